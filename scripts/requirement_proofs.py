@@ -1,8 +1,9 @@
 """Which requirement is proven by which test: what the sources say and what the last run gave.
 
-A C++ test proves a requirement when it names the ID: in a comment above it or inside it, or in
-its own name with '_' for '-' and '.' (TEST(Fpdu, Mulpdu_MPA_4_5_01)). A Python test (a script
-that Meson runs) proves what a comment in it names.
+A C++ test proves a requirement when it names the ID, once: in its own name with '_' for '-' and
+'.' (TEST(Fpdu, Mulpdu_MPA_4_5_01)), or in a comment above it or inside it, where the name has no
+room or the ID is of one part of the test. What the name says no comment repeats. A Python test (a
+script that Meson runs) proves what a comment in it names.
 
 Beside the catalogue of the specifications stands the UNH list: stimuli of a test station and what
 has to be observed, in the form of the iWARP suites of UNH-IOL. Its rows are proven the same way.
@@ -142,11 +143,11 @@ class Finder:
             if start:
                 test = Proof(path, number, start.group(2), start.group(3))
                 named = [self.encoded[m] for m in self.in_name.findall(test.name)]
-                self.add(test, pending + named)
+                self.add_once(test, number, named + pending)
                 pending = []
             comment = line.partition("//")[2]
             if comment and test:
-                self.add(test, self.ids(path, number, comment))
+                self.add_once(test, number, self.ids(path, number, comment))
             elif comment:
                 pending += self.ids(path, number, comment)
             elif line.strip() and not start and not test and not line.startswith("TEST"):
@@ -158,6 +159,13 @@ class Finder:
         test = Proof(path, 1, "", os.path.basename(path))
         for number, line in enumerate(cxx_source.read(path).splitlines(), 1):
             self.add(test, self.ids(path, number, line.partition("#")[2]))
+
+    def add_once(self, test, number, ids):
+        for requirement in ids:
+            if test in self.proofs[requirement]:
+                self.complaints.append(f"{test.file}:{number}: {test.suite}.{test.name} names "
+                                       f"{requirement} more than once")
+            self.add(test, [requirement])
 
     def add(self, test, ids):
         for requirement in ids:

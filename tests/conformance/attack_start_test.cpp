@@ -61,7 +61,7 @@ class BadStarts : public Station {
   }
 };
 
-// MPA-8-06 BUG-04: the key, the revision, the length of the private data and the flags of a
+// The key, the revision, the length of the private data and the flags of a
 // Request. UNH-MPA-1-02 UNH-MPA-1-03 UNH-MPA-1-04 UNH-MPA-1-06 UNH-MPA-1-13 UNH-MPA-1-21
 TEST_F(BadStarts, OfMpa_MPA_8_06_BUG_04) {
   constexpr const char* kKey = "does not speak MPA";

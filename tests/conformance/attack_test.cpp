@@ -30,7 +30,7 @@ class Attack : public Station {
   }
 };
 
-// R7306-5-01 R7306-5-02 R7306-5-07 R7306-5-14: every AOpCode, size, target and alignment.
+// Every AOpCode, size, target and alignment.
 // UNH-RDMAP-11
 TEST_F(Attack, AtomicRequests_R7306_5_01_R7306_5_02_R7306_5_07_R7306_5_14) {
   const auto at = [this](uint64_t to) { return AtomicRequest{.stag = stag_, .to = to, .data = 1}; };
@@ -66,7 +66,7 @@ TEST_F(Attack, AtomicRequests_R7306_5_01_R7306_5_02_R7306_5_07_R7306_5_14) {
   expect_rows(rows);
 }
 
-// R7306-6-01 RDMAP-4.4-04: messages of a fixed size at every other one.
+// Messages of a fixed size at every other one.
 TEST_F(Attack, SizesOfFixedMessages_R7306_6_01_RDMAP_4_4_04) {
   std::vector<Row> rows;
   for (const uint8_t control : {0x48, 0x49}) {
@@ -89,7 +89,7 @@ TEST_F(Attack, SizesOfFixedMessages_R7306_6_01_RDMAP_4_4_04) {
   expect_rows(rows);
 }
 
-// DDP-7.1-03: the MSNs of queues 1 and 2, and what is far from them.
+// The MSNs of queues 1 and 2, and what is far from them.
 TEST_F(Attack, MsnsOfTheRequestsAndTheTerminate_DDP_7_1_03) {
   const auto read = [&](uint32_t msn, uint32_t mo = 0) {
     Octets octets = read_request(msn, {.size = 8, .source_stag = stag_});
@@ -113,7 +113,7 @@ TEST_F(Attack, MsnsOfTheRequestsAndTheTerminate_DDP_7_1_03) {
   });
 }
 
-// RDMAP-3-02: the segments of one message that disagree about what it is, or about what it
+// The segments of one message that disagree about what it is, or about what it
 // invalidates. It completes nothing and invalidates nothing; those that agree do both.
 // UNH-DDP-13
 TEST_F(Attack, AMessageThatDisagreesWithItself_RDMAP_3_02) {
@@ -152,7 +152,7 @@ TEST_F(Attack, AMessageThatDisagreesWithItself_RDMAP_3_02) {
   }
 }
 
-// BUG-02: a ULPDU of 0 octets up to one less than its header, for every opcode, tagged and not.
+// A ULPDU of 0 octets up to one less than its header, for every opcode, tagged and not.
 TEST_F(Attack, ShorterThanTheHeader_BUG_02) {
   std::vector<Row> rows;
   for (uint8_t opcode = 0; opcode < 16; ++opcode) {
@@ -169,7 +169,7 @@ TEST_F(Attack, ShorterThanTheHeader_BUG_02) {
   expect_rows(rows);
 }
 
-// BUG-03: an FPDU cut into two segments at each octet of its headers: what is legal is taken and
+// An FPDU cut into two segments at each octet of its headers: what is legal is taken and
 // what is at fault gives the same Terminate as in one piece.
 TEST_F(Attack, HeadersCutAtEveryOctet_BUG_03) {
   struct Case {
@@ -204,7 +204,7 @@ TEST_F(Attack, HeadersCutAtEveryOctet_BUG_03) {
   }
 }
 
-// RDMAP-5.4-06: a Terminate with any first octet, code and flags ends the stream once, is told once
+// A Terminate with any first octet, code and flags ends the stream once, is told once
 // and logged, and is never answered.
 TEST_F(Attack, EveryTerminate_RDMAP_5_4_06) {
   for (uint32_t first = 0; first < 256; first += 7) {
@@ -300,7 +300,7 @@ class Answers : public Station {
   uint32_t sink_ = 0;
 };
 
-// BUG-01 RDMAP-5.2.2-04: no octet outside of what was asked for, though the region is larger; and
+// No octet outside of what was asked for, though the region is larger; and
 // no completion of a Read whose octets did not all come.
 // UNH-RDMAP-06
 TEST_F(Answers, ReadResponses_BUG_01_RDMAP_5_2_2_04) {
@@ -327,7 +327,7 @@ TEST_F(Answers, ReadResponses_BUG_01_RDMAP_5_2_2_04) {
   read("of another version", {version}, {0, 2, 5});
 }
 
-// R7306-5-09 R7306-5-13: the Response's size, MSN and id.
+// The Response's size, MSN and id.
 // UNH-RDMAP-11
 TEST_F(Answers, AtomicResponses_R7306_5_09_R7306_5_13) {
   for (size_t n = 0; n <= 16; ++n) {
@@ -364,7 +364,7 @@ class FpduLengths : public Station {
   FpduLengths() : Station([](device::DeviceConfig& config) { config.mpa.silent_drop = false; }) {}
 };
 
-// BUG-02 MPA-8-02: ULPDU_Length at every value around the true one, and at the largest: nothing of
+// ULPDU_Length at every value around the true one, and at the largest: nothing of
 // the FPDU or of what lies behind it is taken. Where the octets that it asks for do not come, the
 // end of the stream is an unclean one.
 TEST_F(FpduLengths, TheLengthOfAnFpdu_BUG_02_MPA_8_02) {

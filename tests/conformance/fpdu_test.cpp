@@ -30,7 +30,7 @@ MpaEnd& begun(MpaEnd& end) {
   return end;
 }
 
-// UNH-MPA-2-01: what is exactly the MULPDU is built and fits its segment; one octet more never is.
+// What is exactly the MULPDU is built and fits its segment; one octet more never is.
 TEST(FpduRows, TheLongestUlpdu_UNH_MPA_2_01) {
   for (const bool markers : {false, true}) {
     for (uint32_t emss = 200; emss < 9000; emss += 331) {
@@ -55,7 +55,7 @@ TEST(FpduRows, TheLongestUlpdu_UNH_MPA_2_01) {
   }
 }
 
-// UNH-MPA-2-15: segments are lost and come again cut elsewhere, over what has arrived.
+// Segments are lost and come again cut elsewhere, over what has arrived.
 TEST(FpduRows, RetransmissionsCutElsewhere_UNH_MPA_2_15) {
   constexpr size_t kSegment = 700;
   for (const bool markers : {false, true}) {
@@ -91,7 +91,7 @@ TEST(FpduRows, RetransmissionsCutElsewhere_UNH_MPA_2_15) {
   }
 }
 
-// UNH-MPA-2-16: sessions that share hold space, their segments interleaved, each from its end
+// Sessions that share hold space, their segments interleaved, each from its end
 // backwards; one of them has a fault of its own.
 TEST(FpduRows, SessionsDoNotMix_UNH_MPA_2_16) {
   for (const bool markers : {false, true}) {

@@ -10,7 +10,7 @@ namespace {
 
 class Revocation : public device::DevicePair {};
 
-// UNH-SEC-01: the sink of a Write is revoked while its segments arrive: not one octet is written
+// The sink of a Write is revoked while its segments arrive: not one octet is written
 // from then on, and the peer is told. Revoked behind the completion nobody is harmed.
 TEST_F(Revocation, WhileInFlight_UNH_SEC_01) {
   constexpr uint32_t kSize = 300'000;
@@ -59,7 +59,6 @@ class Guessing : public Station {
   }
 };
 
-// UNH-SEC-02
 TEST_F(Guessing, EachGuessCostsAConnection_UNH_SEC_02) {
   base::Prng prng(7);
   constexpr uint32_t kGuesses = 100;
@@ -102,7 +101,7 @@ class Stalling : public Station {
   }
 };
 
-// UNH-SEC-05: peers that send most of an FPDU and no more. What is held stays below the limit and
+// Peers that send most of an FPDU and no more. What is held stays below the limit and
 // the one FPDU that is kept back for the delivery point; a connection beside them works; when they
 // are gone the space is there again, and the last of them may go on.
 TEST_F(Stalling, InsideAnFpdu_UNH_SEC_05) {
@@ -150,7 +149,7 @@ class HalfOpen : public Station {
         }) {}
 };
 
-// UNH-SEC-06: 10,500 connections in three waves that never send a Request. Beyond the device's
+// 10,500 connections in three waves that never send a Request. Beyond the device's
 // limit the oldest give way; an honest peer gets in; the start-up's timer ends them all.
 TEST_F(HalfOpen, WithoutARequest_UNH_SEC_06) {
   for (int wave = 0; wave < 3; ++wave) {

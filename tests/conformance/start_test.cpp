@@ -25,7 +25,7 @@ Config of_revision(uint8_t revision, bool permissive = false) {
   return config;
 }
 
-// UNH-MPA-1-02: the key as it should be, beside each octet of it wrong.
+// The key as it should be, beside each octet of it wrong.
 TEST(StartRows, OnlyTheRightKey_UNH_MPA_1_02) {
   for (size_t wrong = 0; wrong <= 16; ++wrong) {
     Octets request = request_frame(0x40, 1), reply = reply_frame(0x40, 1);
@@ -48,7 +48,6 @@ TEST(StartRows, OnlyTheRightKey_UNH_MPA_1_02) {
   }
 }
 
-// UNH-MPA-1-03
 TEST(StartRows, EveryRevision_UNH_MPA_1_03) {
   struct Case {
     uint8_t own;
@@ -87,7 +86,6 @@ TEST(StartRows, EveryRevision_UNH_MPA_1_03) {
   }
 }
 
-// UNH-MPA-1-07
 TEST(StartRows, PrivateDataCutByTheFin_UNH_MPA_1_07) {
   for (const framing::Role role : {framing::Role::Initiator, framing::Role::Responder}) {
     const Octets data = numbered_ulpdu(3, 10);
@@ -110,7 +108,7 @@ TEST(StartRows, PrivateDataCutByTheFin_UNH_MPA_1_07) {
   }
 }
 
-// UNH-MPA-1-09: both bits of both frames: the frames, the FPDUs of both directions, and a wrong
+// Both bits of both frames: the frames, the FPDUs of both directions, and a wrong
 // CRC.
 TEST(StartRows, MarkersAndCrcInAllCombinations_UNH_MPA_1_09) {
   for (uint32_t bits = 0; bits < 16; ++bits) {
@@ -217,7 +215,6 @@ const std::vector<Phase> kPhases{
      },
      true}};
 
-// UNH-MPA-1-15
 TEST(StartRows, FinAndResetInEachState_UNH_MPA_1_15) {
   for (const Phase& phase : kPhases) {
     for (const bool reset : {false, true}) {
@@ -267,7 +264,7 @@ struct Enhanced {
   }
 };
 
-// UNH-MPA-1-16: each combination of the control flags as a Request, with depths below, at and above
+// Each combination of the control flags as a Request, with depths below, at and above
 // the responder's own and 0x3FFF; the Reply octet by octet. S in revision 1 is a reserved bit.
 TEST(StartRows, EveryEnhancedRequest_UNH_MPA_1_16) {
   constexpr std::array<uint16_t, 6> kDepths{0, 1, 4, 5, 128, 0x3fff};

@@ -25,7 +25,7 @@ class Lengths : public device::DevicePair {
   device::QueuePair* a_ = nullptr;
 };
 
-// UNH-DDP-11: the EMSS is 1448 with timestamps, the MULPDU without markers 1442.
+// The EMSS is 1448 with timestamps, the MULPDU without markers 1442.
 TEST_F(Lengths, AroundMultiplesOfTheMulpdu_UNH_DDP_11) {
   constexpr uint32_t kMulpdu = 1442, kMost = 3 * kMulpdu + 3;
   a_ = left().make_qp();

@@ -27,7 +27,6 @@ class Wire : public Station {
   }
 };
 
-// UNH-DDP-01 UNH-DDP-02
 TEST_F(Wire, DdpVersionsAndReservedBits_UNH_DDP_01_UNH_DDP_02) {
   std::vector<Row> rows;
   for (const uint8_t version : {0, 2, 3}) {
@@ -45,7 +44,6 @@ TEST_F(Wire, DdpVersionsAndReservedBits_UNH_DDP_01_UNH_DDP_02) {
   EXPECT_EQ(memory_[15], 0xee);  // what had reserved bits was placed
 }
 
-// UNH-DDP-03 UNH-DDP-04 UNH-DDP-05 UNH-DDP-12
 TEST_F(Wire, TaggedBuffers_UNH_DDP_03_UNH_DDP_04_UNH_DDP_05_UNH_DDP_12) {
   const uint32_t other_pd = add(Access::RemoteWrite, *right().device->alloc_pd());
   const uint32_t other_stream = add(Access::RemoteWrite, {}, 4000);
@@ -66,7 +64,6 @@ TEST_F(Wire, TaggedBuffers_UNH_DDP_03_UNH_DDP_04_UNH_DDP_05_UNH_DDP_12) {
   });
 }
 
-// UNH-DDP-06
 TEST_F(Wire, QueuesThatAreNone_UNH_DDP_06) {
   std::vector<Row> rows;
   for (const uint32_t qn : {4u, 5u, 255u, 0x10000u, 0x80000000u, UINT32_MAX}) {
@@ -82,7 +79,6 @@ TEST_F(Wire, QueuesThatAreNone_UNH_DDP_06) {
   expect_rows(rows);
 }
 
-// UNH-DDP-07 UNH-DDP-08 UNH-DDP-09
 TEST_F(Wire, UntaggedBuffers_UNH_DDP_07_UNH_DDP_08_UNH_DDP_09) {
   const auto rest = [](uint32_t n) {
     std::vector<Octets> all;
@@ -109,7 +105,7 @@ TEST_F(Wire, UntaggedBuffers_UNH_DDP_07_UNH_DDP_08_UNH_DDP_09) {
   });
 }
 
-// UNH-DDP-08: what overlaps or leaves a hole is placed before the last segment shows the fault;
+// What overlaps or leaves a hole is placed before the last segment shows the fault;
 // nothing of the message completes.
 TEST_F(Wire, HolesAndOverlapsCompleteNothing_UNH_DDP_08) {
   for (const uint32_t mo : {4u, 7u, 8u, 9u}) {
@@ -124,7 +120,7 @@ TEST_F(Wire, HolesAndOverlapsCompleteNothing_UNH_DDP_08) {
   }
 }
 
-// UNH-DDP-10: a Write's segments lie between those of a Send.
+// A Write's segments lie between those of a Send.
 TEST_F(Wire, TaggedBetweenUntagged_UNH_DDP_10) {
   Talk talk = open();
   say(talk, send(1, 0, 20, false));
@@ -143,7 +139,6 @@ TEST_F(Wire, TaggedBetweenUntagged_UNH_DDP_10) {
   hang_up(talk);
 }
 
-// UNH-RDMAP-01 UNH-RDMAP-02
 TEST_F(Wire, RdmapVersionsAndOpcodes_UNH_RDMAP_01_UNH_RDMAP_02) {
   std::vector<Row> rows;
   for (const uint8_t version : {0, 2, 3}) {
@@ -168,7 +163,7 @@ TEST_F(Wire, RdmapVersionsAndOpcodes_UNH_RDMAP_01_UNH_RDMAP_02) {
   expect_rows(rows);
 }
 
-// UNH-RDMAP-03: what may not be invalidated.
+// What may not be invalidated.
 TEST_F(Wire, Invalidation_UNH_RDMAP_03) {
   const uint32_t kept = add(Access::RemoteWrite);
   std::vector<Row> rows;
@@ -184,7 +179,6 @@ TEST_F(Wire, Invalidation_UNH_RDMAP_03) {
   expect_rows(rows);
 }
 
-// UNH-RDMAP-04
 TEST_F(Wire, ReadRequests_UNH_RDMAP_04) {
   const uint32_t other_pd = add(Access::RemoteRead, *right().device->alloc_pd());
   const uint32_t other_stream = add(Access::RemoteRead, {}, 4000);
@@ -201,7 +195,7 @@ TEST_F(Wire, ReadRequests_UNH_RDMAP_04) {
   });
 }
 
-// UNH-RDMAP-05: the IRD of the queue pairs is 2.
+// The IRD of the queue pairs is 2.
 TEST_F(Wire, AsManyReadsAsTheIrd_UNH_RDMAP_05) {
   for (const uint32_t reads : {2u, 3u}) {
     Talk talk = open();
@@ -217,7 +211,7 @@ TEST_F(Wire, AsManyReadsAsTheIrd_UNH_RDMAP_05) {
   }
 }
 
-// UNH-RDMAP-09: a Terminate from the peer is told and never answered; a malformed one is an error.
+// A Terminate from the peer is told and never answered; a malformed one is an error.
 TEST_F(Wire, ATerminateIsNotAnswered_UNH_RDMAP_09) {
   for (const bool legal : {true, false}) {
     Talk talk = open();
@@ -244,7 +238,7 @@ class Framing : public Station, public ::testing::WithParamInterface<bool> {
   }
 };
 
-// UNH-MPA-2-03: a bit of header, payload, pad and CRC; what stands before is there, and nothing of
+// A bit of header, payload, pad and CRC; what stands before is there, and nothing of
 // the FPDU itself. Twin: the same stream with the bit as it should be.
 TEST_P(Framing, ABitChanged_UNH_MPA_2_03) {
   constexpr size_t kLength = 43;  // 14 + 43 + 2 octets of length: one of pad
@@ -264,7 +258,7 @@ TEST_P(Framing, ABitChanged_UNH_MPA_2_03) {
   }
 }
 
-// UNH-MPA-2-02: pads that are not zero.
+// Pads that are not zero.
 TEST_P(Framing, PadsThatAreNotZero_UNH_MPA_2_02) {
   for (size_t length = 40; length < 44; ++length) {
     const size_t pad = (4 - (2 + 14 + length) % 4) % 4;
@@ -290,7 +284,7 @@ TEST_P(Framing, PadsThatAreNotZero_UNH_MPA_2_02) {
   }
 }
 
-// UNH-MPA-2-03 MPA-7.1.2-09: before an FPDU was found right the responder may send none, not even a
+// MPA-7.1.2-09: before an FPDU was found right the responder may send none, not even a
 // Terminate (RFC 5044 s.7.1.2 rule 4): it closes, and tells its own user why.
 TEST_P(Framing, ABitChangedInTheFirstFpdu_UNH_MPA_2_03) {
   Talk talk = open();
@@ -308,7 +302,6 @@ TEST_P(Framing, ABitChangedInTheFirstFpdu_UNH_MPA_2_03) {
   hang_up(talk);
 }
 
-// UNH-MPA-2-06 UNH-MPA-2-08
 TEST_P(Framing, MarkersThatPointElsewhere_UNH_MPA_2_06_UNH_MPA_2_08) {
   if (!GetParam()) return;  // without markers there are none
   for (const bool wrong : {true, false}) {

@@ -237,6 +237,27 @@ class Coverage(unittest.TestCase):
 
 
 class Names(unittest.TestCase):
+    def test_an_id_stands_once_per_test(self):
+        rows = [proofs.Requirement(name, "", "", "", "") for name in ("MPA-4.5-01", "MPA-4.5-02")]
+
+        def complaints(text):
+            finder = proofs.Finder(rows)
+            with tempfile.NamedTemporaryFile("w", suffix=".cpp", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                finder.read(file.name)
+            return [c.split(" ", 1)[1] for c in finder.complaints], sorted(finder.proofs)
+
+        both = ["MPA-4.5-01", "MPA-4.5-02"]
+        name = "TEST(Fpdu, Mulpdu_MPA_4_5_01) {\n"
+        self.assertEqual(complaints(f"// MPA-4.5-02: so.\n{name}  f();\n}}\n"), ([], both))
+        self.assertEqual(complaints(f"{name}  f();  // MPA-4.5-02\n}}\n"), ([], both))
+        twice = ["Fpdu.Mulpdu_MPA_4_5_01 names MPA-4.5-01 more than once"]
+        self.assertEqual(complaints(f"// MPA-4.5-01: so.\n{name}}}\n"), (twice, both[:1]))
+        self.assertEqual(complaints(f"{name}  f();  // MPA-4.5-01\n}}\n"), (twice, both[:1]))
+        again = "// MPA-4.5-02: so.\n" + name + "  f();\n}\n"
+        self.assertEqual(complaints(again + again), ([], both), "another test")
+
     def test_parts(self):
         for name, whole in (("MPA-8-09-a", "MPA-8-09"), ("MPA-4.4-V3", ""), ("BUG-19-b", "BUG-19"),
                             ("DDP-3-03", ""), ("TCP-IP-01", ""), ("RDMAP-4.8-02-c", "RDMAP-4.8-02")):

@@ -47,7 +47,7 @@ std::vector<uint8_t> with_zeros(std::vector<uint8_t> octets, size_t zeros) {
   return octets;
 }
 
-// MPA-4.4-V1: RFC 5044 figure 5, the leading marker is covered.
+// RFC 5044 figure 5, the leading marker is covered.
 TEST_P(EachKernel, Rfc5044Figure5_MPA_4_4_V1) {
   expect_value(
       with_zeros({0, 0, 0, 0, 0, 0x2a, 0x41, 0x43, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0},
@@ -55,7 +55,7 @@ TEST_P(EachKernel, Rfc5044Figure5_MPA_4_4_V1) {
       0x83992352);
 }
 
-// MPA-4.4-V2: RFC 5044 figure 6, a marker inside.
+// RFC 5044 figure 6, a marker inside.
 TEST_P(EachKernel, Rfc5044Figure6_MPA_4_4_V2) {
   expect_value(with_zeros({0, 0x2a, 0x41, 0x43, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0,  //
                            0, 0,    0,    0x14},
@@ -63,7 +63,7 @@ TEST_P(EachKernel, Rfc5044Figure6_MPA_4_4_V2) {
                0x98589284);
 }
 
-// MPA00-7.2-V1: draft-culley-iwarp-mpa-00 figure 5.
+// Draft-culley-iwarp-mpa-00 figure 5.
 TEST_P(EachKernel, Draft00Figure5_MPA00_7_2_V1) {
   expect_value(
       with_zeros({0, 0, 0, 0, 0, 0x2a, 0x40, 0x03, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0},
@@ -71,7 +71,7 @@ TEST_P(EachKernel, Draft00Figure5_MPA00_7_2_V1) {
       0x84b3864c);
 }
 
-// MPA00-7.2-V2: draft-culley-iwarp-mpa-00 figure 6.
+// Draft-culley-iwarp-mpa-00 figure 6.
 TEST_P(EachKernel, Draft00Figure6_MPA00_7_2_V2) {
   expect_value(with_zeros({0, 0x2a, 0x40, 0x03, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0,  //
                            0, 0,    0,    0x14},
@@ -79,7 +79,7 @@ TEST_P(EachKernel, Draft00Figure6_MPA00_7_2_V2) {
                0x03d19ca1);
 }
 
-// MPA-4.4-V3, MPA-4.4-06: RFC 3720 appendix B.4; values are the wire octets read least significant
+// MPA-4.4-06: RFC 3720 appendix B.4; values are the wire octets read least significant
 // first.
 TEST_P(EachKernel, Rfc3720Vectors_MPA_4_4_V3) {
   std::vector<uint8_t> octets(32, 0);
@@ -94,7 +94,7 @@ TEST_P(EachKernel, Rfc3720Vectors_MPA_4_4_V3) {
   expect_value({reinterpret_cast<const uint8_t*>(digits.data()), digits.size()}, 0xe3069283);
 }
 
-// MPA-4.4-V4: zero-length Send and Write without markers; the CRC's low octet is first on the wire.
+// Zero-length Send and Write without markers; the CRC's low octet is first on the wire.
 TEST_P(EachKernel, RegressionFpdus_MPA_4_4_V4) {
   expect_value(with_zeros({0, 0x12, 0x41, 0x43, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}, 4),
                0xc4e87b58);

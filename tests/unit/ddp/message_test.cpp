@@ -38,7 +38,7 @@ class MessageTest : public StreamTest {
   std::optional<Stream> stream_;
 };
 
-// DDP-3-04, DDP-3-07, DDP-4.1-05: the boundaries of messages are those of the sender, however its
+// DDP-3-07 DDP-4.1-05: the boundaries of messages are those of the sender, however its
 // segments lie; the length of a segment is the LLP's.
 TEST_F(MessageTest, BoundariesAreKept_DDP_3_04) {
   buffers(4);
@@ -52,7 +52,7 @@ TEST_F(MessageTest, BoundariesAreKept_DDP_3_04) {
   EXPECT_EQ(user.delivered, (std::vector<Delivered>{{false, 47}, {true, 5}, {false, 64}}));
 }
 
-// DDP-4.4-01, DDP-5.2-06: messages without payload consume a buffer and are delivered.
+// DDP-5.2-06: messages without payload consume a buffer and are delivered.
 TEST_F(MessageTest, EmptyMessages_DDP_4_4_01) {
   buffers(3);
   for (uint32_t msn = 1; msn <= 3; ++msn) take(part(0, 0, true, msn));
@@ -63,7 +63,7 @@ TEST_F(MessageTest, EmptyMessages_DDP_4_4_01) {
   EXPECT_EQ(user.faults.at(0).code, 0x02) << "it needs a buffer as others do";
 }
 
-// DDP-4.2-03: a tagged message may start at any TO of the region.
+// A tagged message may start at any TO of the region.
 TEST_F(MessageTest, EveryTaggedOffset_DDP_4_2_03) {
   for (uint64_t to = 0; to < 128; ++to) {
     fresh();
@@ -74,7 +74,7 @@ TEST_F(MessageTest, EveryTaggedOffset_DDP_4_2_03) {
   }
 }
 
-// DDP-4.1-04, DDP-5.2-05, DDP-5.3-02: with its last segment the message is whole. A gap, an overlap
+// DDP-5.2-05 DDP-5.3-02: with its last segment the message is whole. A gap, an overlap
 // or a last segment that is not the highest is an error, and nothing is completed.
 // UNH-DDP-08
 TEST_F(MessageTest, LastSegmentEndsAWholeMessage_DDP_4_1_04) {
@@ -117,7 +117,7 @@ TEST_F(MessageTest, MessageWithoutItsLastSegment_DDP_7_1_03) {
   EXPECT_EQ(user.faults.at(0).code, 0x03);
 }
 
-// DDP-3-05, DDP-5.3-03, DDP-4.1-05: five segments of three messages in every order of
+// DDP-5.3-03 DDP-4.1-05: five segments of three messages in every order of
 // placement, one of them placed twice (a segment that was held is judged again): the same memory,
 // each delivery once and in order.
 // UNH-DDP-10
@@ -148,7 +148,7 @@ TEST_F(MessageTest, EveryOrderOfPlacement_DDP_3_05) {
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
-// DDP-4.3-03: RsvdULP that differs is not DDP's error; the layer above is told.
+// RsvdULP that differs is not DDP's error; the layer above is told.
 // UNH-DDP-13
 TEST_F(MessageTest, RsvdUlpIsReportedNotJudged_DDP_4_3_03) {
   buffers(1);
@@ -159,7 +159,7 @@ TEST_F(MessageTest, RsvdUlpIsReportedNotJudged_DDP_4_3_03) {
   EXPECT_EQ(user.uniform, (std::vector<bool>{false}));
 }
 
-// DDP-4.1-02, DDP-7.1-01: another ULP has other queues. Each has its own MSNs and buffers, its
+// DDP-7.1-01: another ULP has other queues. Each has its own MSNs and buffers, its
 // messages may lie between one another, and the first number past the last queue does not exist.
 TEST_F(MessageTest, QueuesOfAnotherUlp_DDP_4_1_02) {
   for (const uint32_t queues : {1u, 3u, 5u, 17u}) {
@@ -184,7 +184,7 @@ TEST_F(MessageTest, QueuesOfAnotherUlp_DDP_4_1_02) {
   }
 }
 
-// DDP-7.1-13: a fault is told, and that is all: the stream still asks the
+// A fault is told, and that is all: the stream still asks the
 // ULP for what it wants to send, and only the ULP ends it.
 TEST_F(MessageTest, AFaultEndsNothingByItself_DDP_7_1_13) {
   take(tagged({.last = true, .stag = 1}, 8));
@@ -197,7 +197,7 @@ TEST_F(MessageTest, AFaultEndsNothingByItself_DDP_7_1_13) {
   EXPECT_EQ(user.ends, 1u);
 }
 
-// DDP-6.2.1-02: what comes behind the peer's graceful end is an error, is not placed, and is told
+// What comes behind the peer's graceful end is an error, is not placed, and is told
 // as such, so that the ULP tears the stream down.
 TEST_F(MessageTest, DataBehindTheEnd_DDP_6_2_1_02) {
   take(tagged({.last = true, .stag = stag, .to = 0}, 4));
@@ -250,7 +250,7 @@ TEST_F(MessageTest, EveryUntaggedFieldAtIllegalValues_DDP_7_1_05) {
   }
 }
 
-// DDP-7.1-07, DDP-7.1-08, DDP-7.1-10, DDP-4.1-07-a: the tagged header likewise.
+// DDP-7.1-07 DDP-7.1-08 DDP-4.1-07-a: the tagged header likewise.
 // UNH-DDP-01 UNH-DDP-03 UNH-DDP-04
 TEST_F(MessageTest, EveryTaggedFieldAtIllegalValues_DDP_7_1_10) {
   struct Case {

@@ -34,7 +34,7 @@ std::vector<uint8_t> counting(size_t n) {
   return v;
 }
 
-// DDP-5.2-03, DDP-4.3-02, DDP-4.3-05, DDP-4.1-03
+// DDP-4.3-02 DDP-4.3-05 DDP-4.1-03
 TEST(Segmenter, UntaggedVector_DDP_5_2_03) {
   auto payload = counting(2048);
   const auto segments =
@@ -55,7 +55,7 @@ TEST(Segmenter, UntaggedVector_DDP_5_2_03) {
   EXPECT_TRUE(std::equal(payload.begin() + 1482, payload.end(), segments[1].begin() + 18));
 }
 
-// DDP-5.2-04, DDP-4.2-02
+// DDP-4.2-02
 TEST(Segmenter, TaggedVector_DDP_5_2_04) {
   auto payload = counting(2048);
   const auto segments =
@@ -70,7 +70,7 @@ TEST(Segmenter, TaggedVector_DDP_5_2_04) {
   EXPECT_EQ(segments[1].size(), 14u + 562);
 }
 
-// DDP-5.2-01, DDP-5.2-06, DDP-4.4-01: every length around the limits, both models.
+// DDP-5.2-01 DDP-4.4-01: every length around the limits, both models.
 // UNH-DDP-11
 TEST(Segmenter, EveryLengthIsCutWhole_DDP_5_2_06) {
   auto payload = counting(700);

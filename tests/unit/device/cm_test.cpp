@@ -107,7 +107,7 @@ class StartErrors : public Streams {
   uint64_t failures_ = 0;
 };
 
-// CM6581-8-01 CM6581-9.1-06 CM6581-9.2-05 CM6581-9.3-01: each error of the start-up has its
+// Each error of the start-up has its
 // Terminate on the wire, one outcome, one TerminateSent with the same code, a line in the log and
 // its counters. The nearest Reply that fits starts.
 // UNH-MPA-1-18 UNH-MPA-1-19
@@ -157,7 +157,7 @@ TEST_F(StartErrors, OnTheWireAndToTheUser_CM6581_8_01_CM6581_9_1_06_CM6581_9_2_0
   expect_nothing_left();
 }
 
-// MPA-8-06: a Request at fault reaches no application; the log says from whom, and what. A flood of
+// A Request at fault reaches no application; the log says from whom, and what. A flood of
 // them does not flood the log.
 TEST_F(StartErrors, ARequestAtFaultIsLogged_MPA_8_06) {
   Logged log;
@@ -206,7 +206,7 @@ class Roles : public Streams {
   QueuePair* b_ = nullptr;
 };
 
-// MPA-7.1.2-10: both applications connect over the connection that they have: two Requests cross.
+// Both applications connect over the connection that they have: two Requests cross.
 // Each is told once that there are two initiators, no FPDU leaves, and TCP ends.
 // UNH-MPA-1-22
 TEST_F(Roles, TwoInitiatorsAreToldApart_MPA_7_1_2_10) {
@@ -231,7 +231,7 @@ TEST_F(Roles, TwoInitiatorsAreToldApart_MPA_7_1_2_10) {
   expect_all_ends();
 }
 
-// MPA-7.1.2-16: both wait for a Request that nobody sends; both give up at their time.
+// Both wait for a Request that nobody sends; both give up at their time.
 TEST_F(Roles, TwoRespondersTimeOut_MPA_7_1_2_16) {
   Logged log;
   ASSERT_TRUE(left().device->await_rdma(*pair_[0], {}, now_).has_value());
@@ -284,7 +284,7 @@ class Requests : public DevicePair {
   }
 };
 
-// CM-02: every way in which a request can be gone; the answer fails, says so, and leaves the queue
+// Every way in which a request can be gone; the answer fails, says so, and leaves the queue
 // pair as it was. The same queue pair serves the next request.
 TEST_F(Requests, AnswersToWhatIsGone_CM_02) {
   struct Case {
@@ -353,7 +353,7 @@ TEST_F(Requests, AnswersToWhatIsGone_CM_02) {
   EXPECT_TRUE(run_until([&] { return right().has<event::Established>(); }));
 }
 
-// CM-02: the peer's reset is in the port when the application accepts: the answer is taken, and one
+// The peer's reset is in the port when the application accepts: the answer is taken, and one
 // event tells how it ended.
 TEST_F(Requests, AnAnswerThatCrossesAReset_CM_02) {
   for (const bool reset : {true, false}) {
@@ -374,7 +374,7 @@ TEST_F(Requests, AnAnswerThatCrossesAReset_CM_02) {
   }
 }
 
-// CM-02: the listener goes while a request waits: it can be answered all the same.
+// The listener goes while a request waits: it can be answered all the same.
 TEST_F(Requests, TheListenerGoesFirst_CM_02) {
   QueuePair* a = left().make_qp();
   const auto request = request_from(a);
@@ -385,7 +385,7 @@ TEST_F(Requests, TheListenerGoesFirst_CM_02) {
   EXPECT_TRUE(run_until([&] { return left().has<event::ConnectFailed>(); }));
 }
 
-// CM-04 DDP-6.2.1-01: both disconnect at once with work outstanding both ways: what was posted
+// DDP-6.2.1-01: both disconnect at once with work outstanding both ways: what was posted
 // before is carried out and completes once, what is posted behind is flushed, and both ends close.
 TEST_F(Requests, BothDisconnectWithWorkOutstanding_CM_04) {
   for (const uint32_t size : {10u, 3000u, 60'000u}) {
@@ -434,7 +434,7 @@ TEST_F(Requests, BothDisconnectWithWorkOutstanding_CM_04) {
   expect_all_returned();
 }
 
-// CM-04: one end disconnects, the other destroys its queue pair at the same moment.
+// One end disconnects, the other destroys its queue pair at the same moment.
 TEST_F(Requests, OneDisconnectsAndOneDestroys_CM_04) {
   QueuePair* a = left().make_qp();
   QueuePair* b = right().make_qp();
@@ -498,7 +498,7 @@ TEST_F(Unread, StrangersLeaveRoomForRequests) {
   EXPECT_EQ(right().count<event::ConnectRequest>(), 1u);
 }
 
-// RDMAP-6.2-01 MPA-8-01: an end inside an FPDU is no graceful one: code 2/0/01, told with
+// RDMAP-6.2-01: an end inside an FPDU is no graceful one: code 2/0/01, told with
 // Disconnected and in the log, counted; nothing of the FPDU completes. Behind an FPDU it is.
 // UNH-MPA-2-14
 TEST_F(StartErrors, AnEndInsideAnFpdu_MPA_8_01) {

@@ -11,7 +11,7 @@ namespace {
 
 using Connections = DevicePair;
 
-// BUG-09: work that is flushed at once leaves its place before its completion can be seen.
+// Work that is flushed at once leaves its place before its completion can be seen.
 TEST_F(Connections, AFlushedPlaceIsFreeForTheNextPost_BUG_09) {
   constexpr uint32_t kDepth = 64;
   QueuePair* qp = left().make_qp(kDepth);

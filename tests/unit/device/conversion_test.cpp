@@ -118,7 +118,7 @@ TEST_F(OneConversion, NoMoreStreamsAwaitARequestThanTheLimit) {
   expect_nothing_left();
 }
 
-// CM-03, MPA-7.1.3-01, MPA-7.1.5-02: Hello, Hello-Ack as the last streaming message, then RDMA.
+// MPA-7.1.3-01 MPA-7.1.5-02: Hello, Hello-Ack as the last streaming message, then RDMA.
 TEST_F(Conversion, AStreamIsOpenedUsedAndConverted_CM_03) {
   for (const bool with_hello : {true, false}) {
     if (!with_hello) {
@@ -198,7 +198,7 @@ TEST_F(Conversion, AfterARejectTheStreamGoesOn_CM_03) {
   expect_nothing_left();
 }
 
-// MPA-7.1.5-01: octets of the streaming protocol are not lost, and not taken for MPA's.
+// Octets of the streaming protocol are not lost, and not taken for MPA's.
 TEST_F(Conversion, UnreadOctetsAreReported_MPA_7_1_5_01) {
   send(left(), pair_[0], octets(100, 1));
   ASSERT_TRUE(run_until([&] { return pair_[1]->readable() == 100; }));

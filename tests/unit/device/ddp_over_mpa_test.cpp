@@ -57,7 +57,7 @@ class DdpOverMpa : public MpaOverTcp {
   uint64_t b_octets_ = 0;
 };
 
-// DDP-6.2-01 DDP-6.2.2-03: of all that may go wrong or come to its end - a segment that is refused,
+// DDP-6.2.2-03: of all that may go wrong or come to its end - a segment that is refused,
 // in order and ahead of it, what follows it, and the peer's end - DDP tells its user and closes
 // nothing. The stream stands until the user ends it.
 TEST_F(DdpOverMpa, TearsNothingDown_DDP_6_2_01) {
@@ -86,7 +86,7 @@ TEST_F(DdpOverMpa, TearsNothingDown_DDP_6_2_01) {
   EXPECT_TRUE(link.run_until([&] { return notes_.ends == 1 && ended_by_b_ == 1; }, seconds(300)));
 }
 
-// DDP-6.2-01: nor for a peer that only finishes.
+// Nor for a peer that only finishes.
 TEST_F(DdpOverMpa, OutlivesThePeersEnd_DDP_6_2_01) {
   write(stag_, 0, 100);
   link.run(seconds(1));

@@ -86,7 +86,7 @@ class TwoStreams : public MpaConnection {
   uint32_t first_ = 0;  // sequence number of the first octet of full operation
 };
 
-// MPA-A.3-02 MPA-A.3-04 MPA00-5.1.2-01 DDP-3-10: retransmissions with other octets, right in every
+// DDP-3-10: retransmissions with other octets, right in every
 // checksum and CRC, come when the first copies are SACKed: one by one, cut elsewhere, over holes,
 // and after the order has passed. Of each octet the first copy stands, each FPDU goes up once.
 // UNH-MPA-2-12
@@ -128,7 +128,7 @@ TEST(FirstCopy, StaysUnderRightCrcs_MPA_A_3_02_MPA_A_3_04_MPA00_5_1_2_01) {
   }
 }
 
-// MPA-A.3-02 MPA00-5.1.2-01: cuts, orders and altered copies by chance, without CRCs so that any
+// Cuts, orders and altered copies by chance, without CRCs so that any
 // mixture is an FPDU: octet by octet it is the first copy that the ULP gets.
 TEST(FirstCopy, IsThatOfEachOctet_MPA_A_3_02_MPA00_5_1_2_01) {
   constexpr size_t kPiece = 250;
@@ -174,7 +174,7 @@ TEST(FirstCopy, IsThatOfEachOctet_MPA_A_3_02_MPA00_5_1_2_01) {
   EXPECT_GT(mixed, 100u);
 }
 
-// MPA-A.3-04: what a SACK has promised is never asked for again, also where the space for octets
+// What a SACK has promised is never asked for again, also where the space for octets
 // that cannot be placed is too small for the window: what finds no room is not promised.
 TEST(FirstCopy, NothingPromisedIsAskedForAgain_MPA_A_3_04) {
   uint64_t refused = 0;
@@ -218,7 +218,7 @@ TEST(FirstCopy, ASegmentOverAnIslandWithoutRoomBehindItMovesTheOrder) {
   EXPECT_TRUE(t.reneged.empty());
 }
 
-// DDP-3-10: the network doubles, delays and loses segments, so that TCP repeats what has arrived
+// The network doubles, delays and loses segments, so that TCP repeats what has arrived
 // as well: no ULPDU is given to DDP twice, placed or delivered.
 TEST(FirstCopy, DdpGetsNoDuplicate_DDP_3_10) {
   for (const bool markers : {false, true}) {

@@ -116,7 +116,7 @@ class FragmentedPath : public Path, public ::testing::WithParamInterface<bool> {
 INSTANTIATE_TEST_SUITE_P(Network, FragmentedPath, ::testing::Bool(),
                          [](const auto& cuts) { return cuts.param ? "Cuts" : "CutsNot"; });
 
-// MPA-A.5.1-03: the same work with every segment in two fragments, some of which are lost, as
+// The same work with every segment in two fragments, some of which are lost, as
 // without.
 TEST_P(FragmentedPath, IsInvisibleAboveIp_MPA_A_5_1_03) {
   connect();
@@ -132,7 +132,7 @@ class Policies : public Path, public ::testing::WithParamInterface<net::Fragment
   Policies() : Path(true, GetParam()) {}
 };
 
-// MPA-A.5.1-02 MPA00-13.2-01: whatever is done with fragments, the data arrives: put together, or
+// Whatever is done with fragments, the data arrives: put together, or
 // the sender was told and its segments fit the path from then on.
 TEST_P(Policies, TheDataArrives_MPA_A_5_1_02_MPA00_13_2_01) {
   connect();

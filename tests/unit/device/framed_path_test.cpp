@@ -139,7 +139,7 @@ class NarrowPath : public ::testing::TestWithParam<bool> {
   std::vector<size_t> sizes_;
 };
 
-// TUF-5.2-02 TUF-A-04 TUF-A-06: frames underway are cut and come whole; the limit follows the path,
+// Frames underway are cut and come whole; the limit follows the path,
 // a frame above it is refused and changes nothing, one at the limit goes as one segment. A change
 // of EMSS is no middlebox.
 TEST_P(NarrowPath, InTheMiddle_TUF_5_2_02_TUF_A_04_TUF_A_06) {

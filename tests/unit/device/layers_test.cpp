@@ -29,7 +29,7 @@ class Layers : public DevicePair {
   std::array<mem::Stag, 2> stag_;
 };
 
-// DDP-3-03: what was accepted arrives; and when the peer is silent for good every request that did
+// What was accepted arrives; and when the peer is silent for good every request that did
 // not get through is completed with an error, in order.
 TEST_F(Layers, DeliveredOrAnError_DDP_3_03) {
   ASSERT_EQ(a_->post_send(to_right(Opcode::Write, 1, kSize)), PostResult::Ok);
@@ -60,7 +60,7 @@ TEST_F(Layers, DeliveredOrAnError_DDP_3_03) {
   EXPECT_EQ(event->end, StreamEnd::TimedOut);
 }
 
-// DDP-6.1-01, RDMAP-6.1-01: both sides start at the octet behind the Reply: what the initiator
+// RDMAP-6.1-01: both sides start at the octet behind the Reply: what the initiator
 // sends at once, and what the responder answers as soon as it may, are understood.
 TEST_F(Layers, BothSidesStartAtTheSamePosition_DDP_6_1_01) {
   for (int i = 0; i < 2; ++i) {

@@ -37,7 +37,6 @@ class Listening : public DevicePair {
   }
 };
 
-// CM-05
 TEST_F(Listening, EveryAddressOfBothFamilies_CM_05) {
   ASSERT_TRUE(right().device->listen(100).has_value());
   for (const auto& address : {right_end().address, kSecond, v6(2)}) {
@@ -46,7 +45,6 @@ TEST_F(Listening, EveryAddressOfBothFamilies_CM_05) {
   EXPECT_FALSE(reaches(v6(2), 101));
 }
 
-// CM-05
 TEST_F(Listening, OneAddressOnly_CM_05) {
   for (const auto& only : {right_end().address, kSecond, v6(2)}) {
     ASSERT_TRUE(right().device->listen(Endpoint{only, 200}).has_value());

@@ -11,7 +11,7 @@
 namespace rnic::testing {
 namespace {
 
-// MPA-A.1-03: what MPA took over arrives, whatever the network does ...
+// What MPA took over arrives, whatever the network does ...
 TEST_F(MpaOverTcp, WhatWasAcceptedArrives_MPA_A_1_03) {
   base::Prng random(3);
   link.hook = [&](const LinkFrame&) { return Fate{.drop = random.chance(0.1)}; };
@@ -29,7 +29,7 @@ TEST_F(MpaOverTcp, OrTheConnectionFails_MPA_A_1_03) {
   EXPECT_LT(b.user.delivered.size(), 20u);
 }
 
-// MPA-A.1-04: a retransmission has the boundaries of what it repeats.
+// A retransmission has the boundaries of what it repeats.
 TEST_F(MpaOverTcp, RetransmissionsKeepTheirBoundaries_MPA_A_1_04) {
   std::map<uint32_t, uint32_t> first;  // sequence number -> octets
   uint32_t repeated = 0;
@@ -51,7 +51,7 @@ TEST_F(MpaOverTcp, RetransmissionsKeepTheirBoundaries_MPA_A_1_04) {
   EXPECT_EQ(link.a.counters().resegmented_records, 0u);
 }
 
-// MPA-A.3-03: what was placed ahead of the order is told by SACK.
+// What was placed ahead of the order is told by SACK.
 TEST_F(MpaOverTcp, PlacedAheadAndSacked_MPA_A_3_03) {
   bool lost = false;
   size_t early_when_sacked = 0;
@@ -80,7 +80,7 @@ class Forged : public MpaOverTcp {
   void put_in(const std::vector<uint8_t>& tcp) { testing::put_in(*this, tcp); }
 };
 
-// MPA-A.3-01: nothing reaches MPA out of order that any check of TCP refuses.
+// Nothing reaches MPA out of order that any check of TCP refuses.
 TEST_F(Forged, OnlyWhatTcpAcceptsIsPlacedAhead_MPA_A_3_01) {
   const auto frames = caught(3);
   const auto& second = frames[1];
@@ -112,7 +112,7 @@ TEST_F(Forged, OnlyWhatTcpAcceptsIsPlacedAhead_MPA_A_3_01) {
   expect_all_delivered();
 }
 
-// UNH-MPA-2-12: the same sequence numbers again with other octets, whole and overlapping, under
+// The same sequence numbers again with other octets, whole and overlapping, under
 // right checksums of TCP and right CRCs: what was taken first stays.
 TEST_F(Forged, TheFirstCopyStays_UNH_MPA_2_12) {
   const auto frames = caught(3);
@@ -137,7 +137,7 @@ TEST_F(Forged, TheFirstCopyStays_UNH_MPA_2_12) {
   EXPECT_EQ(b.user.delivered[1], test::numbered_ulpdu(1, 1000));
 }
 
-// MPA-A.5.2-02: the path shrinks under FPDUs that are posted and in flight; all arrive.
+// The path shrinks under FPDUs that are posted and in flight; all arrive.
 // UNH-MPA-2-13
 TEST_F(MpaOverTcp, AShrinkingPathIsNoDeadlock_MPA_A_5_2_02) {
   for (const uint32_t mtu : {1000u, 576u, 296u}) {
@@ -169,7 +169,7 @@ TEST_F(MpaOverTcp, AShrinkingPathIsNoDeadlock_MPA_A_5_2_02) {
   EXPECT_GT(link.a.counters().resegmented_records, 0u);
 }
 
-// MPA00-5.1.1-01: a user of plain octets gets the segments of any TCP: full ones, whatever the
+// A user of plain octets gets the segments of any TCP: full ones, whatever the
 // sizes of its writes.
 TEST(PlainOctets, AreSegmentedAsByAnyTcp_MPA00_5_1_1_01) {
   struct One final : llp::Acceptor {
@@ -197,7 +197,7 @@ TEST(PlainOctets, AreSegmentedAsByAnyTcp_MPA00_5_1_1_01) {
   for (size_t i = 0; i + 1 < sizes.size(); ++i) EXPECT_EQ(sizes[i], (*stream)->emss());
 }
 
-// UNH-MPA-1-22: TCP is opened by both at once. Two initiators tell it and close, and no FPDU
+// TCP is opened by both at once. Two initiators tell it and close, and no FPDU
 // leaves; with the roles that the specification has, the same connection starts.
 TEST(SimultaneousOpen, OfTwoInitiators_UNH_MPA_1_22) {
   for (const bool roles : {false, true}) {

@@ -202,7 +202,7 @@ void for_each_state(const std::function<void(State, Operations&)>& act) {
   }
 }
 
-// RDMAP-6.2-01 DDP-6.2.1-01 BUG-06: work of every kind is taken in every state and completes once:
+// RDMAP-6.2-01 DDP-6.2.1-01: work of every kind is taken in every state and completes once:
 // carried out while the connection can carry it, flushed otherwise.
 TEST(EveryState, PostSend_BUG_06) {
   for (const Opcode opcode :
@@ -273,7 +273,7 @@ TEST(EveryState, ConnectAndAccept_CM_01) {
   });
 }
 
-// CM-04: disconnect(), once and again, and what it is answered by.
+// Disconnect(), once and again, and what it is answered by.
 TEST(EveryState, Disconnect_CM_04) {
   for_each_state([](State state, Operations& w) {
     for (int again = 0; again < 2; ++again) {

@@ -30,7 +30,7 @@ class PackingChosen : public DevicePair, public ::testing::WithParamInterface<bo
   }
 };
 
-// MPAA-6-05: each end chooses for what it sends.
+// Each end chooses for what it sends.
 TEST_P(PackingChosen, ByConnection_MPAA_6_05) {
   QueuePair* a = left().make_qp();
   QueuePair* b = right().make_qp();
@@ -56,7 +56,7 @@ class NagleChosen : public DevicePair, public ::testing::WithParamInterface<bool
   [[nodiscard]] uint64_t segments() { return left().device->tcp_counters().data_segments_out; }
 };
 
-// MPA-A.2-01: with Nagle's rule small FPDUs wait while a short segment is on its way, and go
+// With Nagle's rule small FPDUs wait while a short segment is on its way, and go
 // together with its ACK; what fills a segment does not wait. Without it each goes at once.
 TEST_P(NagleChosen, SmallFpdusArePackedWhileDataIsInFlight_MPA_A_2_01) {
   QueuePair* a = left().make_qp();
@@ -132,7 +132,7 @@ class SmallWindow : public DevicePair {
   SmallWindow() : DevicePair([](DeviceConfig& config) { config.tcp.receive_window = 4096; }) {}
 };
 
-// TCP-9293-3.8.6.2-01 (2): a small message goes beside what is in flight when the window has room
+// Step (2): a small message goes beside what is in flight when the window has room
 // for it.
 TEST_F(SmallWindow, ASmallMessageDoesNotWait_TCP_9293_3_8_6_2_01) {
   QueuePair* a = left().make_qp();
@@ -166,7 +166,6 @@ TEST_F(SmallWindow, ASmallMessageDoesNotWait_TCP_9293_3_8_6_2_01) {
 
 class HeldOctets : public DevicePair {};
 
-// MPAA-7-02
 TEST_F(HeldOctets, AreListed_MPAA_7_02) {
   QueuePair* qp = left().make_qp();
   EXPECT_EQ(left().device->held_octets(*qp), 0u);  // not connected

@@ -146,7 +146,7 @@ class PathRaise : public ::testing::TestWithParam<bool> {
   uint32_t lost_ = 0;
 };
 
-// TCP-1191-6.3-01: not within five minutes, and by default after ten; with our own probes as
+// Not within five minutes, and by default after ten; with our own probes as
 // without.
 TEST_P(PathRaise, AWiderPathIsTriedAfterTenMinutesNotBeforeFive_TCP_1191_6_3_01) {
   for (const bool probing : {false, true}) {
@@ -189,7 +189,7 @@ TEST_P(PathRaise, APathThatStaysNarrowIsTriedOnceInTenMinutes_TCP_1191_6_3_01) {
   EXPECT_EQ(devices_[0]->tcp_counters().timeouts, 0u);
 }
 
-// TCP-4821-01: nobody tells; the hole is found, and the path is tried again later.
+// Nobody tells; the hole is found, and the path is tried again later.
 TEST_P(PathRaise, ABlackHoleIsFoundAndLeftAgain_TCP_4821_01) {
   start(true);
   EXPECT_EQ(transfer(), kWide);

@@ -23,7 +23,7 @@ struct Tape {
   }
 };
 
-// MPA-4.3-05 MPA-4.3-06 MPA-4.3-04: the initial sequence numbers are chosen so that 2^32 lies
+// MPA-4.3-04: the initial sequence numbers are chosen so that 2^32 lies
 // before, in and behind each FPDU header, ULPDU, marker and CRC of some FPDUs, in both directions.
 // On the wire stands what the slow encoder says; and with a segment lost, the FPDUs behind the hole
 // are found by their markers, beyond the wrap and before it.

@@ -84,7 +84,7 @@ class Starts : public DevicePair {
   }
 };
 
-// CM6581-9.1-01 CM6581-9.1-02 CM6581-5-02 RDMAP-6.1-04: what both have is agreed, and both are told
+// CM6581-5-02 RDMAP-6.1-04: what both have is agreed, and both are told
 // of it.
 // UNH-MPA-1-16
 TEST_F(Starts, ReadsAreAgreedOnAndTold_CM6581_9_1_01_CM6581_9_1_02) {
@@ -108,7 +108,7 @@ TEST_F(Starts, ReadsAreAgreedOnAndTold_CM6581_9_1_01_CM6581_9_1_02) {
   expect_traffic(a, b, false);
 }
 
-// The agreed ORD is kept to: 20 Reads at once against an IRD of 2 (BUG-19).
+// The agreed ORD is kept to: 20 Reads at once against an IRD of 2.
 TEST_F(Starts, TheAgreedOrdIsKept_CM6581_9_1_01_BUG_19) {
   QueuePair* a = make(left(), 4, 12);
   QueuePair* b = make(right(), 2, 2);
@@ -134,7 +134,7 @@ TEST_F(Starts, TheAgreedOrdIsKept_CM6581_9_1_01_BUG_19) {
   EXPECT_FALSE(right().has<event::TerminateSent>());
 }
 
-// CM6581-9.1-07: nothing is negotiated, and nothing changes.
+// Nothing is negotiated, and nothing changes.
 // UNH-MPA-1-16
 TEST_F(Starts, ReadsByTheApplications_CM6581_9_1_07) {
   const ConnectOptions own{.ird = kReadsByApplication, .ord = kReadsByApplication};
@@ -146,7 +146,7 @@ TEST_F(Starts, ReadsByTheApplications_CM6581_9_1_07) {
   EXPECT_EQ(o.left->facts.peer_ord, kReadsByApplication);
 }
 
-// CM6581-9.1-05: the initiator learns what would have been enough.
+// The initiator learns what would have been enough.
 TEST_F(Starts, TooFewReadsForTheResponder_CM6581_9_1_05) {
   QueuePair* a = make(left(), 2, 2);
   const Outcome o = start(a, make(right(), 8, 8), {}, {.ord_required = 5});
@@ -182,7 +182,7 @@ class EachRtr : public Starts, public ::testing::WithParamInterface<int> {
         }) {}
 };
 
-// CM6581-5-01 CM6581-5-02 CM6581-9.2-01 CM6581-9.2-07 CM6581-9.1-04: with each kind either side may
+// CM6581-5-02 CM6581-9.2-01: with each kind either side may
 // send first, no receive is taken and nothing completes; also where no Reads were wanted at all.
 // UNH-MPA-1-17
 TEST_P(EachRtr, EitherSideSendsFirst_CM6581_5_01_CM6581_9_2_07_CM6581_9_1_04) {
@@ -209,7 +209,7 @@ TEST_P(EachRtr, EitherSideSendsFirst_CM6581_5_01_CM6581_9_2_07_CM6581_9_1_04) {
 
 INSTANTIATE_TEST_SUITE_P(SendWriteRead, EachRtr, ::testing::Values(0, 1, 2));
 
-// A model without RTR: the responder may not send first (RFC 5044 s.7.1.2 rule 4). CM6581-9.2-07
+// A model without RTR: the responder may not send first (RFC 5044 s.7.1.2 rule 4).
 // CM6581-5-02
 // UNH-MPA-1-17
 TEST_F(Starts, WithoutAnRtrTheInitiatorSendsFirst_CM6581_9_2_07) {
@@ -233,7 +233,7 @@ class MostReads : public DevicePair {
         }) {}
 };
 
-// CM6581-9.1-07: 0x3FFF leaves the number to the applications, so 0x3FFE is the greatest number.
+// 0x3FFF leaves the number to the applications, so 0x3FFE is the greatest number.
 TEST_F(MostReads, AreOneLessThanTheValueWithAMeaning_CM6581_9_1_07) {
   for (const uint32_t own : {16'381u, 16'382u, 16'383u}) {
     QueuePairSpec spec;
@@ -260,7 +260,7 @@ class NoCommonRtr : public Starts {
         }) {}
 };
 
-// CM6581-9.2-05 CM6581-8-01: Terminate 2/0/7, and one outcome.
+// Terminate 2/0/7, and one outcome.
 // UNH-MPA-1-18
 TEST_F(NoCommonRtr, EndsInATerminate_CM6581_9_2_05_CM6581_8_01) {
   start(make(left(), 4, 4), make(right(), 4, 4), {.peer_to_peer = true});
@@ -283,7 +283,7 @@ class MarkersRefused : public Starts {
         }) {}
 };
 
-// CM6581-9.3-01: an error of this side alone: Terminate 2/0/5, markers and all.
+// An error of this side alone: Terminate 2/0/5, markers and all.
 TEST_F(MarkersRefused, EndsInATerminate_CM6581_9_3_01_CM6581_8_01) {
   start(make(left(), 4, 4), make(right(), 4, 4));
   ASSERT_TRUE(run_until([&] { return right().has<event::TerminateReceived>(); }));
@@ -299,7 +299,7 @@ class OldResponder : public Starts {
   OldResponder() : Starts([](mpa::Config&, mpa::Config& r) { r.revision = 1; }) {}
 };
 
-// BUG-18 BUG-05: once more with revision 1, one outcome, and the revision is told.
+// Once more with revision 1, one outcome, and the revision is told.
 // UNH-MPA-1-20
 TEST_F(OldResponder, IsDialledAgain_BUG_18_BUG_05_CM6581_10_02) {
   QueuePair* a = make(left(), 4, 4);
@@ -414,7 +414,7 @@ class Draft : public Starts {
         }) {}
 };
 
-// MPA-C-02 MPA-C-03 MPA00-8.1-07 MPA-3-09: version 0 in DDP and RDMAP, both ways, and told; a
+// Version 0 in DDP and RDMAP, both ways, and told; a
 // device of version 1 would terminate at the first message.
 TEST_F(Draft, VersionZeroEverywhere_MPA_C_02_MPA_C_03_MPA00_8_1_07_MPA_3_09) {
   QueuePair* a = make(left(), 4, 4);
@@ -503,7 +503,7 @@ class Legacy : public Starts {
         }) {}
 };
 
-// BUG-12: IRD and ORD before the private data, a Read as RTR, and the ULP sees only its own octets.
+// IRD and ORD before the private data, a Read as RTR, and the ULP sees only its own octets.
 TEST_F(Legacy, ReadsInPrivateData_BUG_12) {
   QueuePair* a = make(left(), 3, 5);
   QueuePair* b = make(right(), 2, 9);
@@ -539,7 +539,7 @@ class FaultyPeers : public Starts {
   }
 };
 
-// BUG-04 MPA-8-06: Requests that fail at once, then a close or a reset: everything comes back, no
+// Requests that fail at once, then a close or a reset: everything comes back, no
 // timer is left, and the next peer is served.
 // UNH-MPA-1-02 UNH-MPA-1-15
 TEST_F(FaultyPeers, RequestsAtFaultLeaveNothingBehind_BUG_04_MPA_8_06) {
@@ -568,7 +568,7 @@ TEST_F(FaultyPeers, RequestsAtFaultLeaveNothingBehind_BUG_04_MPA_8_06) {
   EXPECT_TRUE(start(make(left(), 4, 4), make(right(), 4, 4)).left);
 }
 
-// BUG-05 MPA00-5.1-01: the Reply and the end in one segment: one outcome, and then the end.
+// The Reply and the end in one segment: one outcome, and then the end.
 TEST_F(FaultyPeers, ReplyAndCloseInOneSegment_BUG_05_MPA00_5_1_01) {
   auto listener = right().device->listen_stream({{}, 9000}, 4);
   ASSERT_TRUE(listener.has_value());
@@ -591,7 +591,7 @@ TEST_F(FaultyPeers, ReplyAndCloseInOneSegment_BUG_05_MPA00_5_1_01) {
   }
 }
 
-// UNH-MPA-1-19: the Reply wants more Reads at once than were offered: a Terminate as an FPDU behind
+// The Reply wants more Reads at once than were offered: a Terminate as an FPDU behind
 // the Request, and one outcome. As many as were offered are taken.
 TEST_F(FaultyPeers, MoreReadsThanOffered_UNH_MPA_1_19_CM6581_9_1_06) {
   auto listener = right().device->listen_stream({{}, 9000}, 4);
@@ -627,7 +627,7 @@ TEST_F(FaultyPeers, MoreReadsThanOffered_UNH_MPA_1_19_CM6581_9_1_06) {
   }
 }
 
-// CM-02: the request's connection is gone when the answer comes.
+// The request's connection is gone when the answer comes.
 TEST_F(Starts, AcceptOfADeadRequest_CM_02) {
   QueuePair* a = make(left(), 4, 4);
   QueuePair* b = make(right(), 4, 4);
@@ -643,7 +643,7 @@ TEST_F(Starts, AcceptOfADeadRequest_CM_02) {
   EXPECT_TRUE(start(make(left(), 4, 4), b).right);
 }
 
-// CM-01: the event of each way a connect can end.
+// The event of each way a connect can end.
 TEST_F(Starts, EventsOfEveryOutcome_CM_01) {
   ASSERT_TRUE(start(make(left(), 4, 4), make(right(), 4, 4)).left);  // request, established
   ASSERT_TRUE(left().device->connect(*make(left(), 4, 4), right_end(), {}, now_).has_value());
@@ -663,7 +663,7 @@ TEST_F(Starts, EventsOfEveryOutcome_CM_01) {
                         std::chrono::minutes(5)));  // nobody answers: the time-out
 }
 
-// CM-04: both close at once; the ports are free afterwards.
+// Both close at once; the ports are free afterwards.
 TEST_F(Starts, SimultaneousDisconnect_CM_04) {
   for (int i = 0; i < 20; ++i) {
     QueuePair* a = make(left(), 4, 4);
@@ -683,7 +683,7 @@ TEST_F(Starts, SimultaneousDisconnect_CM_04) {
   expect_all_returned();
 }
 
-// CM-06: many connections, opened, used and closed in one run, and nothing is left of them.
+// Many connections, opened, used and closed in one run, and nothing is left of them.
 TEST_F(Starts, TenThousandConnections_CM_06) {
   constexpr uint32_t kAtOnce = 20;
   struct Side {
@@ -753,7 +753,7 @@ TEST_F(Starts, TenThousandConnections_CM_06) {
   expect_all_returned();
 }
 
-// MPA-A.1-01 MPA00-7.3-01 MPA-5.1-02: bursts after pauses: each segment begins with an FPDU
+// Bursts after pauses: each segment begins with an FPDU
 // and holds whole ones.
 TEST_F(Starts, SegmentsBeginWithFpdus_MPA_A_1_01_MPA00_7_3_01_MPA_5_1_02) {
   QueuePair* a = make(left(), 4, 4);
@@ -781,7 +781,7 @@ TEST_F(Starts, SegmentsBeginWithFpdus_MPA_A_1_01_MPA00_7_3_01_MPA_5_1_02) {
   EXPECT_EQ(right().device->mpa_counters().held_octets, 0u);
 }
 
-// MPA00-7.3-02: there is no Nagle: a small message leaves though one is in flight.
+// There is no Nagle: a small message leaves though one is in flight.
 TEST_F(Starts, ASmallMessageDoesNotWait_MPA00_7_3_02) {
   QueuePair* a = make(left(), 4, 4);
   QueuePair* b = make(right(), 4, 4);
@@ -801,7 +801,7 @@ class Packing : public DevicePair, public ::testing::WithParamInterface<bool> {
   Packing() : DevicePair([](DeviceConfig& config) { config.tcp.pack_records = GetParam(); }) {}
 };
 
-// MPAA-6-05 MPAA-6-06: ten small messages at once, in one segment or in ten.
+// Ten small messages at once, in one segment or in ten.
 TEST_P(Packing, SmallMessages_MPAA_6_05_MPAA_6_06) {
   QueuePair* a = left().make_qp();
   QueuePair* b = right().make_qp();
@@ -824,7 +824,7 @@ TEST_P(Packing, SmallMessages_MPAA_6_05_MPAA_6_06) {
 
 INSTANTIATE_TEST_SUITE_P(OnAndOff, Packing, ::testing::Bool());
 
-// MPA-4.4-05: who switches CRC off is told what that needs.
+// Who switches CRC off is told what that needs.
 TEST_F(Starts, CrcOffIsWarnedOf_MPA_4_4_05) {
   base::set_log_level(base::LogLevel::Warning);
   for (const bool crc : {true, false}) {

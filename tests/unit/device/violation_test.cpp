@@ -203,7 +203,7 @@ TEST_F(Violations, EverythingIsReturnedAfterATerminate) {
   expect_all_returned();
 }
 
-// RDMAP-7.1-03, DDP-6.2.1-02: behind our own FIN no Terminate can leave. The stream is reset at
+// DDP-6.2.1-02: behind our own FIN no Terminate can leave. The stream is reset at
 // once and both ends hear of it; nothing is told as sent that was not.
 TEST_F(Violations, BehindOurOwnFinTheStreamIsReset_RDMAP_7_1_03) {
   share(Access::RemoteWrite);

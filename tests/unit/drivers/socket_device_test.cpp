@@ -65,7 +65,7 @@ class ShortClose : public OnSockets {
   ShortClose() : OnSockets(1, impatient()) {}
 };
 
-// MPA-7.2-01, DDP-6.2.1-03: behind our FIN the peer's half lives for as long as it is used; then
+// DDP-6.2.1-03: behind our FIN the peer's half lives for as long as it is used; then
 // the time-out ends it.
 TEST_F(ShortClose, TheOtherHalfGoesOn_MPA_7_2_01) {
   connect();
@@ -132,7 +132,7 @@ class TufWithoutMarkers : public OnSockets {
   TufWithoutMarkers() : OnSockets(1, sockets(), with_tuf(false), with_tuf(false)) {}
 };
 
-// TUF-2-02: marker mode both ways, and no suspicion of a middlebox, however the reads fall.
+// Marker mode both ways, and no suspicion of a middlebox, however the reads fall.
 TEST_F(TufOnSockets, MarkerModeOnly_TUF_2_02) {
   connect();
   std::vector<uint8_t> source(3u << 20), sink(3u << 20), back(3u << 20);

@@ -247,7 +247,7 @@ TEST_F(SocketDriver, HalfClose) {
   EXPECT_TRUE(left_->quiescent() && right_->quiescent());
 }
 
-// MPA-7.2-01: what was queued before the close goes out before the FIN, also where the system takes
+// What was queued before the close goes out before the FIN, also where the system takes
 // it in many pieces.
 TEST_F(SocketDriver, CloseWaitsForWhatIsQueued_MPA_7_2_01) {
   Config small;
@@ -422,7 +422,7 @@ TEST_F(SocketDriver, PackingAndNagle) {
   EXPECT_LT(right_->counters().writes, 10u);  // many segments, few calls
 }
 
-// MPA-A.2-01: what the system was told of this connection.
+// What the system was told of this connection.
 TEST_F(SocketDriver, NagleIsAskedForOnly_MPA_A_2_01) {
   for (const bool nagle : {false, true}) {
     Config config;

@@ -18,7 +18,7 @@ RigConfig rig(uint32_t emss, Framing framing, bool packing, uint32_t message) {
 
 double ratio(uint64_t a, uint64_t b) { return static_cast<double>(a) / static_cast<double>(b); }
 
-// MPAA-6-01 MPAA-6-02 MPAA-6-03: about 60 and 22 times as many segments, and ACKs in proportion.
+// About 60 and 22 times as many segments, and ACKs in proportion.
 TEST(Packing, WorstCases_MPAA_6_01_MPAA_6_02_MPAA_6_03) {
   for (const uint32_t emss : {1460u, 536u}) {
     const Transfer on = transfer(rig(emss, Framing::MpaMarkers, true, 1), 1200);
@@ -36,7 +36,7 @@ TEST(Packing, WorstCases_MPAA_6_01_MPAA_6_02_MPAA_6_03) {
             transfer(rig(1460, Framing::Mpa, false, 1440), 50).segments);
 }
 
-// MPAA-6-04: windows that count segments carry as much less as a segment holds less.
+// Windows that count segments carry as much less as a segment holds less.
 TEST(Packing, SlowStartCarriesLess_MPAA_6_04) {
   RigConfig packed = rig(1460, Framing::Mpa, true, 44);
   packed.path.delay = std::chrono::milliseconds(25);
@@ -61,7 +61,7 @@ RigConfig many(Framing framing, uint32_t connections, double loss) {
   return config;
 }
 
-// MPAA-7-01: aligned and located by markers or key nothing is held; otherwise half a segment for
+// Aligned and located by markers or key nothing is held; otherwise half a segment for
 // each connection, and the draft's K1 = 1 is enough.
 TEST(ReceiveBuffer, GrowsWithConnectionsOnlyWithoutAlignment_MPAA_7_01) {
   for (const Framing aligned : {Framing::Mpa, Framing::MpaMarkers, Framing::TufKey}) {
@@ -82,7 +82,7 @@ TEST(ReceiveBuffer, GrowsWithConnectionsOnlyWithoutAlignment_MPAA_7_01) {
   EXPECT_GT(hold_run(many(Framing::Mpa, 20, 0.02), 2).peak, 1460u);
 }
 
-// MPAA-7-02: the octets are told in all and by connection, and the most that it was.
+// The octets are told in all and by connection, and the most that it was.
 TEST(ReceiveBuffer, IsCounted_MPAA_7_02) {
   Rig r(many(Framing::MpaUnaligned, 4, 0));
   ASSERT_TRUE(r.start());
@@ -104,7 +104,7 @@ TEST(ReceiveBuffer, IsCounted_MPAA_7_02) {
   EXPECT_EQ(framing::held_octets(r.hold()), 0u);
 }
 
-// MPAA-7.2-01: EMSS/2 + 1 approaches twice the least number of segments and never exceeds it.
+// EMSS/2 + 1 approaches twice the least number of segments and never exceeds it.
 TEST(HalfSegments, TwiceIsTheWorst_MPAA_7_2_01) {
   double worst = 0;
   for (const uint32_t fpdu : {24u, 364u, 488u, 492u, 728u, 732u, 736u, 1000u, 1452u}) {
@@ -123,7 +123,7 @@ TEST(HalfSegments, TwiceIsTheWorst_MPAA_7_2_01) {
   EXPECT_GT(worst, 1.95);
 }
 
-// MPAA-7.2-02 MPA-A.1-04: of a segment that a middlebox has cut only the first half arrives and is
+// Of a segment that a middlebox has cut only the first half arrives and is
 // acknowledged; the second comes again, and the segments behind it begin where they began.
 TEST(HalfSegments, ACutSegmentIsCompleted_MPAA_7_2_02_MPA_A_1_04) {
   for (const Framing framing : {Framing::Mpa, Framing::MpaMarkers, Framing::TufKey}) {
@@ -158,7 +158,7 @@ TEST(HalfSegments, ACutSegmentIsCompleted_MPAA_7_2_02_MPA_A_1_04) {
   }
 }
 
-// MPA-5.1-02: in bursts after pauses every segment begins and ends with FPDUs.
+// In bursts after pauses every segment begins and ends with FPDUs.
 TEST(Alignment, OfBurstsAfterPauses_MPA_5_1_02) {
   Rig r(rig(1460, Framing::Mpa, true, 5000));
   ASSERT_TRUE(r.start());
@@ -196,7 +196,7 @@ TEST(KeyMode, PlacesEarlyUntilSegmentsAreCut_MPAA_7_1_01) {
   }
 }
 
-// MPAA-8-01 MPAA-8-02 MPAA-8-03 MPAA-8-04 MPAA-8-05 MPAA-8-06 MPAA-8-07: whatever the other end is,
+// MPAA-8-07: whatever the other end is,
 // MPA's end closes, at once where an octet came, and nothing reaches DDP.
 TEST(Enablement, EndsAndIsNamed_MPAA_8_01_MPAA_8_02_MPAA_8_03_MPAA_8_04_MPAA_8_05_MPAA_8_06) {
   const auto cases = enablement_cases();

@@ -38,7 +38,7 @@ class StagTableTest : public ::testing::Test {
   StagTable table{4, {1, 2}};
 };
 
-// DDP-7.1-08, BUG-01: octet granularity at both ends.
+// BUG-01: octet granularity at both ends.
 TEST_F(StagTableTest, BoundsAtOctetGranularity_DDP_7_1_08) {
   for (const bool zero_based : {false, true}) {
     const Stag stag = add({}, zero_based);
@@ -57,7 +57,6 @@ TEST_F(StagTableTest, BoundsAtOctetGranularity_DDP_7_1_08) {
   }
 }
 
-// DDP-7.1-10
 TEST_F(StagTableTest, WrapIsToldFromBounds_DDP_7_1_10) {
   const Stag stag = add({}, true);
   EXPECT_EQ(fault(stag, UINT64_MAX, 2), AccessFault::Wrap);
@@ -67,7 +66,7 @@ TEST_F(StagTableTest, WrapIsToldFromBounds_DDP_7_1_10) {
   EXPECT_EQ(fault(stag, 2, UINT64_MAX), AccessFault::Wrap);
 }
 
-// DDP-7.1-09, DDP-8.2-01, DDP-8.2-02, DDP-8.2-03
+// DDP-7.1-09 DDP-8.2-01 DDP-8.2-02
 TEST_F(StagTableTest, AssociationByPdAndByStream_DDP_8_2_03) {
   const Stag by_pd = add({});
   EXPECT_EQ(fault(by_pd, base, 1), AccessFault::None);
@@ -79,7 +78,7 @@ TEST_F(StagTableTest, AssociationByPdAndByStream_DDP_8_2_03) {
   EXPECT_EQ(fault(by_stream, base, 1, {}, kPd + 1, kStream), AccessFault::NotAssociated);
 }
 
-// DDP-8.3.1-02: every combination of rights asked and granted.
+// Every combination of rights asked and granted.
 TEST_F(StagTableTest, EveryRightIsNeeded_DDP_8_3_1_02) {
   const uint32_t all = AccessSet::all().bits();
   for (uint32_t granted = 0; granted <= all; ++granted) {
@@ -104,7 +103,7 @@ TEST_F(StagTableTest, OrderOfChecks) {
   EXPECT_EQ(fault(stag, UINT64_MAX, 1), AccessFault::Bounds);
 }
 
-// DDP-7.1-07: no other value of the 32 bits near the STag is accepted.
+// No other value of the 32 bits near the STag is accepted.
 TEST_F(StagTableTest, OnlyTheExactStagIsValid_DDP_7_1_07) {
   const Stag stag = add({});
   for (uint32_t key = 0; key < 256; ++key) {
@@ -116,7 +115,7 @@ TEST_F(StagTableTest, OnlyTheExactStagIsValid_DDP_7_1_07) {
   }
 }
 
-// DDP-8.3-02-a, DDP-8.3-02-b, DDP-8.3.1-01: an STag works from the moment at which it is given, and
+// DDP-8.3-02-a DDP-8.3-02-b: an STag works from the moment at which it is given, and
 // a revoked one is dead, also when its slot was given to another region.
 TEST_F(StagTableTest, RevokedStagNeverWorksAgain_DDP_8_3_1_01) {
   std::set<uint32_t> given;
@@ -135,7 +134,7 @@ TEST_F(StagTableTest, RevokedStagNeverWorksAgain_DDP_8_3_1_01) {
   EXPECT_GT(given.size(), 200u);
 }
 
-// DDP-8.3.1-01: the key of a slot is another one each time that the slot is given out, from every
+// The key of a slot is another one each time that the slot is given out, from every
 // seed: a stale STag never names the slot's next region.
 TEST_F(StagTableTest, TheKeyChangesWithEveryRegistration_DDP_8_3_1_01) {
   for (uint64_t seed = 0; seed < 64; ++seed) {
@@ -258,7 +257,7 @@ TEST_F(StagTableTest, MemoryIsAskedForAsTold) {
   }
 }
 
-// RDMAP-5.3-06, RDMAP-5.3-08
+// RDMAP-5.3-06
 TEST_F(StagTableTest, RemoteInvalidation_RDMAP_5_3_08) {
   const Stag fixed = add(Access::RemoteWrite);
   EXPECT_EQ(table.invalidate(fixed, kPd, kStream), AccessFault::Rights);

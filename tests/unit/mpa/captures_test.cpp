@@ -81,7 +81,7 @@ Config config_for(const StartFrame& request) {
   return config;
 }
 
-// BUG-16 BUG-17 BUG-15 CM6581-10-01 CM6581-9.2-02 CM6581-9.2-03 MPA-A.4-01: siw's Requests and all
+// BUG-17 BUG-15 CM6581-9.2-03 MPA-A.4-01: siw's Requests and all
 // that it sent afterwards, to our responder.
 TEST(Captures, SiwAsInitiator_BUG_16_CM6581_10_01_CM6581_9_2_02) {
   for (const char* name : kGood) {
@@ -101,7 +101,7 @@ TEST(Captures, SiwAsInitiator_BUG_16_CM6581_10_01_CM6581_9_2_02) {
       b.session->accept({}, b.now, {.ird = 128, .ord = 128});
       const Octets answer = b.pull_all();
       const auto header = *wire::parse_mpa_start_header(answer);
-      ASSERT_EQ(answer.size(), wire::kMpaStartHeaderSize + header.pd_length);  // BUG-17
+      ASSERT_EQ(answer.size(), wire::kMpaStartHeaderSize + header.pd_length);
       EXPECT_EQ(header.revision, request.header.revision);
       EXPECT_EQ(header.enhanced, request.header.enhanced);
       EXPECT_FALSE(header.reject);
@@ -123,7 +123,7 @@ TEST(Captures, SiwAsInitiator_BUG_16_CM6581_10_01_CM6581_9_2_02) {
   }
 }
 
-// CM6581-9.1-02 CM6581-9.2-04 BUG-15: siw's Replies and all that followed, to our initiator.
+// BUG-15: siw's Replies and all that followed, to our initiator.
 TEST(Captures, SiwAsResponder_CM6581_9_1_02_CM6581_9_2_04) {
   for (const char* name : kGood) {
     for (const CapturedConnection& connection : capture(name)) {
@@ -158,7 +158,7 @@ TEST(Captures, SiwAsResponder_CM6581_9_1_02_CM6581_9_2_04) {
   }
 }
 
-// MPA-7.1.1-09: siw's rejects, their private data and (revision 2) their IRD and ORD.
+// Siw's rejects, their private data and (revision 2) their IRD and ORD.
 TEST(Captures, SiwRejects_MPA_7_1_1_09_CM6581_9_1_02) {
   for (const char* name :
        {"mpa1-reject-pd", "mpa2-reject-pd", "mpa2-reject-no-pd", "raw-markers-asked-rejected"}) {
@@ -180,7 +180,7 @@ TEST(Captures, SiwRejects_MPA_7_1_1_09_CM6581_9_1_02) {
   }
 }
 
-// BUG-18 MPA-7.1.1-04 CM6581-9.1-06: the Replies at which siw gave up: ours does, for the same
+// The Replies at which siw gave up: ours does, for the same
 // reason.
 TEST(Captures, RepliesAtFault_BUG_18_MPA_7_1_1_04_CM6581_9_1_06) {
   const std::pair<const char*, framing::StartFailure> kCases[] = {
@@ -200,7 +200,7 @@ TEST(Captures, RepliesAtFault_BUG_18_MPA_7_1_1_04_CM6581_9_1_06) {
   }
 }
 
-// MPA-8-02: the FPDU with a wrong CRC at which siw terminated. Ours drops it silently, or reports
+// The FPDU with a wrong CRC at which siw terminated. Ours drops it silently, or reports
 // it.
 TEST(Captures, AWrongCrc_MPA_8_02) {
   const auto connections = capture("raw-crc-error-terminate");

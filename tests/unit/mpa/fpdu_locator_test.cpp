@@ -64,7 +64,7 @@ Config config_of(bool markers, bool crc = true) {
   return config;
 }
 
-// MPA-4.3-12 MPA-4.3-11 MPA-3-06 MPA-5.2-01 DDP-3-07 MPA-4.4-08-b: sender to receiver, each
+// MPA-3-06 MPA-5.2-01 DDP-3-07 MPA-4.4-08-b: sender to receiver, each
 // marker position, each pad.
 // UNH-MPA-2-05 UNH-MPA-2-07
 TEST(FpduRx, RoundTripOfEveryMarkerPositionAndPad_MPA_4_3_12_MPA_4_3_11) {
@@ -88,7 +88,7 @@ TEST(FpduRx, RoundTripOfEveryMarkerPositionAndPad_MPA_4_3_12_MPA_4_3_11) {
   }
 }
 
-// MPA-4.1-04: pads of other octets than zero are nothing to the receiver, in one segment, cut, and
+// Pads of other octets than zero are nothing to the receiver, in one segment, cut, and
 // ahead of the order; only the CRC covers them.
 TEST(FpduRx, PadsAreIgnoredButForTheCrc_MPA_4_1_04) {
   for (const bool crc : {false, true}) {
@@ -136,7 +136,7 @@ TEST(FpduRx, PadsAreIgnoredButForTheCrc_MPA_4_1_04) {
   }
 }
 
-// MPA-4.1-01 MPA-5.2-01: every length of a ULPDU, also 0 and the longest, arbitrary cuts.
+// MPA-5.2-01: every length of a ULPDU, also 0 and the longest, arbitrary cuts.
 // UNH-MPA-2-01
 TEST(FpduRx, LengthsFromZeroToTheLongest_MPA_4_1_01_MPA_6_05) {
   for (const bool markers : {false, true}) {
@@ -153,7 +153,7 @@ TEST(FpduRx, LengthsFromZeroToTheLongest_MPA_4_1_01_MPA_6_05) {
   }
 }
 
-// MPA-5.1-04 MPAA-7.1-03 BUG-15: one octet at a time.
+// MPAA-7.1-03: one octet at a time.
 TEST(FpduRx, OneOctetSegments_MPA_5_1_04_BUG_15) {
   for (const bool markers : {false, true}) {
     Receiver rx(config_of(markers));
@@ -163,7 +163,7 @@ TEST(FpduRx, OneOctetSegments_MPA_5_1_04_BUG_15) {
   }
 }
 
-// MPA-5.1-04 MPA-6-05 MPA00-7.4.1-01: cut in three at every place, and the parts in every order.
+// MPA-6-05: cut in three at every place, and the parts in every order.
 // UNH-MPA-2-09
 TEST(FpduRx, EveryCutInEveryOrder_MPA_5_1_04_MPA00_7_4_1_01) {
   for (const bool markers : {false, true}) {
@@ -184,7 +184,7 @@ TEST(FpduRx, EveryCutInEveryOrder_MPA_5_1_04_MPA00_7_4_1_01) {
   }
 }
 
-// MPA-6-03 MPA-6-04 MPA-3-07 MPA-7.1.5-03: all permutations of five segments, aligned and not.
+// MPA-7.1.5-03: all permutations of five segments, aligned and not.
 // UNH-MPA-2-11
 TEST(FpduRx, AllPermutationsOfFiveSegments_MPA_6_03_MPA_6_04_MPA_3_07) {
   for (const bool markers : {false, true}) {
@@ -213,7 +213,7 @@ TEST(FpduRx, AllPermutationsOfFiveSegments_MPA_6_03_MPA_6_04_MPA_3_07) {
   }
 }
 
-// MPA-6-04 MPA00-7.4-01: without a marker of its own an FPDU is found behind a proven one.
+// Without a marker of its own an FPDU is found behind a proven one.
 TEST(FpduRx, FoundBehindAProvenOne_MPA_6_04_MPA00_7_4_01) {
   constexpr size_t kFpdus = 20;
   const auto located = [](Receiver& rx) { return rx.end.user.placed.size(); };
@@ -239,7 +239,7 @@ TEST(FpduRx, FoundBehindAProvenOne_MPA_6_04_MPA00_7_4_01) {
   EXPECT_GT(only_behind, 0u);
 }
 
-// MPA-6-03 MPA-6-04: parts of located FPDUs complete out of order, whichever part is first.
+// Parts of located FPDUs complete out of order, whichever part is first.
 TEST(FpduRx, HeldPartsAreCompletedOutOfOrder_MPA_6_03_MPA_6_04) {
   for (const bool head_first : {false, true}) {
     Receiver rx(config_of(true));
@@ -259,7 +259,7 @@ TEST(FpduRx, HeldPartsAreCompletedOutOfOrder_MPA_6_03_MPA_6_04) {
   }
 }
 
-// MPA00-7.4-01: an FPDU behind the rest of a located one goes to its place without being held.
+// An FPDU behind the rest of a located one goes to its place without being held.
 TEST(FpduRx, FoundBehindTheRestOfALocatedOne_MPA_6_04_MPA00_7_4_01) {
   constexpr size_t kFpdus = 60;
   size_t found = 0;
@@ -277,7 +277,7 @@ TEST(FpduRx, FoundBehindTheRestOfALocatedOne_MPA_6_04_MPA00_7_4_01) {
   EXPECT_GT(found, 2u);
 }
 
-// MPA-6-06: without markers octets that look like an FPDU are not believed out of order.
+// Without markers octets that look like an FPDU are not believed out of order.
 TEST(FpduRx, NothingIsLocatedWithoutMarkers_MPA_6_06) {
   Receiver rx(config_of(false));
   for (uint32_t i = 0; i < 3; ++i) rx.add(i, 400);
@@ -342,7 +342,7 @@ TEST(FpduRx, RandomSegmentsInRandomOrder_MPA_5_1_04_MPA_7_1_5_03) {
   }
 }
 
-// MPA-8-07 MPA-4.4-09 MPA-8-08: dropped before commit, healed by the retransmission.
+// MPA-8-08: dropped before commit, healed by the retransmission.
 // UNH-MPA-2-12
 TEST(FpduRx, BadCrcIsDroppedAndHealed_MPA_8_07_MPA_4_4_09) {
   for (const bool markers : {false, true}) {
@@ -369,7 +369,7 @@ TEST(FpduRx, BadCrcIsDroppedAndHealed_MPA_8_07_MPA_4_4_09) {
   }
 }
 
-// MPA-8-02 MPA-8-09 MPA-8-10 MPA-6-01: silent drop off.
+// MPA-6-01: silent drop off.
 // DDP-3-06
 TEST(FpduRx, BadCrcInOrderIsErrorTwo_MPA_8_02_MPA_8_09_MPA_8_10) {
   for (const bool markers : {false, true}) {
@@ -412,7 +412,7 @@ TEST(FpduRx, BadCrcOutOfOrderWaitsForTheOrder_MPA_8_02_MPA_6_01) {
   }
 }
 
-// MPA-8-08: a fault of the source is reported after drop_limit drops.
+// A fault of the source is reported after drop_limit drops.
 TEST(FpduRx, DropLimitThenError_MPA_8_08) {
   Config config = config_of(false);
   config.drop_limit = 3;
@@ -445,7 +445,7 @@ void repair_crc(Octets& stream, size_t begin, size_t end) {
                    test::slow_crc32c({stream.data() + begin, end - 4 - begin}));
 }
 
-// MPA-8-03 MPA-4.2-01 MPA-4.2-02: valid CRC, but a marker that points elsewhere; low and reserved
+// Valid CRC, but a marker that points elsewhere; low and reserved
 // bits are ignored.
 // MPA-5.2-02: in order, too. MPA-8-09: after this error, too.
 // UNH-MPA-2-06 UNH-MPA-2-08
@@ -478,7 +478,7 @@ TEST(FpduRx, MarkerAndLengthDisagree_MPA_8_03_MPA_4_2_01_MPA_4_2_02) {
   }
 }
 
-// MPA-4.1-05: without CRC on both sides the field is there and may hold anything.
+// Without CRC on both sides the field is there and may hold anything.
 TEST(FpduRx, WithoutCrcItsFieldIsNotLookedAt_MPA_4_1_05) {
   for (const bool markers : {false, true}) {
     Receiver rx(config_of(markers, false));
@@ -492,7 +492,7 @@ TEST(FpduRx, WithoutCrcItsFieldIsNotLookedAt_MPA_4_1_05) {
 }
 
 // MPA-5.2-01: on the stream in order the lengths suffice.
-// MPA-8-05: the second marker of an FPDU with a good CRC points elsewhere. It is looked at when all
+// The second marker of an FPDU with a good CRC points elsewhere. It is looked at when all
 // are, and always without CRC; otherwise the FPDU is as good as any, in order and out of order.
 TEST(FpduRx, FurtherMarkersAreCheckedByChoice_MPA_8_05) {
   EXPECT_TRUE(Config{}.check_all_markers);
@@ -521,7 +521,7 @@ TEST(FpduRx, FurtherMarkersAreCheckedByChoice_MPA_8_05) {
   }
 }
 
-// MPA-8-04: when the gap closes, the lengths lead past the start of an FPDU that a marker located.
+// When the gap closes, the lengths lead past the start of an FPDU that a marker located.
 TEST(FpduRx, ClosedGapContradictsAMarker_MPA_8_04) {
   for (const bool in_pieces : {false, true}) {
     Config config = config_of(true);
@@ -541,7 +541,7 @@ TEST(FpduRx, ClosedGapContradictsAMarker_MPA_8_04) {
   }
 }
 
-// MPA-4.3-13: whatever FPDUPTR says, out of order and in order, nothing wrong is delivered.
+// Whatever FPDUPTR says, out of order and in order, nothing wrong is delivered.
 TEST(FpduRx, HostileFpduptr_MPA_4_3_13) {
   for (uint64_t seed = 0; seed < 3000; ++seed) {
     base::Prng prng(seed);
@@ -639,7 +639,7 @@ TEST(FpduRx, SuspicionEndsWhereCutsAreTrue_MPA_8_07) {
   }
 }
 
-// MPA-8-07: a sender whose path became narrow cuts an FPDU into more pieces than drops are counted
+// A sender whose path became narrow cuts an FPDU into more pieces than drops are counted
 // of, and sends all of them again and again.
 TEST(FpduRx, AnFpduCutIntoManyPiecesArrives_MPA_8_07) {
   Receiver rx(config_of(false));
@@ -659,7 +659,7 @@ TEST(FpduRx, AnFpduCutIntoManyPiecesArrives_MPA_8_07) {
   rx.expect_all();
 }
 
-// MPAA-6-06 MPA-5.1-03: many tiny FPDUs in one segment, also more than are handled in one go.
+// MPA-5.1-03: many tiny FPDUs in one segment, also more than are handled in one go.
 TEST(FpduRx, ManyTinyFpdusInOneSegment_MPAA_6_06) {
   for (const uint32_t count : {64u, 128u, 129u, 700u}) {
     for (const bool markers : {false, true}) {
@@ -702,7 +702,7 @@ TEST(FpduRx, DiscardOnTheFirstFpdu_MPA_8_09) {
   EXPECT_EQ(held_octets(*rx.end.own_store), 0u);
 }
 
-// MPA-7.2-02 MPA-3-08 MPA-8-01 MPA00-5.1-01: FIN at a boundary and inside an FPDU; the end is
+// MPA-8-01 MPA00-5.1-01: FIN at a boundary and inside an FPDU; the end is
 // told once.
 // UNH-MPA-2-14
 TEST(FpduRx, PeerFinishedCleanOrNot_MPA_7_2_02_MPA_3_08) {

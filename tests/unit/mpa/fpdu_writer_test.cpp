@@ -28,7 +28,7 @@ Octets tail(const Octets& octets, size_t n) {
   return {octets.end() - static_cast<long>(n), octets.end()};
 }
 
-// MPA-4.4-V1 MPA00-7.2-V1 MPA-7.1.2-12 MPA-4.4-08-a: the first FPDU of a stream.
+// MPA-7.1.2-12 MPA-4.4-08-a: the first FPDU of a stream.
 // UNH-MPA-2-07
 TEST(FpduWriter, FirstFpduVectors_MPA_4_4_V1_MPA00_7_2_V1) {
   const MarkerGrid grid(true, 0);
@@ -40,7 +40,7 @@ TEST(FpduWriter, FirstFpduVectors_MPA_4_4_V1_MPA00_7_2_V1) {
   EXPECT_EQ(tail(draft, 4), (Octets{0x4c, 0x86, 0xb3, 0x84}));
 }
 
-// MPA-4.4-V2 MPA00-7.2-V2 MPA-4.4-07: an FPDU at 0x1ec with a marker at 0x200.
+// MPA-4.4-07: an FPDU at 0x1ec with a marker at 0x200.
 TEST(FpduWriter, SecondFpduVectors_MPA_4_4_V2_MPA00_7_2_V2) {
   const MarkerGrid grid(true, 0);
   const Octets rfc = build(grid, 0x1ec, true, figure_ulpdu(0x41, 0x43, 2));
@@ -51,7 +51,6 @@ TEST(FpduWriter, SecondFpduVectors_MPA_4_4_V2_MPA00_7_2_V2) {
   EXPECT_EQ(tail(draft, 4), (Octets{0xa1, 0x9c, 0xd1, 0x03}));
 }
 
-// MPA-4.4-V4
 // UNH-MPA-2-07
 TEST(FpduWriter, ShortFpdusWithoutMarkers_MPA_4_4_V4) {
   const MarkerGrid grid;
@@ -63,7 +62,7 @@ TEST(FpduWriter, ShortFpdusWithoutMarkers_MPA_4_4_V4) {
   EXPECT_EQ(tail(build(grid, 20, true, write), 4), (Octets{0xa3, 0x05, 0x72, 0xab}));
 }
 
-// MPA-4.3-10 MPA-4.2-03 MPA-4.1-03: figure 4.
+// MPA-4.2-03 MPA-4.1-03: figure 4.
 TEST(FpduWriter, Figure4_MPA_4_3_10) {
   const MarkerGrid grid(true, 0);
   const Octets fpdu = build(grid, 512 - 12, true, numbered_ulpdu(1, 16));
@@ -72,7 +71,7 @@ TEST(FpduWriter, Figure4_MPA_4_3_10) {
   EXPECT_EQ(Octets(fpdu.begin() + 22, fpdu.begin() + 24), (Octets{0, 0}));
 }
 
-// MPA-4.2-01 MPA-4.2-02 MPA-4.3-01 MPA-4.3-02 MPA-4.3-07 MPA-4.3-08 MPA-4.3-09 MPA-4.3-12
+// MPA-4.2-01 MPA-4.2-02 MPA-4.3-01 MPA-4.3-02 MPA-4.3-07 MPA-4.3-08 MPA-4.3-09
 // MPA-4.1-01 MPA-4.1-02 MPA-4.1-05 MPA-4.4-07: each place of the grid, each pad, CRC
 // on and off, against the slow encoder.
 TEST(FpduWriter, EveryMarkerPositionEqualsTheSlowEncoder_MPA_4_3_12) {
@@ -96,7 +95,7 @@ TEST(FpduWriter, EveryMarkerPositionEqualsTheSlowEncoder_MPA_4_3_12) {
   }
 }
 
-// MPA-3-01: pieces of any size give the same octets.
+// Pieces of any size give the same octets.
 TEST(FpduWriter, PiecesOfAnySizeGiveTheSameFpdu_MPA_3_01) {
   const MarkerGrid grid(true, 0);
   const Octets ulpdu = numbered_ulpdu(9, 1401);
@@ -121,7 +120,7 @@ Config with_markers() {
   return config;
 }
 
-// MPA-4.5-06 MPA-3-02: EMSS changes are reported once each; pull offers MULPDU.
+// EMSS changes are reported once each; pull offers MULPDU.
 // DDP-3-01 MPA-A.1-02
 TEST(SessionTx, MulpduFollowsEmss_MPA_4_5_06_MPA_3_02) {
   MpaPair pair({}, with_markers());
@@ -137,7 +136,7 @@ TEST(SessionTx, MulpduFollowsEmss_MPA_4_5_06_MPA_3_02) {
   EXPECT_FALSE(pair.a.user.last_whole_only);
 }
 
-// MPA-4.5-04 MPA-4.5-07 MPA-5.1-03: a partly filled segment takes only what fits.
+// MPA-4.5-04: a partly filled segment takes only what fits.
 TEST(SessionTx, PackingOffersWhatFits_MPA_4_5_07_MPA_5_1_03) {
   MpaPair pair({}, with_markers());
   pair.start(1460);
@@ -153,7 +152,7 @@ TEST(SessionTx, PackingOffersWhatFits_MPA_4_5_07_MPA_5_1_03) {
   EXPECT_TRUE(pair.a.pull(68));
 }
 
-// MPA-4.5-05: with an EMSS below 128 the report stays at 128 and no record is longer than the
+// With an EMSS below 128 the report stays at 128 and no record is longer than the
 // segment.
 TEST(SessionTx, TinyEmssNeverOverrunsTheSegment_MPA_4_5_05) {
   MpaPair pair({}, with_markers());

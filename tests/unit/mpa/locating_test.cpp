@@ -69,7 +69,7 @@ TEST(Locating, AMarkerBetweenFpdusLocatesTheSecond_MPA_6_03) {
   rx.expect_all();
 }
 
-// MPA-6-04: the rest of an FPDU is held before one that went to its place out of order. When the
+// The rest of an FPDU is held before one that went to its place out of order. When the
 // beginning comes, which has no marker, the marker in the rest tells where it begins.
 TEST(Locating, AHeldRestLocatesItsBeginning_MPA_6_03_MPA_6_04) {
   MarkedReceiver rx({100, 600, 600, 100});
@@ -128,7 +128,7 @@ TEST(Locating, NothingIsTakenOverFromAnEarlierConnection) {
   }
 }
 
-// MPA-6-04: an FPDU that was located says by its length what belongs to it. A marker inside of it
+// An FPDU that was located says by its length what belongs to it. A marker inside of it
 // that points into its ULPDU does not make an FPDU of the octets there.
 TEST(Locating, NoMarkerSpeaksAgainstALocatedLength_MPA_6_04) {
   MarkedReceiver r({300, 3000});

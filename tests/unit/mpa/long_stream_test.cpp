@@ -16,7 +16,7 @@ using test::SlowEncoder;
 
 constexpr uint64_t kWrap = uint64_t{1} << 32;
 
-// MPA-4.3-06 MPA-4.3-05: 2^32 lies at every place of an FPDU and of the marker grid: before it, in
+// 2^32 lies at every place of an FPDU and of the marker grid: before it, in
 // its header, between the header and each of its markers, in a marker, behind it.
 TEST(LongStream, FpdusAroundTheWrapEqualTheSlowEncoder_MPA_4_3_06_MPA_4_3_05) {
   constexpr uint32_t kLength = 801;
@@ -65,7 +65,7 @@ struct LatePair {
   MpaEnd a, b;
 };
 
-// MPA-4.3-05 MPA-4.3-06: sessions across 2^32: each octet is the slow encoder's, and segments in
+// Sessions across 2^32: each octet is the slow encoder's, and segments in
 // three orders are located, by their markers where one is missing, and taken.
 TEST(LongStream, SessionsAcrossTheWrap_MPA_4_3_05_MPA_4_3_06) {
   Config config;

@@ -9,7 +9,7 @@
 namespace rnic::mpa {
 namespace {
 
-// MPA-4.3-02 MPA-4.3-04
+// MPA-4.3-02
 TEST(MarkerGrid, StartAtElevenGivesMarkersAt11_523_1035_MPA_4_3_04) {
   const MarkerGrid grid(true, 11);
   std::vector<uint64_t> found;
@@ -43,7 +43,6 @@ framing::PduSpan slow_span(const MarkerGrid& grid, uint64_t begin, uint32_t leng
   return span;
 }
 
-// MPA-4.3-12
 TEST(FpduSpan, EveryMarkerPositionAndManyLengths_MPA_4_3_12) {
   const MarkerGrid grid(true, 532);
   for (uint64_t shift = 0; shift < 512; shift += 4) {
@@ -59,7 +58,6 @@ TEST(FpduSpan, EveryMarkerPositionAndManyLengths_MPA_4_3_12) {
   }
 }
 
-// MPA-4.5-07
 TEST(FpduSpan, RoomIsTheLongestThatFits_MPA_4_5_07) {
   for (const bool markers : {false, true}) {
     const MarkerGrid grid(markers, 20);
@@ -74,7 +72,7 @@ TEST(FpduSpan, RoomIsTheLongestThatFits_MPA_4_5_07) {
   }
 }
 
-// MPA-4.5-01 MPA-4.5-02 MPA-4.5-05 MPA-3-03
+// MPA-4.5-05 MPA-3-03
 TEST(Mulpdu, TableOfEmss_MPA_4_5_01_MPA_4_5_02) {
   EXPECT_EQ(mulpdu_of(1460, true), 1442u);
   EXPECT_EQ(mulpdu_of(1448, true), 1430u);
@@ -88,7 +86,7 @@ TEST(Mulpdu, TableOfEmss_MPA_4_5_01_MPA_4_5_02) {
   EXPECT_EQ(mulpdu_of(8960, false), 8954u);
 }
 
-// MPA-4.5-03 MPA-4.5-05 MPA-3-03
+// MPA-3-03
 TEST(Mulpdu, FitsWhereverTheGridFallsAndStaysInItsLimits_MPA_4_5_03_MPA_4_5_05) {
   for (const bool markers : {false, true}) {
     for (uint32_t emss = 0; emss < 70000; emss += emss < 2000 ? 1 : 997) {

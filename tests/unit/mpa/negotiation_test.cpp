@@ -35,7 +35,7 @@ framing::StartOffer read_back(const Config& config, const StartPlan* request,
   return offer;
 }
 
-// CM6581-9.2-01 CM6581-9.2-02 CM6581-9.2-03 CM6581-9.2-04 CM6581-9.2-05 CM6581-9.2-06: each set of
+// CM6581-9.2-01 CM6581-9.2-02 CM6581-9.2-04 CM6581-9.2-06: each set of
 // kinds of the initiator against each set of the responder, with and without peer to peer.
 TEST(Negotiation, EveryCombinationOfFlags_CM6581_9_2_03_CM6581_9_2_05) {
   for (const bool peer_to_peer : {false, true}) {
@@ -79,7 +79,7 @@ TEST(Negotiation, EveryCombinationOfFlags_CM6581_9_2_03_CM6581_9_2_05) {
   }
 }
 
-// CM6581-9.2-04 CM6581-9.2-05: every Reply that a peer may send, right or wrong, to every Request.
+// CM6581-9.2-05: every Reply that a peer may send, right or wrong, to every Request.
 // UNH-MPA-1-16
 TEST(Negotiation, EveryReplyToEveryRequest_CM6581_9_2_04) {
   for (uint32_t request_bits = 0; request_bits < 16; ++request_bits) {
@@ -112,7 +112,7 @@ TEST(Negotiation, EveryReplyToEveryRequest_CM6581_9_2_04) {
   }
 }
 
-// CM6581-9.1-01 CM6581-9.1-03 CM6581-9.1-06 CM6581-9.1-07: small and special values of all four.
+// Small and special values of all four.
 // UNH-MPA-1-16
 TEST(Negotiation, EveryDepth_CM6581_9_1_01_CM6581_9_1_03_CM6581_9_1_06_CM6581_9_1_07) {
   const uint16_t values[] = {0, 1, 2, 3, 16, 127, 128, kReadsByApplication};
@@ -156,7 +156,7 @@ TEST(Negotiation, EveryDepth_CM6581_9_1_01_CM6581_9_1_03_CM6581_9_1_06_CM6581_9_
   }
 }
 
-// CM6581-9.1-06: a responder that takes more than was offered.
+// A responder that takes more than was offered.
 TEST(Negotiation, TooManyReadsOfThePeer_CM6581_9_1_06) {
   const Config config;
   const framing::StartWish wish{.exchange_reads = true, .ird = 4, .ord = 4};
@@ -168,7 +168,7 @@ TEST(Negotiation, TooManyReadsOfThePeer_CM6581_9_1_06) {
   }
 }
 
-// CM6581-9.1-04: a Read as RTR has a place in the queue, and only then.
+// A Read as RTR has a place in the queue, and only then.
 TEST(Negotiation, IrdIsRaisedForAReadAsRtr_CM6581_9_1_04) {
   for (const uint8_t kinds : {kSend, kWrite, kRead}) {
     const framing::StartOffer request{
@@ -188,7 +188,7 @@ TEST(Negotiation, IrdIsRaisedForAReadAsRtr_CM6581_9_1_04) {
   EXPECT_EQ(judge_reply({}, wish, request, reply).agreed.rtr_kinds, kSend);
 }
 
-// CM6581-9.1-05: the reject names the ORD that would have been needed.
+// The reject names the ORD that would have been needed.
 TEST(Negotiation, RequiredOrd_CM6581_9_1_05) {
   const framing::StartOffer request{.revision = 2, .enhanced = true, .ird = 3, .ord = 3};
   for (uint16_t required = 0; required < 8; ++required) {
@@ -236,7 +236,7 @@ TEST(Negotiation, ReadsLimit_BUG_19) {
   }
 }
 
-// BUG-12: eight octets of revision 1.
+// Eight octets of revision 1.
 TEST(Negotiation, ReadsInPrivateData_BUG_12) {
   Config config;
   config.revision = 1;
@@ -271,7 +271,7 @@ TEST(Negotiation, ReadsInPrivateData_BUG_12) {
   EXPECT_FALSE(read_offer(config, nullptr, request.header, many, used).reads_in_data);
 }
 
-// CM6581-10-03 CM6581-6-01 CM6581-6-04: S exactly when something enhanced is wanted; the revision
+// S exactly when something enhanced is wanted; the revision
 // is the one that was asked for, or the lowest that will do (s.6).
 TEST(Negotiation, EnhancedOnlyWhenWanted_CM6581_10_03_CM6581_6_01_CM6581_6_04) {
   for (uint8_t revision = 0; revision <= 2; ++revision) {
@@ -295,7 +295,7 @@ TEST(Negotiation, EnhancedOnlyWhenWanted_CM6581_10_03_CM6581_6_01_CM6581_6_04) {
   }
 }
 
-// CM6581-10-01: the Reply has the Request's form.
+// The Reply has the Request's form.
 TEST(Negotiation, TheReplyHasTheRequestsForm_CM6581_10_01) {
   for (uint8_t revision = 0; revision <= 2; ++revision) {
     for (const bool enhanced : {false, true}) {
@@ -309,7 +309,7 @@ TEST(Negotiation, TheReplyHasTheRequestsForm_CM6581_10_01) {
   EXPECT_TRUE(revision_fits({}, 2, 1));
 }
 
-// MPA-7.1.1-07: C of the Reply repeats the Request's, for a peer (Linux siw) that refuses its own
+// C of the Reply repeats the Request's, for a peer (Linux siw) that refuses its own
 // CRC otherwise; in the draft's profile it is the responder's own wish.
 TEST(Negotiation, TheReplyRepeatsTheRequestsC_MPA_7_1_1_07) {
   for (uint8_t revision = 0; revision <= 2; ++revision) {

@@ -37,7 +37,7 @@ void reply_to(MpaEnd& end, const Octets& reply) {
   end.receive(0, reply);
 }
 
-// CM6581-6-01 CM6581-9-01 CM6581-9.2-01 CM6581-6-04: octet by octet, as siw's captures have them.
+// CM6581-9-01 CM6581-6-04: octet by octet, as siw's captures have them.
 TEST(Enhanced, RequestAndReplyOctets_CM6581_6_01_CM6581_9_2_01_CM6581_9_2_02) {
   Config no_crc;
   no_crc.crc = false;
@@ -59,7 +59,7 @@ TEST(Enhanced, RequestAndReplyOctets_CM6581_6_01_CM6581_9_2_01_CM6581_9_2_02) {
   EXPECT_EQ(*b.session->negotiated().ord, 4);
 }
 
-// CM6581-6-02 CM6581-10-03: nothing enhanced wanted: a frame of RFC 5044.
+// CM6581-10-03: nothing enhanced wanted: a frame of RFC 5044.
 // UNH-MPA-1-16
 TEST(Enhanced, PlainFramesAreThoseOfRfc5044_CM6581_6_02) {
   MpaEnd a = initiator({}, {});
@@ -78,7 +78,7 @@ TEST(Enhanced, PlainFramesAreThoseOfRfc5044_CM6581_6_02) {
   EXPECT_EQ(c.events.requests, (std::vector<Octets>{{1, 2, 3, 4, 5}}));
 }
 
-// CM6581-6-05: S without room for its data.
+// S without room for its data.
 // UNH-MPA-1-21
 TEST(Enhanced, TooShortForItsData_CM6581_6_05) {
   for (size_t length = 0; length <= 4; ++length) {
@@ -97,7 +97,7 @@ TEST(Enhanced, TooShortForItsData_CM6581_6_05) {
   }
 }
 
-// CM6581-6-04: 508 octets of the ULP, whole, both ways; the 509th has no room.
+// 508 octets of the ULP, whole, both ways; the 509th has no room.
 TEST(Enhanced, LongestPrivateData_CM6581_6_04) {
   for (size_t length = 0; length <= 508; length += 4) {
     const Octets data = numbered_ulpdu(3, length);
@@ -117,7 +117,7 @@ TEST(Enhanced, LongestPrivateData_CM6581_6_04) {
   }
 }
 
-// CM6581-10-02: without RFC 6581 an enhanced Request ends the connection.
+// Without RFC 6581 an enhanced Request ends the connection.
 TEST(Enhanced, AResponderOfRevision1Closes_CM6581_10_02) {
   MpaEnd b(framing::Role::Responder, revision(1));
   b.establish();
@@ -127,7 +127,7 @@ TEST(Enhanced, AResponderOfRevision1Closes_CM6581_10_02) {
   EXPECT_TRUE(b.pull_all().empty());
 }
 
-// BUG-18 CM6581-10-02: what makes an initiator dial again is told apart from other ends.
+// CM6581-10-02: what makes an initiator dial again is told apart from other ends.
 TEST(Enhanced, WhatASecondAttemptIsFor_BUG_18) {
   MpaEnd plain = initiator();
   reply_to(plain, reply_frame(0x40, 1));
@@ -151,7 +151,7 @@ TEST(Enhanced, WhatASecondAttemptIsFor_BUG_18) {
   EXPECT_EQ(begun.events.failures, std::vector{framing::StartFailure::StreamEnded});
 }
 
-// BUG-16: the flags of the Request echoed, reserved bits and R of the Request included.
+// The flags of the Request echoed, reserved bits and R of the Request included.
 // UNH-MPA-1-04 UNH-MPA-1-05
 TEST(Enhanced, AReplyIsReadByItsOwnRules_BUG_16) {
   for (uint32_t reserved = 0; reserved < 16; ++reserved) {
@@ -167,7 +167,7 @@ TEST(Enhanced, AReplyIsReadByItsOwnRules_BUG_16) {
   }
 }
 
-// CM6581-9.1-02: a reject carries IRD and ORD for the ULP, too; here siw's of its captures.
+// A reject carries IRD and ORD for the ULP, too; here siw's of its captures.
 TEST(Enhanced, ARejectTellsReads_CM6581_9_1_02_CM6581_9_1_05) {
   MpaEnd a = initiator();
   reply_to(a, reply_frame(0x30, 2, {0, 5, 0, 6, 'g', 'o'}));
@@ -184,7 +184,7 @@ TEST(Enhanced, ARejectTellsReads_CM6581_9_1_02_CM6581_9_1_05) {
   EXPECT_TRUE(b.events.starts.empty());
 }
 
-// CM6581-9.1-06 CM6581-9.2-05 CM6581-9.3-01 CM6581-8-01: the endpoint is told what to terminate
+// CM6581-8-01: the endpoint is told what to terminate
 // with.
 // UNH-MPA-1-18 UNH-MPA-1-19
 TEST(Enhanced, RepliesThatEndInATerminate_CM6581_9_1_06_CM6581_9_2_05_CM6581_9_3_01) {
@@ -370,7 +370,7 @@ TEST(Enhanced, TheFirstFpduOfThePeerEndsTheWait_BUG_14) {
 
 // --- revision 0: draft-ietf-rddp-mpa-00, RFC 5044 appendix C ---
 
-// MPA00-8.1-01 MPA00-8.1-07 MPA-C-02 MPA-3-09: two ends of the draft's profile, of which each says
+// MPA-C-02 MPA-3-09: two ends of the draft's profile, of which each says
 // whether it wants markers and CRC (draft s.8.1.1); DDP is told the version.
 TEST(Draft, TwoEndsOfTheDraft_MPA00_8_1_01_MPA00_8_1_07) {
   for (uint8_t flags = 0; flags < 16; ++flags) {
@@ -404,7 +404,7 @@ TEST(Draft, TwoEndsOfTheDraft_MPA00_8_1_01_MPA00_8_1_07) {
   }
 }
 
-// MPA00-8.1-01: every other revision ends it.
+// Every other revision ends it.
 TEST(Draft, EveryOtherRevisionIsRefused_MPA00_8_1_01) {
   for (int other = 1; other < 256; ++other) {
     MpaEnd b(framing::Role::Responder, revision(0));
@@ -418,7 +418,7 @@ TEST(Draft, EveryOtherRevisionIsRefused_MPA00_8_1_01) {
   }
 }
 
-// MPA00-8.1-02: the third bit is reserved. In revision 1 it rejects.
+// The third bit is reserved. In revision 1 it rejects.
 TEST(Draft, NoRejectBit_MPA00_8_1_02) {
   MpaEnd a = initiator(revision(0));
   reply_to(a, reply_frame(0xff, 0));
@@ -429,7 +429,7 @@ TEST(Draft, NoRejectBit_MPA00_8_1_02) {
   EXPECT_EQ(one.events.failures, std::vector{framing::StartFailure::RejectedByPeer});
 }
 
-// MPA00-8.1-03: up to 65535 octets, over many segments, both ways.
+// Up to 65535 octets, over many segments, both ways.
 TEST(Draft, LongPrivateData_MPA00_8_1_03) {
   for (const size_t length : {0, 1, 512, 513, 1460, 65534, 65535}) {
     const Octets data = numbered_ulpdu(7, length);
@@ -457,7 +457,7 @@ TEST(Draft, LongPrivateData_MPA00_8_1_03) {
   EXPECT_EQ(c.events.failures, std::vector{framing::StartFailure::BadLength});
 }
 
-// MPA00-8.1-04 MPA00-8.1-05: a Reply or a close, whatever the owner answers.
+// A Reply or a close, whatever the owner answers.
 TEST(Draft, ARejectionIsAReplyAndAClose_MPA00_8_1_04_MPA00_8_1_05) {
   MpaEnd b(framing::Role::Responder, revision(0));
   b.establish();
@@ -480,7 +480,7 @@ TEST(Draft, ARejectionIsAReplyAndAClose_MPA00_8_1_04_MPA00_8_1_05) {
   EXPECT_EQ(asking.events.failures, std::vector{framing::StartFailure::TimedOut});
 }
 
-// MPA-C-01: a non-permissive end and a peer of revision 0.
+// A non-permissive end and a peer of revision 0.
 TEST(Draft, NonPermissive_MPA_C_01) {
   for (const uint8_t own : {1, 2}) {
     MpaEnd b(framing::Role::Responder, revision(own));
@@ -498,7 +498,7 @@ TEST(Draft, NonPermissive_MPA_C_01) {
   }
 }
 
-// MPA-C-02: the initiator asks with revision 1 and follows the peer down.
+// The initiator asks with revision 1 and follows the peer down.
 TEST(Draft, Permissive_MPA_C_02) {
   MpaEnd a = initiator(revision(1, true), {});
   a.establish();
@@ -557,7 +557,7 @@ std::string rdmac_answers(Kind kind, bool markers) {
          "/" + std::to_string(x.markers_send);
 }
 
-// MPA-C-04 MPA-C-03
+// MPA-C-03
 TEST(Draft, Figure15_MPA_C_04) {
   constexpr Kind kR = Kind::Rdmac, kN = Kind::NonPermissive;
   EXPECT_EQ(outcome(kR, true, kR, true), "V=0 M=1/1");

@@ -96,7 +96,7 @@ void every_octet_heals(bool markers, const std::vector<size_t>& lengths,
   }
 }
 
-// MPA-8-07: small FPDUs in a segment, the first marker of which lies in a later one; every octet,
+// Small FPDUs in a segment, the first marker of which lies in a later one; every octet,
 // in order and ahead of it, from the first segment of the connection on.
 TEST(SilentDrop, EveryOctetOfASegmentOfManyFpdus_MPA_8_07) {
   const std::vector<size_t> lengths(24, 50);
@@ -132,7 +132,7 @@ TEST(SilentDrop, EveryOctetBehindTheListedFpdus_MPA_8_07) {
   }
 }
 
-// MPA-8-07: of an FPDU that had to be cut the piece that completes it is judged by the CRC of the
+// Of an FPDU that had to be cut the piece that completes it is judged by the CRC of the
 // whole, whichever piece it is, and the others when they come a second time.
 TEST(SilentDrop, EveryOctetOfAnFpduInPieces_MPA_8_07) {
   for (const bool markers : {false, true}) {
@@ -315,7 +315,7 @@ TEST(SilentDrop, SuspectsAreKnownInALongerSegment) {
   }
 }
 
-// MPA-8-07: a suspect that comes again proves nothing of what comes behind it for the first time in
+// A suspect that comes again proves nothing of what comes behind it for the first time in
 // the same segment: the middle of an FPDU that is cut, and cut elsewhere when it is sent again.
 TEST(SilentDrop, DamageBehindASuspectThatComesAgain_MPA_8_07) {
   for (const bool markers : {false, true}) {
@@ -338,7 +338,7 @@ TEST(SilentDrop, DamageBehindASuspectThatComesAgain_MPA_8_07) {
   }
 }
 
-// MPA-8-07: a damaged marker that leads into the middle of an FPDU does not hide the damage, not
+// A damaged marker that leads into the middle of an FPDU does not hide the damage, not
 // even where the sender is known to cut: the FPDUs of the segment are walked from its begin, too.
 TEST(SilentDrop, DamagedMarkersAreFoundThoughTheSenderCuts_MPA_8_07) {
   const Dropper sample(true, std::vector<size_t>(60, 50));
@@ -360,7 +360,7 @@ TEST(SilentDrop, DamagedMarkersAreFoundThoughTheSenderCuts_MPA_8_07) {
   EXPECT_EQ(damaged, 64u);
 }
 
-// MPA-8-08: the count of the range at the delivery point comes to its end, however many ranges
+// The count of the range at the delivery point comes to its end, however many ranges
 // ahead of it are damaged meanwhile.
 TEST(SilentDrop, TheCountInOrderIsNeverGivenUp_MPA_8_08) {
   for (const bool first : {false, true}) {
@@ -389,7 +389,7 @@ TEST(SilentDrop, TheCountInOrderIsNeverGivenUp_MPA_8_08) {
   }
 }
 
-// MPA-8-08: damage in a piece that is committed already cannot be healed; it is told when the same
+// Damage in a piece that is committed already cannot be healed; it is told when the same
 // rest comes a second time, not after all the drops of the limit.
 TEST(SilentDrop, DamageInACommittedPieceIsTold_MPA_8_08) {
   Dropper rx(false, {300, 300});
@@ -402,7 +402,7 @@ TEST(SilentDrop, DamageInACommittedPieceIsTold_MPA_8_08) {
   EXPECT_EQ(rx.end.counters.crc_drops, 1u);
 }
 
-// MPA-8-08: each damage of a range counts, up to the limit.
+// Each damage of a range counts, up to the limit.
 TEST(SilentDrop, TheLimitIsOfOneRange_MPA_8_08) {
   Dropper rx(false, {300, 300, 300}, 2);
   const size_t one = rx.boundary(1), two = rx.boundary(2);

@@ -66,7 +66,7 @@ TEST(Startup, WhatIsTheFramesIsKnown_MPA_7_1_2_17) {
   }
 }
 
-// MPA-7.1.1-01 MPA-7.1.1-02 MPA-7.1.1-08 MPA-7.1.1-10 MPA-7.1.2-01 MPA-7.1-04
+// MPA-7.1.1-01 MPA-7.1.1-08 MPA-7.1.1-10 MPA-7.1.2-01 MPA-7.1-04
 TEST(Startup, RequestOctets_MPA_7_1_1_02) {
   Config config;
   config.markers_receive = true;
@@ -82,7 +82,7 @@ TEST(Startup, RequestOctets_MPA_7_1_1_02) {
   EXPECT_EQ(plain.pull_all(), request(0));
 }
 
-// MPA-7.1.1-03 MPA-7.1.2-02 MPA-7.1.2-05: nothing is sent before the owner has answered.
+// MPA-7.1.2-05: nothing is sent before the owner has answered.
 // UNH-MPA-1-01
 TEST(Startup, ReplyOctets_MPA_7_1_1_03_MPA_7_1_2_02) {
   MpaEnd end(framing::Role::Responder, {});
@@ -99,7 +99,7 @@ TEST(Startup, ReplyOctets_MPA_7_1_1_03_MPA_7_1_2_02) {
   EXPECT_EQ(end.events.starts.size(), 1u);
 }
 
-// MPA-7.1.1-14 MPA-7.1.4-01 MPA-7.1.2-17 MPA-7.1.1-13-a: private data of every length, both ways,
+// MPA-7.1.2-17 MPA-7.1.1-13-a: private data of every length, both ways,
 // in one piece. CM6581-6-03: the responder, whose own revision is 2, serves a Request of 1.
 // UNH-MPA-1-06
 TEST(Startup, PrivateDataOfEveryLength_MPA_7_1_1_14_MPA_7_1_4_01) {
@@ -123,7 +123,7 @@ TEST(Startup, PrivateDataOfEveryLength_MPA_7_1_1_14_MPA_7_1_4_01) {
   }
 }
 
-// MPA-7.1.2-17: one octet per segment; and two octets the wrong way round.
+// One octet per segment; and two octets the wrong way round.
 TEST(Startup, FramesOneOctetAtATime_MPA_7_1_2_17) {
   const Octets data = numbered_ulpdu(5, 512);
   for (const bool swapped : {false, true}) {
@@ -167,7 +167,7 @@ TEST(Startup, RequestInPartsAndAgain_MPA_7_1_5_03) {
 }
 
 // MPA00-7.2-01: this provider does as its administrator says, whenever the peer agrees.
-// MPA-7.1.1-07 MPA-4.4-01 MPA-4.4-02 MPA-4.4-03 MPA-4.4-04: both make a CRC exactly when one of
+// MPA-4.4-01 MPA-4.4-02 MPA-4.4-03 MPA-4.4-04: both make a CRC exactly when one of
 // them wants it, in what they repeat as well, and look at it from the first FPDU to the last.
 // UNH-MPA-2-04
 TEST(Startup, CrcTruthTable_MPA_7_1_1_07) {
@@ -217,7 +217,7 @@ TEST(Startup, CrcTruthTable_MPA_7_1_1_07) {
   EXPECT_TRUE(Config{}.crc);
 }
 
-// MPA-7.1.1-05 MPA-7.1.1-06 MPA-7.1.2-12: four combinations, four behaviours on the wire.
+// MPA-7.1.2-12: four combinations, four behaviours on the wire.
 TEST(Startup, MarkerTruthTable_MPA_7_1_1_05_MPA_7_1_1_06) {
   for (const bool a_wants : {false, true}) {
     for (const bool b_wants : {false, true}) {
@@ -244,7 +244,7 @@ TEST(Startup, MarkerTruthTable_MPA_7_1_1_05_MPA_7_1_1_06) {
   }
 }
 
-// MPA-7.1.2-09 MPA-7.1.2-06 BUG-17: who may send when.
+// MPA-7.1.2-06: who may send when.
 // UNH-MPA-1-11 UNH-MPA-1-12
 TEST(Startup, ResponderSendsAfterItsFirstFpdu_MPA_7_1_2_09_BUG_17) {
   MpaPair pair;
@@ -270,7 +270,7 @@ TEST(Startup, ResponderSendsAfterItsFirstFpdu_MPA_7_1_2_09_BUG_17) {
   EXPECT_FALSE(pair.b.pull_all().empty());
 }
 
-// MPA-7.1.2-09: before an FPDU of the initiator proved right the responder sends nothing, not even
+// Before an FPDU of the initiator proved right the responder sends nothing, not even
 // a Terminate about the one that did not: it closes. The initiator, and a responder that has seen a
 // right one, leave that to their user.
 TEST(Startup, NotEvenATerminateBeforeTheFirstFpdu_MPA_7_1_2_09) {
@@ -315,7 +315,7 @@ framing::StartFailure failure_of(framing::Role role, const Octets& octets,
   return end.events.failures.empty() ? framing::StartFailure::TimedOut : end.events.failures[0];
 }
 
-// MPA-7.1.1-04 MPA-7.1.2-03 MPA-7.1.2-07 MPA-7.1.2-10 MPA-8-06
+// MPA-7.1.2-03 MPA-7.1.2-07
 // UNH-MPA-1-02
 TEST(Startup, WrongKeyAtEachOctet_MPA_7_1_1_04_MPA_7_1_2_10_MPA_8_06) {
   for (size_t i = 0; i < 16; ++i) {
@@ -330,7 +330,7 @@ TEST(Startup, WrongKeyAtEachOctet_MPA_7_1_1_04_MPA_7_1_2_10_MPA_8_06) {
   EXPECT_EQ(failure_of(framing::Role::Responder, reply(0x40)), framing::StartFailure::BadKey);
 }
 
-// MPAA-8-05 MPAA-8-06 MPAA-8-07 MPAA-8-02
+// MPAA-8-02
 TEST(Startup, OtherProtocolsAreRefusedAtOnce_MPAA_8_05_MPAA_8_06_MPAA_8_07) {
   for (const std::string text : {"GET / HTTP/1.1\r\n", "220 mail ESMTP\r\n", "* OK IMAP4\r\n",
                                  "\x16\x03\x01", "MPA ID Reg"}) {
@@ -341,7 +341,7 @@ TEST(Startup, OtherProtocolsAreRefusedAtOnce_MPAA_8_05_MPAA_8_06_MPAA_8_07) {
   EXPECT_EQ(failure_of(framing::Role::Responder, Octets(8, 0)), framing::StartFailure::BadKey);
 }
 
-// MPA-7.1.2-13 MPAA-8-04: an echo server looks like a second initiator.
+// MPAA-8-04: an echo server looks like a second initiator.
 TEST(Startup, TwoInitiators_MPA_7_1_2_13) {
   EXPECT_EQ(failure_of(framing::Role::Initiator, request(0x40)),
             framing::StartFailure::BothInitiators);
@@ -353,7 +353,6 @@ TEST(Startup, TwoInitiators_MPA_7_1_2_13) {
   EXPECT_EQ(failure_of(framing::Role::Initiator, almost), framing::StartFailure::BadKey);
 }
 
-// MPA-7.1.1-11
 // UNH-MPA-1-03
 TEST(Startup, OtherRevisions_MPA_7_1_1_11) {
   for (const uint8_t revision : {3, 4, 255}) {
@@ -366,7 +365,6 @@ TEST(Startup, OtherRevisions_MPA_7_1_1_11) {
   }
 }
 
-// MPA-7.1.1-13-b MPA-7.1.2-15
 // UNH-MPA-1-06
 TEST(Startup, PrivateDataTooLong_MPA_7_1_1_13_b_MPA_7_1_2_15) {
   for (const uint16_t length : {513, 514, 65535}) {
@@ -379,7 +377,7 @@ TEST(Startup, PrivateDataTooLong_MPA_7_1_1_13_b_MPA_7_1_2_15) {
   }
 }
 
-// MPA-7.1.1-10 MPA-7.1.1-08 BUG-16: reserved bits in both, R in the Request.
+// Reserved bits in both, R in the Request.
 // UNH-MPA-1-04 UNH-MPA-1-05
 TEST(Startup, ReservedBitsAndRInTheRequestAreIgnored_MPA_7_1_1_10_MPA_7_1_1_08_BUG_16) {
   MpaEnd b(framing::Role::Responder, {});
@@ -394,7 +392,7 @@ TEST(Startup, ReservedBitsAndRInTheRequestAreIgnored_MPA_7_1_1_10_MPA_7_1_1_08_B
   EXPECT_EQ(a.events.starts.size(), 1u);
 }
 
-// MPA-7.1.1-09: with the Reply's private data.
+// With the Reply's private data.
 // UNH-MPA-1-10 UNH-MPA-1-05
 TEST(Startup, Rejection_MPA_7_1_1_09_MPA_7_1_2_04) {
   MpaEnd a(framing::Role::Initiator, {});
@@ -427,7 +425,7 @@ TEST(Startup, MarkersRefused_MPA_7_1_1_06) {
             framing::StartFailure::MarkersRefused);
 }
 
-// MPA-7.1-05: the user of full operation is bound when the frames have been exchanged, not before.
+// The user of full operation is bound when the frames have been exchanged, not before.
 TEST(Startup, NobodyIsNeededBeforeFullOperation_MPA_7_1_05) {
   MpaEnd a(framing::Role::Initiator, {});
   MpaEnd b(framing::Role::Responder, {});
@@ -445,7 +443,7 @@ TEST(Startup, NobodyIsNeededBeforeFullOperation_MPA_7_1_05) {
   EXPECT_EQ(b.events.starts.size(), 1u);
 }
 
-// MPA-7.1.1-13-c: fewer octets than PD_Length says, and then the end.
+// Fewer octets than PD_Length says, and then the end.
 TEST(Startup, PrivateDataThatDoesNotCome_MPA_7_1_1_13_c) {
   for (const size_t had : {0u, 1u, 99u}) {
     MpaEnd b(framing::Role::Responder, {});
@@ -459,7 +457,7 @@ TEST(Startup, PrivateDataThatDoesNotCome_MPA_7_1_1_13_c) {
   }
 }
 
-// MPA-7.1.2-18 MPA-7.1.1-13-c: in the Request's segment, behind it, behind
+// MPA-7.1.1-13-c: in the Request's segment, behind it, behind
 // accept() but before the Reply was sent.
 // UNH-MPA-1-11 UNH-MPA-1-13
 TEST(Startup, DataBeforeTheReply_MPA_7_1_2_18) {
@@ -512,7 +510,7 @@ TEST(Startup, FpdusRightBehindTheReply_MPA_7_1_01) {
   }
 }
 
-// MPA-7.1.2-14 MPA-7.1.2-16: the time-out covers the whole exchange, trickle or not.
+// The time-out covers the whole exchange, trickle or not.
 // UNH-MPA-1-14
 TEST(Startup, TimeOut_MPA_7_1_2_14_MPA_7_1_2_16) {
   for (const framing::Role role : {framing::Role::Initiator, framing::Role::Responder}) {
@@ -542,7 +540,7 @@ TEST(Startup, TimeOut_MPA_7_1_2_14_MPA_7_1_2_16) {
   EXPECT_EQ(pair.b.session->next_deadline(), base::kNever);
 }
 
-// MPA-8-01 MPA00-5.1-01: the stream ends in each phase; one failure, one ended().
+// MPA00-5.1-01: the stream ends in each phase; one failure, one ended().
 TEST(Startup, StreamEnds_MPA_8_01) {
   MpaEnd idle(framing::Role::Initiator, {});
   idle.session->ended(StreamEnd::Refused, idle.now);

@@ -58,7 +58,7 @@ class Streamer : public llp::StreamUser {
 
 const Octets kText{'s', 't', 'i', 'l', 'l', ' ', 'h', 'e', 'r', 'e'};
 
-// MPA-7.1.2-08 MPA-7.1.2-04 MPA-7.1.5-01 MPA00-5.1.2-02: after a reject both sides stream on;
+// MPA00-5.1.2-02: after a reject both sides stream on;
 // octets in the Reply's own segment, and octets that overtook the Reply, are not lost.
 TEST(Streaming, GoesOnAfterAReject_MPA_7_1_2_08_MPA_7_1_2_04_MPA_7_1_5_01) {
   const Octets reply = reply_frame(0x60, 1, {'n', 'o'});
@@ -99,7 +99,7 @@ TEST(Streaming, GoesOnAfterAReject_MPA_7_1_2_08_MPA_7_1_2_04_MPA_7_1_5_01) {
   }
 }
 
-// MPA-7.1.2-08: the Reply has been counted before the next user hears of what is behind it, also in
+// The Reply has been counted before the next user hears of what is behind it, also in
 // the same segment; and nothing behind the Reply is the session's.
 TEST(Streaming, WhatIsBehindARejectComesBehindWhatHasArrived_MPA_7_1_2_08) {
   const Octets reply = reply_frame(0x60, 1, {'n', 'o'});
@@ -123,7 +123,7 @@ TEST(Streaming, WhatIsBehindARejectComesBehindWhatHasArrived_MPA_7_1_2_08) {
   EXPECT_EQ(a.session->arrived(), reply.size());
 }
 
-// MPA-7.1.2-04: the responder's side: the Reply leaves whole, and may still be retransmitted.
+// The responder's side: the Reply leaves whole, and may still be retransmitted.
 TEST(Streaming, TheResponderStreamsOn_MPA_7_1_2_04_MPA_7_1_2_11) {
   Streamer next;
   MpaEnd b(framing::Role::Responder, {});
@@ -146,7 +146,7 @@ TEST(Streaming, TheResponderStreamsOn_MPA_7_1_2_04_MPA_7_1_2_11) {
   EXPECT_EQ(next.from(22), kText);
 }
 
-// MPA-7.1.2-08: whoever waits for the peer to close behind a reject is told so once, whether the
+// Whoever waits for the peer to close behind a reject is told so once, whether the
 // peer closes before the Reply has left, or behind it.
 TEST(Streaming, APeerThatLeavesARejectIsTold_MPA_7_1_2_08) {
   for (const bool early : {false, true}) {
@@ -165,7 +165,7 @@ TEST(Streaming, APeerThatLeavesARejectIsTold_MPA_7_1_2_08) {
   }
 }
 
-// MPA-7.1.2-08: s.7.1.4.2's reading, when configured.
+// S.7.1.4.2's reading, when configured.
 TEST(Streaming, ARejectMayClose_MPA_7_1_2_08) {
   Config config;
   config.reject_closes = true;
@@ -183,7 +183,7 @@ TEST(Streaming, ARejectMayClose_MPA_7_1_2_08) {
   }
 }
 
-// MPA-7.1.3-01 MPA-7.1.5-02 MPA-7.1-01 MPA-7.1-02 MPA-7.1-03 MPA-7.1-05 MPA-7.1.2-12 MPA-4.3-03:
+// MPA-7.1-03 MPA-7.1-05 MPA-7.1.2-12 MPA-4.3-03
 // Hello and Hello-Ack of any length before the start frames; the markers count from behind the
 // latter.
 TEST(Streaming, DelayedStart_MPA_7_1_3_01_MPA_7_1_5_02_MPA_7_1_01_MPA_7_1_02) {
@@ -239,7 +239,7 @@ TEST(Streaming, DelayedStart_MPA_7_1_3_01_MPA_7_1_5_02_MPA_7_1_01_MPA_7_1_02) {
   }
 }
 
-// MPA-7.1.5-01: an octet of streaming that the peer had not been allowed is no start frame.
+// An octet of streaming that the peer had not been allowed is no start frame.
 TEST(Streaming, LeftoverOctetsEndTheStart_MPA_7_1_5_01) {
   MpaEnd b(framing::Role::Responder, {});
   b.complete = 5;

@@ -326,7 +326,7 @@ class FragmentPolicies : public FragmentsTest {
   using Told = std::vector<uint32_t>;
 };
 
-// MPA-A.5.1-02 MPA00-13.2-01: the first choice. Only the first fragment can be quoted, and says
+// The first choice. Only the first fragment can be quoted, and says
 // what came through. The default keeps them and tells nobody.
 TEST_F(FragmentPolicies, Drop_MPA_A_5_1_02_MPA00_13_2_01) {
   EXPECT_EQ(Config{}.fragments, FragmentPolicy::Many);

@@ -50,7 +50,6 @@ uint64_t sparse(base::Prng& prng) {
   }
 }
 
-// R7306-5-04
 // UNH-RDMAP-11
 TEST(AtomicOperation, FetchAddAgreesWithThePseudocode_R7306_5_04) {
   base::Prng prng(1);
@@ -72,7 +71,6 @@ TEST(AtomicOperation, FetchAddAgreesWithThePseudocode_R7306_5_04) {
             0ull);
 }
 
-// R7306-5-05
 // UNH-RDMAP-11
 TEST(AtomicOperation, CompareSwapAgreesWithTheText_R7306_5_05) {
   base::Prng prng(2);
@@ -98,7 +96,7 @@ TEST(AtomicOperation, CompareSwapAgreesWithTheText_R7306_5_05) {
   EXPECT_GT(swapped, 1000);
 }
 
-// R7306-5-11: threads that work on the same words through the function that every worker uses.
+// Threads that work on the same words through the function that every worker uses.
 // A sum that lost an addition, or a ticket that was given twice, would show. They go on until they
 // have met often enough, however few processors a busy machine gives them: each gap between the
 // tickets of a thread is another one that went on within its round.
@@ -156,7 +154,7 @@ TEST(AtomicOperation, ThreadsNeverInterleave_R7306_5_11) {
 
 class AtomicTest : public TwoNodes {};
 
-// R7306-5-02: what a posted operation sends: every field in its place, the reserved bits zero, and
+// What a posted operation sends: every field in its place, the reserved bits zero, and
 // what FetchAdd does not use 0 and all ones.
 TEST_F(AtomicTest, ThePostedRequestOnTheWire_R7306_5_02) {
   compare_swap(1, 0x0a0b,
@@ -194,7 +192,7 @@ TEST_F(AtomicTest, ThePostedRequestOnTheWire_R7306_5_02) {
   }
 }
 
-// R7306-5-01, R7306-5-03, R7306-5-06, R7306-5-08, R7306-5-09
+// R7306-5-01 R7306-5-03 R7306-5-06 R7306-5-09
 // UNH-RDMAP-11
 TEST_F(AtomicTest, BothOperationsEndToEnd_R7306_5_08) {
   b->set_word(64, 1000);
@@ -245,7 +243,7 @@ TEST_F(AtomicTest, BothOperationsEndToEnd_R7306_5_08) {
   EXPECT_EQ(pair.a.sent[0].octets[18 + 27], 0x08);
 }
 
-// R7306-5-01: every AOpCode.
+// Every AOpCode.
 // UNH-RDMAP-11
 TEST_F(AtomicTest, EveryAtomicCode_R7306_5_01) {
   for (uint8_t code = 0; code < 16; ++code) {
@@ -264,7 +262,7 @@ TEST_F(AtomicTest, EveryAtomicCode_R7306_5_01) {
   }
 }
 
-// R7306-5-02, BUG-02: every other length.
+// BUG-02: every other length.
 TEST_F(AtomicTest, RequestOfAnotherSize_R7306_5_02) {
   for (size_t n = 0; n <= 60; ++n) {
     restart();
@@ -283,7 +281,7 @@ TEST_F(AtomicTest, RequestOfAnotherSize_R7306_5_02) {
   }
 }
 
-// R7306-5-07: every wrong alignment, of the address and not of the TO, for both operations; a swap
+// Every wrong alignment, of the address and not of the TO, for both operations; a swap
 // that compares nothing would change what it finds.
 TEST_F(AtomicTest, UnalignedTarget_R7306_5_07) {
   for (const uint8_t code : {0, 2}) {
@@ -315,7 +313,7 @@ TEST_F(AtomicTest, UnalignedTarget_R7306_5_07) {
   expect_terminate(0, 2, 0x07);
 }
 
-// R7306-5-14, R7306-8-01: identity, right and 8 octets of bounds; DDP header, no RDMA header.
+// R7306-8-01: identity, right and 8 octets of bounds; DDP header, no RDMA header.
 TEST_F(AtomicTest, RefusedTargets_R7306_5_14) {
   struct Case {
     uint32_t pd;
@@ -362,7 +360,7 @@ TEST_F(AtomicTest, RefusedTargets_R7306_5_14) {
   EXPECT_EQ(b->word(Node::kSize - 8), 2u);
 }
 
-// R7306-8-01: Immediate Data and responses, too.
+// Immediate Data and responses, too.
 TEST_F(AtomicTest, ErrorsCarryTheDdpHeaderOnly_R7306_8_01) {
   restart();
   b->post_receive(1, 0, 8);
@@ -373,7 +371,7 @@ TEST_F(AtomicTest, ErrorsCarryTheDdpHeaderOnly_R7306_8_01) {
   EXPECT_FALSE(t.has_rdma_header);
 }
 
-// R7306-5-13: nothing outstanding; a Read is; the wrong id; the wrong length; another MSN.
+// Nothing outstanding; a Read is; the wrong id; the wrong length; another MSN.
 TEST_F(AtomicTest, ResponsesThatAnswerNothing_R7306_5_13) {
   inject(atomic_response(1, {.id = 1}));
   expect_terminate(1, 2, 0x02);
@@ -420,7 +418,7 @@ TEST_F(AtomicTest, ResponsesThatAnswerNothing_R7306_5_13) {
   expect_terminate(1, 2, 0x02);
 }
 
-// R7306-5-12: placed out of order, nothing happens; at delivery, in order, once.
+// Placed out of order, nothing happens; at delivery, in order, once.
 TEST_F(AtomicTest, StartsAtDelivery_R7306_5_12) {
   b->set_word(0, 100);
   fetch_add(1, 0, 1);
@@ -449,7 +447,7 @@ TEST_F(AtomicTest, StartsAtDelivery_R7306_5_12) {
   EXPECT_EQ(a->owner.sends[2].original, 7u);
 }
 
-// R7306-5-12: a response that TCP sends again is the same one; the operation is not done again.
+// A response that TCP sends again is the same one; the operation is not done again.
 TEST_F(AtomicTest, RebuiltResponseIsTheFirstOne_R7306_5_12) {
   b->set_word(0, 5);
   for (uint64_t i = 0; i < 4; ++i) fetch_add(i, 0, 1);
@@ -465,7 +463,7 @@ TEST_F(AtomicTest, RebuiltResponseIsTheFirstOne_R7306_5_12) {
   EXPECT_EQ(pair.a.rebuild(0), pair.a.sent[0].octets);
 }
 
-// R7306-5-10: Reads and atomics share ORD and IRD.
+// Reads and atomics share ORD and IRD.
 TEST_F(AtomicTest, SharesOrdWithReads_R7306_5_10) {
   restart({.qp = 9, .pd = 4, .ird = 3, .ord = 3});
   for (uint64_t i = 0; i < 12; ++i) {
@@ -556,7 +554,7 @@ TEST_F(AtomicTest, BadSinks_RDMAP_7_1_02) {
 }
 
 // R7306-5-12: close and loss treat an atomic as a Read.
-// RDMAP-7.1-01: the sink was given up under the request, and its STag now names a region, by the
+// The sink was given up under the request, and its STag now names a region, by the
 // chance of one in some ten thousand, that must not be written.
 TEST_F(AtomicTest, TheSinksRightIsLookedAtWhenTheResponseComes_RDMAP_7_1_01) {
   const uint32_t sink = a->add(Access::LocalWrite);

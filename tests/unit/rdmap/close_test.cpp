@@ -51,7 +51,7 @@ TEST_F(CloseTest, UnsignaledWorkThatIsRefusedHereIsTold) {
   EXPECT_EQ(a->owner.sends[0].status, CompletionStatus::LocalProtection);
 }
 
-// RDMAP-6.2-01, DDP-6.2.1-01: what was posted goes out and completes; what comes later is refused,
+// RDMAP-6.2-01: what was posted goes out and completes; what comes later is refused,
 // in order.
 // UNH-RDMAP-10
 TEST_F(CloseTest, GracefulLetsPostedWorkFinish_DDP_6_2_1_01) {
@@ -80,7 +80,7 @@ TEST_F(CloseTest, IdleDisconnectClosesAtOnce) {
   EXPECT_EQ(pair.a.close_calls, 1u);
 }
 
-// DDP-6.2.1-03, DDP-3-09
+// DDP-3-09
 // UNH-MPA-2-14
 TEST_F(CloseTest, PeerHalfCloseLeavesOurDirectionOpen_DDP_6_2_1_03) {
   write(1, 0, 8, 0);
@@ -133,7 +133,7 @@ TEST_F(CloseTest, UncleanFinish_DDP_6_2_2_01) {
   EXPECT_NE(told.detail.find("TCP connection closed or lost"), std::string::npos);
 }
 
-// BUG-06: a request whose success nobody wants to hear of is told of all the same when it fails: of
+// A request whose success nobody wants to hear of is told of all the same when it fails: of
 // those that were not signaled, the one that succeeded is silent.
 TEST_F(CloseTest, UnsignaledFailuresAreTold_BUG_06) {
   for (uint64_t id = 1; id <= 3; ++id) {
@@ -168,7 +168,7 @@ TEST_F(CloseTest, AnUnsignaledLocalErrorIsTold_BUG_06) {
   EXPECT_EQ(a->owner.sends[0].status, CompletionStatus::LocalProtection);
 }
 
-// BUG-06, DDP-6.2.2-02, MPA-8-01, DDP-6.2.2-01-b: both queues, in post order; and
+// DDP-6.2.2-02 MPA-8-01 DDP-6.2.2-01-b: both queues, in post order; and
 // whatever is posted to the dead endpoint. The code of the loss is 2/0/01.
 // UNH-RDMAP-10
 TEST_F(CloseTest, LossFlushesInPostOrder_BUG_06) {
@@ -204,7 +204,7 @@ TEST_F(CloseTest, LossFlushesInPostOrder_BUG_06) {
   EXPECT_EQ(a->owner.events[0].fault.value().code, 1);
 }
 
-// MPA-8-01: which ends are a loss: not a graceful one, not our own, and not one that comes after.
+// Which ends are a loss: not a graceful one, not our own, and not one that comes after.
 // UNH-RDMAP-10
 TEST_F(CloseTest, OnlyALossHasACode_MPA_8_01) {
   for (const StreamEnd how : {StreamEnd::Closed, StreamEnd::PeerReset, StreamEnd::TimedOut,
@@ -223,7 +223,7 @@ TEST_F(CloseTest, OnlyALossHasACode_MPA_8_01) {
   }
 }
 
-// BUG-06: what the user posts from inside a completion of the flush comes after what was posted
+// What the user posts from inside a completion of the flush comes after what was posted
 // before.
 TEST_F(CloseTest, PostingDuringAFlushKeepsTheOrder_BUG_06) {
   for (uint64_t i = 0; i < 3; ++i) write(i, 0, 8, 0);
@@ -237,7 +237,7 @@ TEST_F(CloseTest, PostingDuringAFlushKeepsTheOrder_BUG_06) {
   a->owner.on_send = nullptr;
 }
 
-// BUG-09: the same with a queue that was full: each request that is told of has given its place
+// The same with a queue that was full: each request that is told of has given its place
 // back before, also one of which nothing was ever sent.
 TEST_F(CloseTest, PostingDuringAFlushOfAFullQueue_BUG_06_BUG_09) {
   restart({.qp = 9, .pd = 4}, {.send = 3});
@@ -255,7 +255,7 @@ TEST_F(CloseTest, PostingDuringAFlushOfAFullQueue_BUG_06_BUG_09) {
   EXPECT_TRUE(std::is_sorted(ids.begin(), ids.end()));
 }
 
-// DDP-6.2.1-01: refused requests give their places back while the close goes on.
+// Refused requests give their places back while the close goes on.
 TEST_F(CloseTest, RefusedWorkKeepsNoPlace_DDP_6_2_1_01) {
   restart({.qp = 9, .pd = 4}, {.send = 2});
   read(1, 0, 8, 0);  // keeps the stream from closing

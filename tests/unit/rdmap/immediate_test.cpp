@@ -12,7 +12,7 @@ class ImmediateTest : public TwoNodes {
   static constexpr std::array<uint8_t, 8> kOctets{1, 2, 3, 4, 5, 6, 7, 8};
 };
 
-// R7306-6-01, R7306-6-02: with and without SE; an empty buffer will do, and the memory of a
+// R7306-6-01: with and without SE; an empty buffer will do, and the memory of a
 // larger one is untouched.
 // UNH-RDMAP-11
 TEST_F(ImmediateTest, TakesAReceiveAndGivesEightOctets_R7306_6_02) {
@@ -38,7 +38,7 @@ TEST_F(ImmediateTest, TakesAReceiveAndGivesEightOctets_R7306_6_02) {
   ASSERT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2, 3}));
   EXPECT_EQ(a->owner.sends[0].length, 8u);
   EXPECT_EQ(b->counters.immediates_in, 3u);
-  // R7306-6-01: untagged, queue 0, 8 octets, Invalidate STag zero.
+  // Untagged, queue 0, 8 octets, Invalidate STag zero.
   ASSERT_EQ(pair.a.sent.size(), 3u);
   EXPECT_EQ(wire::parse_ddp_untagged(pair.a.sent[0].octets),
             (DdpUntaggedHeader{.last = true, .rsvd_ulp = 0x48, .qn = 0, .msn = 1}));
@@ -60,7 +60,7 @@ TEST_F(ImmediateTest, SendsBetweenThemHaveNone_R7306_6_02) {
   EXPECT_FALSE(b->owner.receives.at(2).has_immediate);
 }
 
-// R7306-6-01: every other length is an error; no receive completes with success.
+// Every other length is an error; no receive completes with success.
 // UNH-RDMAP-11
 TEST_F(ImmediateTest, EveryOtherLength_R7306_6_01) {
   for (size_t n = 0; n <= 20; ++n) {
@@ -79,7 +79,7 @@ TEST_F(ImmediateTest, EveryOtherLength_R7306_6_01) {
   }
 }
 
-// R7306-6-01: without a receive it is the error of a Send without one.
+// Without a receive it is the error of a Send without one.
 TEST_F(ImmediateTest, WithoutAReceive_R7306_6_01) {
   immediate(1, kOctets);
   pair.a.pull_all();
@@ -110,7 +110,7 @@ TEST_F(ImmediateTest, InTwoSegments_R7306_6_01) {
   }
 }
 
-// R7306-6-03: the completion is there only when the whole Write before it is, in every order.
+// The completion is there only when the whole Write before it is, in every order.
 TEST_F(ImmediateTest, WriteWithImmediate_R7306_6_03) {
   std::array<size_t, 4> order{0, 1, 2, 3};
   do {
@@ -133,7 +133,7 @@ TEST_F(ImmediateTest, WriteWithImmediate_R7306_6_03) {
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
-// R7306-6-04: a Send's rules: completion in order, at the acknowledgement; flush; local errors.
+// A Send's rules: completion in order, at the acknowledgement; flush; local errors.
 TEST_F(ImmediateTest, CompletesAsASend_R7306_6_04) {
   for (uint64_t i = 0; i < 2; ++i) b->post_receive(i, 0, 8);
   read(1, 1000, 8, 0);

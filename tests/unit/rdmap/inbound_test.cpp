@@ -8,7 +8,7 @@ using wire::DdpUntaggedHeader;
 
 class InboundTest : public TwoNodes {};
 
-// RDMAP-5.5-02, RDMAP-5.5-03, RDMAP-5.5-05, RDMAP-5.5-11, DDP-5.3-04: all orders of placement of
+// RDMAP-5.5-02 RDMAP-5.5-03 RDMAP-5.5-11 DDP-5.3-04: all orders of placement of
 // Write, Send, Read.
 // UNH-RDMAP-08
 TEST_F(InboundTest, EveryOrderOfPlacementDeliversTheSame_RDMAP_5_5_05) {
@@ -45,7 +45,6 @@ TEST_F(InboundTest, EveryOrderOfPlacementDeliversTheSame_RDMAP_5_5_05) {
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
-// BUG-03
 TEST_F(InboundTest, UlpdusInPiecesOfEverySize_BUG_03) {
   for (size_t piece = 1; piece < 50; ++piece) {
     pair.a = test::FramingEnd(kMulpdu);
@@ -62,7 +61,6 @@ TEST_F(InboundTest, UlpdusInPiecesOfEverySize_BUG_03) {
   }
 }
 
-// RDMAP-5.3-05
 // UNH-RDMAP-03 UNH-RDMAP-08
 TEST_F(InboundTest, SolicitedSend_RDMAP_5_3_05) {
   b->post_receive(1, 0, 10);
@@ -75,7 +73,7 @@ TEST_F(InboundTest, SolicitedSend_RDMAP_5_3_05) {
   EXPECT_EQ(opcode(pair.a.sent[0]), 5);
 }
 
-// RDMAP-5.3-06, RDMAP-5.3-08, DDP-5.4-03
+// RDMAP-5.3-08 DDP-5.4-03
 // UNH-RDMAP-03
 TEST_F(InboundTest, SendWithInvalidate_RDMAP_5_3_06) {
   for (const bool solicited : {false, true}) {
@@ -99,7 +97,7 @@ TEST_F(InboundTest, SendWithInvalidate_RDMAP_5_3_06) {
   b->owner.on_receive = nullptr;
 }
 
-// RDMAP-4.1-05: where no STag is to be invalidated, octets 2 to 5 of RsvdULP are zero on send ...
+// Where no STag is to be invalidated, octets 2 to 5 of RsvdULP are zero on send ...
 TEST_F(InboundTest, InvalidateStagIsZeroElsewhere_RDMAP_4_1_05) {
   const uint32_t victim = b->add(Access::RemoteInvalidate);
   for (uint32_t i = 0; i < 3; ++i) b->post_receive(i, 0, 400);
@@ -129,7 +127,7 @@ TEST_F(InboundTest, InvalidateStagIsZeroElsewhere_RDMAP_4_1_05) {
   expect_terminate(1, 1, 0x00);  // whose RsvdULP is looked at there
 }
 
-// RDMAP-4.1-05: ... and ignored on receipt, with an STag that could be invalidated and with none.
+// ... and ignored on receipt, with an STag that could be invalidated and with none.
 TEST_F(InboundTest, InvalidateStagIsIgnoredElsewhere_RDMAP_4_1_05) {
   const uint32_t victim = b->add(Access::RemoteWrite | Access::RemoteInvalidate);
   const auto valid = [&] {
@@ -174,7 +172,7 @@ TEST_F(InboundTest, InvalidateStagIsIgnoredElsewhere_RDMAP_4_1_05) {
   EXPECT_EQ(b->table.access({mem::Stag{b->all}, 0, 1, {}, b->pd, 9}).fault, mem::AccessFault::None);
 }
 
-// RDMAP-5.3-07, RDMAP-7.1-03
+// RDMAP-7.1-03
 TEST_F(InboundTest, StagThatCannotBeInvalidated_RDMAP_5_3_07) {
   b->post_receive(1, 0, 10);
   SendRequest w = a->work(1, Opcode::SendInvalidate, 0, 4);
@@ -192,7 +190,7 @@ TEST_F(InboundTest, StagThatCannotBeInvalidated_RDMAP_5_3_07) {
   EXPECT_EQ(b->owner.receives[0].status, CompletionStatus::Flushed);
 }
 
-// DDP-7.1-02: Send without a receive.
+// Send without a receive.
 TEST_F(InboundTest, SendWithoutReceive_DDP_7_1_02) {
   send(1, 0, 4);
   pair.a.pull_all();
@@ -200,7 +198,7 @@ TEST_F(InboundTest, SendWithoutReceive_DDP_7_1_02) {
   expect_terminate(1, 2, 0x02);
 }
 
-// RDMAP-5.3-02: in the second segment; nothing past the buffer.
+// In the second segment; nothing past the buffer.
 TEST_F(InboundTest, SendTooLong_RDMAP_5_3_02) {
   b->post_receive(1, 0, 250);
   send(1, 0, 300);
@@ -210,7 +208,7 @@ TEST_F(InboundTest, SendTooLong_RDMAP_5_3_02) {
   EXPECT_EQ(*b->at(250), Node::kGuard);
 }
 
-// RDMAP-5.3-02: a place of the receive queue is as long as the buffer that is posted there now,
+// A place of the receive queue is as long as the buffer that is posted there now,
 // also when longer ones were posted there before.
 TEST_F(InboundTest, SendTooLongForAPlaceUsedBefore_RDMAP_5_3_02) {
   restart({.qp = 9, .pd = 4}, {.receive = 2});
@@ -228,7 +226,7 @@ TEST_F(InboundTest, SendTooLongForAPlaceUsedBefore_RDMAP_5_3_02) {
   EXPECT_EQ(*b->at(1000), Node::kGuard);
 }
 
-// RDMAP-4.1-02, RDMAP-4.1-03
+// RDMAP-4.1-03
 // UNH-RDMAP-01
 TEST_F(InboundTest, WrongRdmapVersion_RDMAP_4_1_02) {
   for (const uint8_t version : {0, 2, 3}) {
@@ -246,7 +244,7 @@ TEST_F(InboundTest, WrongRdmapVersion_RDMAP_4_1_02) {
   EXPECT_TRUE(b->owner.events.empty());  // reserved bits are ignored
 }
 
-// RDMAP-5.1-03, DDP-7.2-02, DDP-6.2.2-01-c: each refused Write with its code, told to our user,
+// DDP-7.2-02 DDP-6.2.2-01-c: each refused Write with its code, told to our user,
 // too. RDMAP-4.8-02-a: the header and the length of the failing segment.
 TEST_F(InboundTest, RefusedWrites_RDMAP_5_1_03) {
   struct Case {
@@ -275,7 +273,7 @@ TEST_F(InboundTest, RefusedWrites_RDMAP_5_1_03) {
   }
 }
 
-// RDMAP-7.2-03, RDMAP-7.1-04, RDMAP-4.8-04, RDMAP-4.8-08, RDMAP-4.8-10
+// RDMAP-7.1-04 RDMAP-4.8-04 RDMAP-4.8-08 RDMAP-4.8-10
 // UNH-RDMAP-04
 TEST_F(InboundTest, RefusedReads_RDMAP_7_2_03) {
   struct Case {
@@ -304,7 +302,7 @@ TEST_F(InboundTest, RefusedReads_RDMAP_7_2_03) {
   }
 }
 
-// RDMAP-4.8-08: the Terminate holds the header of a refused Read on the last buffer of the IRD as
+// The Terminate holds the header of a refused Read on the last buffer of the IRD as
 // it does on the first.
 TEST_F(InboundTest, TheLastReadOfTheIrdIsToldWithItsHeader_RDMAP_4_8_08) {
   for (const uint32_t ird : {1u, 2u, 7u}) {
@@ -336,7 +334,7 @@ TEST_F(InboundTest, ReadOfAnotherPd_RDMAP_7_2_03) {
   expect_terminate(0, 1, 0x03);
 }
 
-// RDMAP-4.8-09, DDP-8.3-02-b: revoked while the Response is under way, behind one, two or three
+// DDP-8.3-02-b: revoked while the Response is under way, behind one, two or three
 // segments of it; the turn is given to Terminate at once.
 // UNH-SEC-01
 TEST_F(InboundTest, ReadThatFailsHalfWay_RDMAP_4_8_09) {
@@ -362,7 +360,7 @@ TEST_F(InboundTest, ReadThatFailsHalfWay_RDMAP_4_8_09) {
   }
 }
 
-// RDMAP-6.1-03: one Read more than the IRD.
+// One Read more than the IRD.
 TEST_F(InboundTest, ReadsBeyondTheIrd_RDMAP_6_1_03) {
   start({.ird = 2});
   for (uint32_t msn = 1; msn <= 3; ++msn) {
@@ -371,7 +369,7 @@ TEST_F(InboundTest, ReadsBeyondTheIrd_RDMAP_6_1_03) {
   expect_terminate(1, 2, 0x02);
 }
 
-// RDMAP-6.1-03: what was agreed may be less than the buffers of the queue pair, and where it is
+// What was agreed may be less than the buffers of the queue pair, and where it is
 // more they are the limit.
 TEST_F(InboundTest, ReadsBeyondTheAgreedIrd_RDMAP_6_1_03) {
   for (const uint16_t agreed : {1, 2, 4, 9}) {
@@ -408,7 +406,7 @@ TEST_F(InboundTest, IrdCountsUnansweredReads) {
   EXPECT_TRUE(b->owner.events.empty());
 }
 
-// RDMAP-4.4-04, BUG-02
+// BUG-02
 TEST_F(InboundTest, ReadRequestOfAnotherSize_RDMAP_4_4_04) {
   for (size_t n = 0; n <= 60; ++n) {
     if (n == 28) continue;
@@ -452,7 +450,7 @@ TEST_F(ResponseTest, WholeResponseInDecreasingOrder_DDP_5_3_05) {
   EXPECT_EQ(b->owner.sends[0].length, 100u);
 }
 
-// BUG-01: one octet past the end of what was asked for, with and without L, first or later segment.
+// One octet past the end of what was asked for, with and without L, first or later segment.
 // UNH-RDMAP-06
 TEST_F(ResponseTest, OverrunOfTheSink_BUG_01) {
   respond(500, 60, false);
@@ -520,7 +518,7 @@ TEST_F(ResponseTest, OtherStag_RDMAP_5_2_2_04) {
       ulpdu(DdpTaggedHeader{.last = true, .rsvd_ulp = 0x42, .stag = b->all + 256, .to = 500}, 100));
   expect_terminate(1, 1, 0x00);
 }
-// UNH-RDMAP-06: two Reads wait. The Response to the second comes first; in their order both
+// Two Reads wait. The Response to the second comes first; in their order both
 // complete.
 TEST_F(ResponseTest, OutOfTheirOrder_UNH_RDMAP_06) {
   for (const bool in_order : {true, false}) {

@@ -19,7 +19,7 @@ class MessageTest : public TwoNodes {
   }
 };
 
-// RDMAP-5.1-04, RDMAP-5.5-09, DDP-5.3-01, RDMAP-3-01, RDMAP-6.1-01, RDMAP-3-02,
+// RDMAP-5.1-04 DDP-5.3-01 RDMAP-3-01 RDMAP-6.1-01 RDMAP-3-02
 // DDP-4.1-07-b, RDMAP-5.2.1-01: one DDP message for each, in the order of posting, on its queue,
 // with the next MSN of that queue.
 // UNH-RDMAP-03
@@ -126,7 +126,7 @@ TEST_F(MessageTest, WhichMessagesHavePayload_RDMAP_4_2_01) {
   EXPECT_FALSE(t.has_rdma_header);
 }
 
-// RDMAP-4.4-01, RDMAP-4.4-02: the sink comes back as it was sent, whatever it says.
+// RDMAP-4.4-01: the sink comes back as it was sent, whatever it says.
 TEST_F(MessageTest, SinkIsCopiedWithoutInterpretation_RDMAP_4_4_02) {
   uint32_t msn = 1;
   for (const uint32_t stag : {0u, 1u, 0xdeadbeefu, UINT32_MAX}) {
@@ -147,7 +147,7 @@ TEST_F(MessageTest, SinkIsCopiedWithoutInterpretation_RDMAP_4_4_02) {
   }
 }
 
-// RDMAP-5.2.1-03: the whole source is looked at before the first octet of it is read: whatever is
+// The whole source is looked at before the first octet of it is read: whatever is
 // wrong with its far end, no Response leaves, not even of what there is.
 TEST_F(MessageTest, SourcesAreValidatedBeforeTheyAreRead_RDMAP_5_2_1_03) {
   constexpr uint32_t kMost = UINT32_MAX;
@@ -209,7 +209,7 @@ TEST_F(MessageTest, SourcesAreValidatedBeforeTheyAreRead_RDMAP_5_2_1_03) {
   munmap(huge, size_t{1} << 32);
 }
 
-// RDMAP-4.4-03: the longest Read there is, from both ends.
+// The longest Read there is, from both ends.
 TEST_F(MessageTest, ReadOf4GigaoctetsLessOne_RDMAP_4_4_03) {
   constexpr uint32_t kMost = UINT32_MAX;
   void* huge =
@@ -240,7 +240,7 @@ TEST_F(MessageTest, ReadOf4GigaoctetsLessOne_RDMAP_4_4_03) {
   munmap(huge, size_t{1} << 32);
 }
 
-// RDMAP-5.2.1-01, RDMAP-5.2.1-02, RDMAP-5.2.2-03, RDMAP-5.5-14, RDMAP-5.5-06: as many Reads as the
+// RDMAP-5.2.1-01 RDMAP-5.2.1-02 RDMAP-5.5-14 RDMAP-5.5-06: as many Reads as the
 // IRD are taken at once, each with a buffer of queue 1 and without the user's help; Responses leave
 // and are delivered in the order of the Requests.
 // UNH-RDMAP-05
@@ -272,7 +272,7 @@ TEST_F(MessageTest, AsManyReadsAsTheIrd_RDMAP_5_2_2_03) {
   }
 }
 
-// RDMAP-7.2-02, RDMAP-5.3-07: only an STag that is valid, of this protection domain and stream,
+// RDMAP-5.3-07: only an STag that is valid, of this protection domain and stream,
 // with the right; otherwise nothing is invalidated and nothing completes.
 // UNH-RDMAP-03
 TEST_F(MessageTest, WhatASendMayInvalidate_RDMAP_7_2_02) {

@@ -19,7 +19,7 @@ constexpr bool is_of_7306(uint8_t opcode) { return opcode >= 8 && opcode <= 11; 
 
 constexpr std::array<uint32_t, 6> kQns{0, 1, 2, 3, 4, UINT32_MAX};
 
-// RDMAP-3-01, RDMAP-4.1-01, RDMAP-4.1-02, RDMAP-4.1-04, RDMAP-4.1-06, RDMAP-7.2-01, RDMAP-7.2-04,
+// RDMAP-3-01 RDMAP-4.1-02 RDMAP-4.1-04 RDMAP-4.1-06 RDMAP-7.2-01 RDMAP-7.2-04
 // R7306-4-01
 TEST(OpcodeTable, EveryControlOctetEverywhere_RDMAP_4_1_01) {
   for (int control = 0; control < 256; ++control) {
@@ -137,7 +137,7 @@ class OpcodeTest : public TwoNodes {
   }
 };
 
-// RDMAP-4.1-04, RDMAP-4.1-06, RDMAP-7.2-01, RDMAP-7.2-04, RDMAP-3-01, RDMAP-5.4-01, DDP-7.1-01,
+// RDMAP-4.1-04 RDMAP-7.2-01 RDMAP-7.2-04 RDMAP-3-01 RDMAP-5.4-01 DDP-7.1-01
 // DDP-4.1-02: what belongs nowhere gives a Terminate and not one octet of memory is changed; the
 // same message in its place is accepted.
 // UNH-RDMAP-02 UNH-DDP-06
@@ -167,7 +167,7 @@ TEST_F(OpcodeTest, EveryOpcodeInEveryModelAndQueue_RDMAP_4_1_06) {
   }
 }
 
-// R7306-4-01, RDMAP-7.2-01: without RFC 7306 its opcodes are reserved ones.
+// R7306-4-01: without RFC 7306 its opcodes are reserved ones.
 TEST_F(OpcodeTest, ExtensionsSwitchedOff_RDMAP_7_2_01) {
   for (const uint8_t opcode : {8, 9, 10}) {
     restart({.qp = 9, .pd = 4, .extensions = false});
@@ -190,7 +190,7 @@ TEST_F(OpcodeTest, ExtensionsSwitchedOff_RDMAP_7_2_01) {
   EXPECT_EQ(a->owner.sends[2].status, CompletionStatus::Success);
 }
 
-// R7306-4-01, RDMAP-4.1-02: a revision 0 peer speaks RDMAP version 0, which has no atomics.
+// R7306-4-01: a revision 0 peer speaks RDMAP version 0, which has no atomics.
 TEST_F(OpcodeTest, VersionZeroStreams_RDMAP_4_1_02) {
   pair.a.version_ = pair.b.version_ = 0;
   start();
@@ -210,7 +210,7 @@ TEST_F(OpcodeTest, VersionZeroStreams_RDMAP_4_1_02) {
   EXPECT_EQ(b->owner.events.at(0).fault.value().code, 0x06);
 }
 
-// RDMAP-3-02, DDP-4.3-02, DDP-5.4-03: RsvdULP goes from end to end; segments of one message that
+// DDP-4.3-02 DDP-5.4-03: RsvdULP goes from end to end; segments of one message that
 // disagree about it are no message.
 // UNH-DDP-13
 TEST_F(OpcodeTest, SegmentsOfOneMessageAgree_RDMAP_3_02) {

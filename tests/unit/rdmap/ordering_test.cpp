@@ -42,7 +42,7 @@ class OrderingTest : public TwoNodes {
   size_t responses_ = 0;
 };
 
-// R7306-7-01, R7306-6-04, R7306-5-12, RDMAP-5.5-12, RDMAP-5.5-07: the guarantees at the remote
+// R7306-6-04 R7306-5-12 RDMAP-5.5-12 RDMAP-5.5-07: the guarantees at the remote
 // peer. Nothing of the second is completed or generated before the first, whichever arrives first.
 // UNH-RDMAP-07 UNH-RDMAP-08
 TEST_F(OrderingTest, EveryPairInEveryOrderOfArrival_R7306_7_01) {
@@ -90,7 +90,7 @@ TEST_F(OrderingTest, EveryPairInEveryOrderOfArrival_R7306_7_01) {
   }
 }
 
-// R7306-7-01, RDMAP-5.5-14: a Read and an atomic of the same place while nothing can be sent: the
+// RDMAP-5.5-14: a Read and an atomic of the same place while nothing can be sent: the
 // atomic is not done before the Read Response in front of it was generated, so the Read brings what
 // was there before, and a Read behind an atomic brings what is there after.
 TEST_F(OrderingTest, ReadsAndAtomicsOfOnePlace_R7306_7_01) {
@@ -113,7 +113,7 @@ TEST_F(OrderingTest, ReadsAndAtomicsOfOnePlace_R7306_7_01) {
   EXPECT_EQ(a->word(1040), 117u);
 }
 
-// R7306-7-01, RDMAP-5.5-06: responses of mixed kinds in every order of placement complete in the
+// R7306-7-01: responses of mixed kinds in every order of placement complete in the
 // order of the requests.
 TEST_F(OrderingTest, ResponsesInEveryOrderOfPlacement_RDMAP_5_5_06) {
   std::array<size_t, 4> order{0, 1, 2, 3};

@@ -6,7 +6,7 @@ namespace {
 
 class OutboundTest : public TwoNodes {};
 
-// RDMAP-5.3-01, RDMAP-5.3-03, RDMAP-5.3-04, RDMAP-4.1-04
+// RDMAP-5.3-01 RDMAP-5.3-03 RDMAP-4.1-04
 // UNH-RDMAP-08
 TEST_F(OutboundTest, SendsOfEveryKindOfLengthArriveInOrder_RDMAP_5_3_04) {
   const uint32_t lengths[] = {0, 1, 61, 238, 239, 1000};
@@ -26,7 +26,7 @@ TEST_F(OutboundTest, SendsOfEveryKindOfLengthArriveInOrder_RDMAP_5_3_04) {
   EXPECT_EQ(b->counters.sends_in, 6u);
 }
 
-// RDMAP-5.1-01, RDMAP-5.1-02, RDMAP-5.1-06
+// RDMAP-5.1-01 RDMAP-5.1-02
 TEST_F(OutboundTest, WriteGathersAndTellsNobody_RDMAP_5_1_06) {
   a->fill(0, 3000, 1);
   SendRequest w{.id = 7, .opcode = Opcode::Write};
@@ -46,7 +46,7 @@ TEST_F(OutboundTest, WriteGathersAndTellsNobody_RDMAP_5_1_06) {
   EXPECT_EQ(a->counters.octets_out, 801u);
 }
 
-// RDMAP-5.1-05, DDP-5.2-07
+// DDP-5.2-07
 TEST_F(OutboundTest, EmptyWriteNeedsNoStag_RDMAP_5_1_05) {
   SendRequest w = a->work(1, Opcode::Write, 0, 0);
   w.remote.stag = 0xdeadbeef;
@@ -57,7 +57,7 @@ TEST_F(OutboundTest, EmptyWriteNeedsNoStag_RDMAP_5_1_05) {
   EXPECT_TRUE(b->owner.events.empty());
 }
 
-// RDMAP-5.5-04, DDP-5.4-04: not when pulled, but when acknowledged.
+// DDP-5.4-04: not when pulled, but when acknowledged.
 TEST_F(OutboundTest, CompletionComesWithTheLastAcknowledgement_RDMAP_5_5_04) {
   b->post_receive(1, 0, 1000);
   send(1, 0, 600);
@@ -70,7 +70,7 @@ TEST_F(OutboundTest, CompletionComesWithTheLastAcknowledgement_RDMAP_5_5_04) {
   EXPECT_EQ(a->owner.sends.size(), 1u);
 }
 
-// RDMAP-5.5-10, RDMAP-5.5-13: a Write behind a Read waits for it.
+// RDMAP-5.5-13: a Write behind a Read waits for it.
 // UNH-RDMAP-07
 TEST_F(OutboundTest, CompletionInSubmissionOrderAcrossReads_RDMAP_5_5_10) {
   write(1, 0, 10, 0);
@@ -88,7 +88,7 @@ TEST_F(OutboundTest, CompletionInSubmissionOrderAcrossReads_RDMAP_5_5_10) {
   EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2, 3}));
 }
 
-// UNH-RDMAP-07: two Reads and a Send behind them are out. The answer to the first Read completes it
+// Two Reads and a Send behind them are out. The answer to the first Read completes it
 // alone; what was acknowledged behind the second waits for it.
 TEST_F(OutboundTest, OneOfTwoReadsIsAnswered_UNH_RDMAP_07) {
   b->post_receive(50, 4000, 100);
@@ -164,7 +164,6 @@ TEST_F(OutboundTest, ReadsThatShareASink) {
   EXPECT_TRUE(a->owner.events.empty());
 }
 
-// RDMAP-5.2.1-04
 // UNH-RDMAP-04
 TEST_F(OutboundTest, EmptyReadIsAnsweredWithoutChecks_RDMAP_5_2_1_04) {
   SendRequest w = a->work(1, Opcode::Read, 0, 0);
@@ -175,7 +174,7 @@ TEST_F(OutboundTest, EmptyReadIsAnsweredWithoutChecks_RDMAP_5_2_1_04) {
   EXPECT_TRUE(b->owner.events.empty());
 }
 
-// RDMAP-6.1-02, BUG-07
+// BUG-07
 TEST_F(OutboundTest, ReadsStayWithinOrd_RDMAP_6_1_02) {
   start({.ird = 2, .ord = 2});
   for (uint64_t i = 0; i < 7; ++i) read(i, 100 * i, 100, 0);
@@ -186,7 +185,7 @@ TEST_F(OutboundTest, ReadsStayWithinOrd_RDMAP_6_1_02) {
   EXPECT_TRUE(b->owner.events.empty());
 }
 
-// RDMAP-6.1-02: the agreement, not what the queue has room for, is the limit.
+// The agreement, not what the queue has room for, is the limit.
 TEST_F(OutboundTest, ReadsStayWithinTheAgreedOrd_RDMAP_6_1_02) {
   for (const uint16_t agreed : {1, 2, 3, 4, 9}) {
     pair.a = test::FramingEnd(kMulpdu);
@@ -221,7 +220,7 @@ TEST_F(OutboundTest, ReadsStayWithinTheAgreedOrd_RDMAP_6_1_02) {
   }
 }
 
-// BUG-07, RDMAP-5.5-08: the fence waits for earlier Reads only, and goes on by itself.
+// RDMAP-5.5-08: the fence waits for earlier Reads only, and goes on by itself.
 // UNH-RDMAP-07
 TEST_F(OutboundTest, FenceWaitsForReads_BUG_07) {
   read(1, 0, 100, 0);
@@ -244,7 +243,6 @@ TEST_F(OutboundTest, FenceWaitsForReads_BUG_07) {
   EXPECT_EQ(pair.a.sent.size(), 3u);
 }
 
-// BUG-08
 TEST_F(OutboundTest, NoReadsWereAgreed_BUG_08) {
   start({.ird = 0, .ord = 0});
   write(1, 0, 8, 0);
@@ -335,7 +333,7 @@ TEST_F(OutboundTest, PackingTakesOnlyWholeEnds) {
   EXPECT_EQ(pair.a.sent.size(), 3u);
 }
 
-// DDP-3-02: a record that was pulled keeps its limits when MULPDU changes.
+// A record that was pulled keeps its limits when MULPDU changes.
 // UNH-MPA-2-13
 TEST_F(OutboundTest, RebuildDoesNotRecut_DDP_3_02) {
   pair.a.check_rebuild = false;
@@ -350,7 +348,7 @@ TEST_F(OutboundTest, RebuildDoesNotRecut_DDP_3_02) {
   EXPECT_EQ(wire::parse_ddp_tagged(pair.a.sent[1].octets)->to, 242u);
 }
 
-// DDP-8.3.1-01: after revocation no retransmission reads the memory.
+// After revocation no retransmission reads the memory.
 // UNH-SEC-01
 TEST_F(OutboundTest, RebuildOfRevokedMemoryFails_DDP_8_3_1_01) {
   write(1, 0, 100, 0);
@@ -392,7 +390,7 @@ TEST_F(OutboundTest, ReleasedTagsNameNothing) {
   EXPECT_EQ(a->owner.sends.size(), 1u);
 }
 
-// RDMAP-7.1-01, RDMAP-7.1-02: a bad local SGE: no headers, the request is named, the rest is
+// RDMAP-7.1-01: a bad local SGE: no headers, the request is named, the rest is
 // flushed.
 // UNH-RDMAP-09
 TEST_F(OutboundTest, LocalProtectionErrorTerminates_RDMAP_7_1_02) {
@@ -425,7 +423,7 @@ TEST_F(OutboundTest, ReadSinkNeedsLocalWrite) {
   EXPECT_EQ(b->counters.read_requests_in, 0u);
 }
 
-// RDMAP-7.1-02: in the place of a request that cannot be made into a message the peer is told of a
+// In the place of a request that cannot be made into a message the peer is told of a
 // local catastrophic error, which has neither a code nor headers (RFC 5040 s.4.8).
 TEST_F(OutboundTest, AnImpossibleRequestTerminatesWithoutACode_RDMAP_7_1_02) {
   SendRequest no_right = a->work(1, Opcode::Read, 0, 8);
@@ -446,7 +444,6 @@ TEST_F(OutboundTest, AnImpossibleRequestTerminatesWithoutACode_RDMAP_7_1_02) {
   }
 }
 
-// DDP-5.2-02
 TEST_F(OutboundTest, MessageOf4GigaoctetsIsRefused_DDP_5_2_02) {
   SendRequest w{.id = 1, .opcode = Opcode::Write};
   w.sges = {{0, UINT32_MAX, a->all}, {0, 1, a->all}};
@@ -456,7 +453,7 @@ TEST_F(OutboundTest, MessageOf4GigaoctetsIsRefused_DDP_5_2_02) {
   EXPECT_EQ(a->owner.sends[0].status, CompletionStatus::LocalLength);
 }
 
-// TCP-9293-3.8.6.2-01 (2): whether all that waits goes into a window. Never too little is counted,
+// Step (2): whether all that waits goes into a window. Never too little is counted,
 // and at most the four octets more that a tagged header is shorter.
 TEST_F(OutboundTest, WhatWaitsIsCountedToTheOctet_TCP_9293_3_8_6_2_01) {
   constexpr uint32_t kOverhead = 9;
@@ -516,7 +513,7 @@ TEST_F(OutboundTest, AWaitingTerminateIsCountedToTheOctet_TCP_9293_3_8_6_2_01) {
   EXPECT_EQ(least, pair.a.sent[1].octets.size() + kOverhead);
 }
 
-// CM6581-5-01: whatever was posted before the stream could send: the RTR is the first FPDU, and its
+// Whatever was posted before the stream could send: the RTR is the first FPDU, and its
 // indication tells the user.
 TEST_F(OutboundTest, TheRtrGoesBeforeWhatWasPosted_CM6581_5_01) {
   for (const auto& [rtr, opcode] : {std::pair{Rtr::Write, wire::RdmapOpcode::Write},

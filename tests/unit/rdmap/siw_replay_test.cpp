@@ -250,7 +250,7 @@ class SiwReplay : public TwoNodes {
   }
 };
 
-// RDMAP-3-01, RDMAP-4.4-01, RDMAP-5.2.2-05, RDMAP-5.5-06, DDP-5.2-05: every message that siw sent
+// RDMAP-3-01 RDMAP-4.4-01 RDMAP-5.2.2-05 RDMAP-5.5-06: every message that siw sent
 // is taken as siw's own peer took it, in both directions.
 TEST_F(SiwReplay, EverythingThatSiwSaidIsUnderstood_DDP_5_2_05) {
   size_t ulpdus = 0, sends = 0;
@@ -294,7 +294,7 @@ TEST_F(SiwReplay, EverythingThatSiwSaidIsUnderstood_DDP_5_2_05) {
   EXPECT_GT(sends, 50u);
 }
 
-// RDMAP-7.1-03, RDMAP-4.8-10, DDP-7.1-07: what siw refused is refused, with RFC 5040's code; where
+// RDMAP-4.8-10 DDP-7.1-07: what siw refused is refused, with RFC 5040's code; where
 // siw's is another one, the text says so (docs/decisions).
 TEST_F(SiwReplay, WhatSiwRefusedIsRefused_RDMAP_7_1_03) {
   struct Case {
@@ -337,7 +337,7 @@ TEST_F(SiwReplay, WhatSiwRefusedIsRefused_RDMAP_7_1_03) {
   }
 }
 
-// BUG-13: siw's Terminates, as it sent them, to the one whose work they are about.
+// Siw's Terminates, as it sent them, to the one whose work they are about.
 TEST_F(SiwReplay, TerminatesOfSiw_BUG_13) {
   struct Case {
     const char* name;
@@ -389,7 +389,7 @@ TEST_F(SiwReplay, TerminatesOfSiw_BUG_13) {
   }
 }
 
-// BUG-13, RDMAP-4.8-10: siw's Terminate names our Write by its STag, and our Read by the Read
+// BUG-13: siw's Terminate names our Write by its STag, and our Read by the Read
 // Request (its MSN field holds the size).
 TEST_F(SiwReplay, TheWorkAtFaultIsFound_RDMAP_4_8_10) {
   for (const char* name :
@@ -431,7 +431,7 @@ TEST_F(SiwReplay, TheWorkAtFaultIsFound_RDMAP_4_8_10) {
   }
 }
 
-// RDMAP-4.8-10: a Read Request that is none of ours names nobody.
+// A Read Request that is none of ours names nobody.
 TEST_F(SiwReplay, AQuotedReadThatIsNotOursBlamesNobody_RDMAP_4_8_10) {
   const auto connection = test::read_capture(capture_path("term-read-bad-stag")).at(0);
   auto terminate = connection.to.ulpdus().back();

@@ -43,7 +43,7 @@ class StateTest : public TwoNodes {
   }
 };
 
-// DDP-6.2.1-01, RDMAP-6.2-01, BUG-06: work is carried out when connected, refused in its turn when
+// DDP-6.2.1-01 RDMAP-6.2-01: work is carried out when connected, refused in its turn when
 // closing, and flushed at once otherwise.
 TEST_F(StateTest, PostingWork_BUG_06) {
   for (const State state : kStates) {
@@ -88,7 +88,7 @@ TEST_F(StateTest, PostingReceives_BUG_06) {
   }
 }
 
-// DDP-3-08: messages are taken while the stream runs; a half-closed one still
+// Messages are taken while the stream runs; a half-closed one still
 // receives.
 TEST_F(StateTest, MessagesThatArrive_DDP_3_08) {
   for (const State state : kStates) {
@@ -111,7 +111,7 @@ TEST_F(StateTest, MessagesThatArrive_DDP_3_08) {
   }
 }
 
-// RDMAP-7.1-05, RDMAP-5.4-03, RDMAP-6.2.1-01: an error gives one Terminate while the stream runs,
+// RDMAP-7.1-05 RDMAP-5.4-03: an error gives one Terminate while the stream runs,
 // and nothing in any other state.
 TEST_F(StateTest, ErrorsOfTheFraming_RDMAP_6_2_1_01) {
   for (const State state : kStates) {
@@ -127,7 +127,7 @@ TEST_F(StateTest, ErrorsOfTheFraming_RDMAP_6_2_1_01) {
   }
 }
 
-// UNH-RDMAP-09: a Terminate arrives: while the stream runs it is told once, flushes and closes; in
+// A Terminate arrives: while the stream runs it is told once, flushes and closes; in
 // every other state it changes nothing. It is answered in none.
 TEST_F(StateTest, ATerminateArrives_UNH_RDMAP_09) {
   for (const State state : kStates) {
@@ -209,7 +209,7 @@ TEST_F(StateTest, DisconnectAndAbort_DDP_6_2_1_01) {
   }
 }
 
-// DDP-6.2.1-02: a message behind the peer's FIN ends the stream at once; its data goes nowhere.
+// A message behind the peer's FIN ends the stream at once; its data goes nowhere.
 TEST_F(StateTest, DataBehindThePeersFin_DDP_6_2_1_02) {
   for (const State state : {State::Connected, State::Closing, State::HalfClosed}) {
     enter(state);

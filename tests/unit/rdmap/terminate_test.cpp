@@ -56,7 +56,7 @@ TEST(TerminateHeader, WhatTheFlagsAnnounce_RDMAP_4_8_02) {
   }
 }
 
-// RDMAP-4.8-01, RDMAP-4.8-03
+// RDMAP-4.8-03
 TEST(TerminateHeader, LayoutAndTruncation_RDMAP_4_8_01) {
   ddp::SegmentReport segment{.header_size = 18, .length = 0x0123};
   segment.header.fill(0x41);
@@ -76,7 +76,7 @@ TEST(TerminateHeader, LayoutAndTruncation_RDMAP_4_8_01) {
   EXPECT_TRUE(wire::parse_terminate(reserved, BitOrder::Rfc)->exact);
 }
 
-// RDMAP-4.8-07: figure 10, row by row.
+// Figure 10, row by row.
 // UNH-RDMAP-09
 TEST(TerminateHeader, HeadersPerFigure10_RDMAP_4_8_07) {
   ddp::SegmentReport segment{.header_size = 14, .length = 30};
@@ -98,7 +98,7 @@ TEST(TerminateHeader, HeadersPerFigure10_RDMAP_4_8_07) {
   EXPECT_EQ(has(2, 0, rdma), std::pair(false, false));
 }
 
-// BUG-13: every code that siw can send, in both orders of bits, comes out the same.
+// Every code that siw can send, in both orders of bits, comes out the same.
 TEST(TerminateHeader, SiwOrderIsRecognised_BUG_13) {
   Terminate t{.length_valid = true, .segment_length = 64, .ddp_header_size = 18};
   t.ddp_header[0] = 0x41;
@@ -132,7 +132,7 @@ TEST(TerminateHeader, SiwOrderIsRecognised_BUG_13) {
   EXPECT_EQ(llp->fault.code, 2);
 }
 
-// RDMAP-4.8-04, RDMAP-4.8-05, RDMAP-4.8-06, RDMAP-7.1-01: every code of figure 9, of RFC 5041 s.7.2
+// RDMAP-4.8-05 RDMAP-4.8-06 RDMAP-7.1-01: every code of figure 9, of RFC 5041 s.7.2
 // and of RFC 5044 s.8 goes over the wire and is named; no other code is.
 TEST(TerminateHeader, EveryCode_RDMAP_4_8_04) {
   const auto known = [](uint8_t layer, uint8_t type, int code) {
@@ -172,7 +172,7 @@ TEST(TerminateHeader, EveryCode_RDMAP_4_8_04) {
   }
 }
 
-// BUG-13: headers that do not belong to an error make its reading the worse one.
+// Headers that do not belong to an error make its reading the worse one.
 TEST(TerminateHeader, HeadersDecideBetweenTwoPossibleReadings_BUG_13) {
   // 02 06 00 00: RFC 5040 would have sent 0/2/06 with the DDP header; siw means 2/0/06.
   const auto bare = read_terminate(std::array<uint8_t, 4>{0x02, 0x06, 0, 0});
@@ -201,7 +201,7 @@ TEST(TerminateHeader, LocalCatastrophicErrorsComeBare_BUG_13) {
   }
 }
 
-// RDMAP-5.4-06: a Terminate that lacks the header that its error should have, and has octets that
+// A Terminate that lacks the header that its error should have, and has octets that
 // nothing announces, is a Terminate all the same.
 TEST(TerminateHeader, UntidyOnesAreUnderstood_RDMAP_5_4_06) {
   const auto received = read_terminate(std::array<uint8_t, 5>{0x11, 0x01, 0, 0, 0xee});
@@ -222,7 +222,7 @@ TEST(TerminateHeader, Described) {
 
 class TerminateTest : public TwoNodes {};
 
-// RDMAP-5.4-02, RDMAP-5.4-03, RDMAP-6.2.1-02, RDMAP-5.4-04, RDMAP-6.2.1-03
+// RDMAP-5.4-03 RDMAP-6.2.1-02 RDMAP-5.4-04 RDMAP-6.2.1-03
 // UNH-RDMAP-09
 TEST_F(TerminateTest, BothEndsGoToErrorOnce_RDMAP_5_4_02) {
   b->post_receive(70, 0, 10);
@@ -266,7 +266,7 @@ TEST_F(TerminateTest, BothEndsGoToErrorOnce_RDMAP_5_4_02) {
   EXPECT_EQ(a->counters.terminates_in, 1u);
 }
 
-// RDMAP-5.4-02: the Terminate is about a message of which only the first segment was sent.
+// The Terminate is about a message of which only the first segment was sent.
 TEST_F(TerminateTest, TheMessageUnderWayIsBlamed_RDMAP_5_4_02) {
   write(1, 0, 8, 0);
   SendRequest bad = a->work(2, Opcode::Write, 0, 1000);
@@ -294,7 +294,7 @@ TEST_F(TerminateTest, TheSendUnderWayIsBlamed_RDMAP_5_4_02) {
   EXPECT_EQ(a->owner.sends[0].status, CompletionStatus::RemoteTerminated);
 }
 
-// RDMAP-5.4-05: what was posted before the peer's Terminate is not sent any more.
+// What was posted before the peer's Terminate is not sent any more.
 TEST_F(TerminateTest, NothingIsSentAfterAReceivedTerminate_RDMAP_5_4_05) {
   b->send(b->work(1, Opcode::Write, 0, 1000));
   EXPECT_TRUE(pair.b.pull());
@@ -341,7 +341,7 @@ TEST_F(TerminateTest, AbandonsTheMessageUnderWay) {
   EXPECT_EQ(b->owner.sends.size(), 1u);
 }
 
-// RDMAP-4.8-06 RDMAP-6.2.1-01 MPA-8-11 MPA00-9-01 CM6581-8-01: the LLP's codes; headers are
+// RDMAP-6.2.1-01: the LLP's codes; headers are
 // never attached.
 // UNH-RDMAP-10
 TEST_F(TerminateTest, FramingErrors_RDMAP_4_8_06_MPA_8_11_MPA00_9_01_CM6581_8_01) {
@@ -358,7 +358,6 @@ TEST_F(TerminateTest, FramingErrors_RDMAP_4_8_06_MPA_8_11_MPA00_9_01_CM6581_8_01
   }
 }
 
-// RDMAP-7.1-05
 TEST_F(TerminateTest, TheFirstErrorIsTheOneReported_RDMAP_7_1_05) {
   pair.b.user().framing_error(llp::FramingError::Crc, {});
   pair.b.user().framing_error(llp::FramingError::MarkerMismatch, {});
@@ -366,7 +365,7 @@ TEST_F(TerminateTest, TheFirstErrorIsTheOneReported_RDMAP_7_1_05) {
   expect_terminate(2, 0, 2);
 }
 
-// RDMAP-5.4-06: every short length; only the message without four octets of control is malformed.
+// Every short length; only the message without four octets of control is malformed.
 TEST_F(TerminateTest, MalformedTerminates_RDMAP_5_4_06) {
   for (size_t n = 0; n <= 52; ++n) {
     pair.a = test::FramingEnd(kMulpdu);
@@ -393,7 +392,7 @@ TEST_F(TerminateTest, TerminateWithAnotherMsn_RDMAP_5_4_01) {
   expect_terminate(1, 2, 0x03);
 }
 
-// RDMAP-7.1-01: our own receive buffer was taken away.
+// Our own receive buffer was taken away.
 TEST_F(TerminateTest, RevokedReceiveBuffer_RDMAP_7_1_01) {
   b->post_receive(1, 0, 8);
   b->post_receive(2, 0, 8);
@@ -407,7 +406,7 @@ TEST_F(TerminateTest, RevokedReceiveBuffer_RDMAP_7_1_01) {
   EXPECT_EQ(b->owner.receives[1].status, CompletionStatus::Flushed);
 }
 
-// RDMAP-7.1-01: the user learns which buffer it was also where no other was posted behind it.
+// The user learns which buffer it was also where no other was posted behind it.
 TEST_F(TerminateTest, RevokedReceiveBufferThatIsTheLast_RDMAP_7_1_01) {
   for (const uint64_t posted : {1u, 2u, 3u}) {
     restart();
@@ -428,7 +427,7 @@ TEST_F(TerminateTest, RevokedReceiveBufferThatIsTheLast_RDMAP_7_1_01) {
   }
 }
 
-// RDMAP-5.4-05: of a message under way nothing waits any more.
+// Of a message under way nothing waits any more.
 TEST_F(TerminateTest, NothingWaitsBehindAReceivedTerminate_RDMAP_5_4_05) {
   write(1, 0, 1000, 0);
   ASSERT_TRUE(pair.a.pull());

@@ -53,7 +53,7 @@ bool looks_whole(const Octets& segment) {
   return segment.size() >= 8 && wire::is_tuf_frame(segment, kKeyA);
 }
 
-// TUF-5.2-07 TUF-5.2-08: whatever the EMSS, a header for the piece at hand is planted wherever a
+// Whatever the EMSS, a header for the piece at hand is planted wherever a
 // piece begins, the sender's evasion foreseen each time: no piece is one.
 TEST(Lookalike, AdversaryForeseesEveryCut_TUF_5_2_07_TUF_5_2_08) {
   uint64_t avoided = 0;
@@ -82,7 +82,7 @@ TEST(Lookalike, AdversaryForeseesEveryCut_TUF_5_2_07_TUF_5_2_08) {
   EXPECT_GT(avoided, 500u);  // without the rule each of them would have been taken for a whole one
 }
 
-// TUF-5.2-08: the key with every possible length at every offset, one at a time.
+// The key with every possible length at every offset, one at a time.
 TEST(Lookalike, EveryLengthAtEveryOffset_TUF_5_2_08) {
   for (const uint32_t emss : {8u, 9u, 50u, 100u, 300u, 511u}) {
     uint64_t avoided = 0;
@@ -103,7 +103,7 @@ TEST(Lookalike, EveryLengthAtEveryOffset_TUF_5_2_08) {
   }
 }
 
-// TUF-5.2-07 TUF-5.2-08: where TCP cuts, because the path or the window is smaller than the record:
+// Where TCP cuts, because the path or the window is smaller than the record:
 // every cut of every EMSS in a range is foreseen.
 TEST(Lookalike, TcpCutsAnother_TUF_5_2_07_TUF_5_2_08) {
   for (uint32_t mtu = 300; mtu < 1500; mtu += 37) {
@@ -147,7 +147,7 @@ TEST(Lookalike, TcpCutsAnother_TUF_5_2_07_TUF_5_2_08) {
   }
 }
 
-// TUF-5.2-09: a segment above EMSS, for IP to fragment, is never sent: there is no such option.
+// A segment above EMSS, for IP to fragment, is never sent: there is no such option.
 TEST(Lookalike, NothingForIpToFragment_TUF_5_2_09) {
   FramedPair p;
   p.open();
@@ -206,7 +206,7 @@ struct Reader {
   Arrivals in;
 };
 
-// TUF-5.2-06 TUF-5.4-03: every way to cut a stream of three PDUs in three, in both orders.
+// Every way to cut a stream of three PDUs in three, in both orders.
 TEST(Middlebox, EveryResegmentation_TUF_5_2_06_TUF_5_4_03) {
   const AlignedStream s({5, 2, 21});
   const base::ByteView all(s.octets);
@@ -230,7 +230,7 @@ TEST(Middlebox, EveryResegmentation_TUF_5_2_06_TUF_5_4_03) {
   }
 }
 
-// TUF-5.2-10: split and coalesced for good: told once.
+// Split and coalesced for good: told once.
 TEST(Middlebox, ALongRunIsNoticed_TUF_5_2_10) {
   for (const size_t cut : {100u, 700u, 1000u, 5000u}) {
     const AlignedStream s(std::vector<size_t>(3000, 900));
@@ -267,7 +267,7 @@ TEST(Middlebox, ALongRunIsNoticed_TUF_5_2_10) {
   }
 }
 
-// TUF-5.2-11: a window of framing PDUs comes again in pieces because EMSS shrank: no suspicion.
+// A window of framing PDUs comes again in pieces because EMSS shrank: no suspicion.
 TEST(Middlebox, AnEmssChangeIsNone_TUF_5_2_11) {
   const AlignedStream s(std::vector<size_t>(1000, 1440));
   Reader r;
@@ -290,7 +290,7 @@ TEST(Middlebox, AnEmssChangeIsNone_TUF_5_2_11) {
   EXPECT_EQ(shifted.notices.middleboxes, 1);
 }
 
-// TUF-5.4-01: a segment of which only a part is new is never an aligned one, whatever that part
+// A segment of which only a part is new is never an aligned one, whatever that part
 // looks like.
 TEST(Middlebox, APartOfASegmentIsNoFrame_TUF_5_4_01) {
   AlignedStream s({600});

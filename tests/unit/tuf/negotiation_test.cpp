@@ -17,7 +17,7 @@ Config wants(bool align, bool markers) {
   return config;
 }
 
-// TUF-4-04: everything that s.4 lists is in the frames, at its place.
+// Everything that s.4 lists is in the frames, at its place.
 TEST(Negotiation, WhatTheFramesSay_TUF_4_04) {
   Config config = wants(true, true);
   config.packing = false;
@@ -39,7 +39,7 @@ TEST(Negotiation, WhatTheFramesSay_TUF_4_04) {
   EXPECT_EQ(back.private_data, 3);
 }
 
-// TUF-4-03 TUF-2-02 TUF-4-01: alignment mode wherever its receiver asks and its sender can; each
+// Alignment mode wherever its receiver asks and its sender can; each
 // direction by itself; a direction without a mode is no connection.
 TEST(Negotiation, EveryCombination_TUF_4_03_TUF_2_02_TUF_4_01) {
   for (int bits = 0; bits < 64; ++bits) {
@@ -82,7 +82,7 @@ TEST(Negotiation, EveryCombination_TUF_4_03_TUF_2_02_TUF_4_01) {
   }
 }
 
-// TUF-2-02 TUF-4-03: who sees no segments asks for markers only, whatever the peer could send, and
+// Who sees no segments asks for markers only, whatever the peer could send, and
 // suspects nobody, however its reads cut the stream; who sees them asks for alignment mode.
 TEST(Negotiation, AReceiverWithoutSegments_TUF_2_02_TUF_4_03) {
   for (const bool sees : {false, true}) {
@@ -116,7 +116,7 @@ TEST(Negotiation, AReceiverWithoutSegments_TUF_2_02_TUF_4_03) {
   EXPECT_EQ(blind.b.events.failures, std::vector{framing::StartFailure::NoCommonMode});
 }
 
-// TUF-4-02: nothing framed leaves before the peer's frame that says its receive framing is on.
+// Nothing framed leaves before the peer's frame that says its receive framing is on.
 TEST(Negotiation, NobodyFramesTooEarly_TUF_4_02) {
   SessionPair p;
   p.a.establish();
@@ -150,7 +150,7 @@ TEST(Negotiation, NobodyFramesTooEarly_TUF_4_02) {
   EXPECT_EQ(p.b.user.delivered.size(), 1u);
 }
 
-// TUF-4-02: framed octets that come before the Reply are an error, not data.
+// Framed octets that come before the Reply are an error, not data.
 TEST(Negotiation, EarlyOctetsAreRefused_TUF_4_02) {
   SessionPair p;
   p.a.establish();
@@ -163,7 +163,7 @@ TEST(Negotiation, EarlyOctetsAreRefused_TUF_4_02) {
   EXPECT_TRUE(p.b.user.placed.empty());
 }
 
-// TUF-4-03: a responder that could send aligned and chose markers is not believed.
+// A responder that could send aligned and chose markers is not believed.
 TEST(Negotiation, AWrongChoiceIsRefused_TUF_4_03) {
   for (const size_t octet : {12u, 13u}) {
     for (const uint8_t value : {0, 2, 3, 255}) {
@@ -182,7 +182,7 @@ TEST(Negotiation, AWrongChoiceIsRefused_TUF_4_03) {
   }
 }
 
-// TUF-5-05: the receiver's wish counts: either side can say no to packing.
+// The receiver's wish counts: either side can say no to packing.
 TEST(Negotiation, PackingNeedsBoth_TUF_5_05) {
   for (int bits = 0; bits < 4; ++bits) {
     Config a, b;
@@ -284,7 +284,7 @@ TEST(Negotiation, HostileFrames) {
   EXPECT_EQ(b.events.failures, std::vector{framing::StartFailure::NotTuf});
 }
 
-// TUF-5-03: keys differ, no bit of them leans, and nothing but the secret tells the next one.
+// Keys differ, no bit of them leans, and nothing but the secret tells the next one.
 TEST(Keys, AreRandom_TUF_5_03) {
   std::set<wire::TufKey> seen;
   std::array<int, 48> ones{};
@@ -326,7 +326,7 @@ TEST(Negotiation, AUserThatWasTakenAwayHearsNothing) {
   }
 }
 
-// TUF-4-02: between the Request and its answer the initiator has nothing to say; and what comes
+// Between the Request and its answer the initiator has nothing to say; and what comes
 // behind a failure is counted and thrown away.
 TEST(Negotiation, OctetsBeforeTheAnswerAreRefused_TUF_4_02) {
   SessionPair p;

@@ -24,7 +24,7 @@ void expect_clean(const SessionPair& p, const std::vector<Octets>& sent, const s
   EXPECT_EQ(framing::held_octets(*p.b.hold_store), 0u) << what;
 }
 
-// TUF-5-01 TUF-5-05 TUF-5-06: on the wire, packed and not; TUF-5-02: one key for all of them.
+// On the wire, packed and not, with one key for all of them.
 TEST(Session, FramesOnTheWire_TUF_5_01_TUF_5_02_TUF_5_05_TUF_5_06) {
   for (const bool packing : {false, true}) {
     SessionPair p(aligned(packing), aligned(packing));
@@ -66,7 +66,7 @@ TEST(Session, PackingEndsWithItsStore) {
   EXPECT_EQ(packed_ulpdus(*p.a.pack_store), 0u);
 }
 
-// TUF-1-01 TUF-5.4-02: placed on arrival, whatever the order; delivered in order only. Every
+// Placed on arrival, whatever the order; delivered in order only. Every
 // permutation of five segments, alignment mode (plain and packed) and marker mode.
 TEST(Session, FiveSegmentsInEveryOrder_TUF_1_01_TUF_5_4_02) {
   const std::vector<Config> configs{aligned(), aligned(true), marked(512), marked(1000)};
@@ -189,7 +189,7 @@ TEST(Session, TheRestOfAPackedFrameIsHeldForWantOfAPlace) {
   expect_clean(p, sent, "");
 }
 
-// TUF-5.4-01 TUF-5.4-03 TUF-5.4-04: out of order only an exact framing PDU is placed: one octet
+// Out of order only an exact framing PDU is placed: one octet
 // less, one more, one bit of length or key, and it waits, or ends the stream's use in order.
 TEST(Session, OnlyTheExactFrame_TUF_5_4_01_TUF_5_4_03_TUF_5_4_04) {
   SessionPair p(aligned(), aligned());
@@ -234,7 +234,7 @@ TEST(Session, OnlyTheExactFrame_TUF_5_4_01_TUF_5_4_03_TUF_5_4_04) {
   }
 }
 
-// TUF-5.2-06: a middlebox that cuts three framing PDUs in three, in every way and either order.
+// A middlebox that cuts three framing PDUs in three, in every way and either order.
 TEST(Session, EveryResegmentation_TUF_5_2_06) {
   SessionPair p(aligned(), aligned());
   p.start();
@@ -260,7 +260,7 @@ TEST(Session, EveryResegmentation_TUF_5_2_06) {
   }
 }
 
-// TUF-5.4-04: the right size and a wrong key, in order.
+// The right size and a wrong key, in order.
 TEST(Session, AWrongKeyInOrder_TUF_5_4_04) {
   SessionPair p(aligned(), aligned());
   p.start();
@@ -274,7 +274,7 @@ TEST(Session, AWrongKeyInOrder_TUF_5_4_04) {
   EXPECT_EQ(p.b.counters.aligned_segments_in, 0u);
 }
 
-// TUF-5.4-01: of a segment that overlaps an earlier one only a part is new: whatever it looks like.
+// Of a segment that overlaps an earlier one only a part is new: whatever it looks like.
 TEST(Session, APartOfASegmentIsHeld_TUF_5_4_01) {
   SessionPair p(aligned(), aligned());
   p.start();
@@ -290,8 +290,8 @@ TEST(Session, APartOfASegmentIsHeld_TUF_5_4_01) {
   expect_clean(p, sent, "");
 }
 
-// TUF-6-04: a segment boundary at each octet of a marker: the octets behind are found by the copy
-// that is whole. TUF-6-07: the header of a PDU is lost, placement goes on at the next one.
+// A segment boundary at each octet of a marker: the octets behind are found by the copy
+// that is whole. Where the header of a PDU is lost, placement goes on at the next one.
 TEST(Session, CutMarkers_TUF_6_04_TUF_6_07) {
   SessionPair p(marked(512), marked(512));
   p.start();
@@ -339,7 +339,7 @@ TEST(Session, CutMarkers_TUF_6_04_TUF_6_07) {
   }
 }
 
-// TUF-6-03 TUF-6-05: every place of a marker in a PDU, every length of a PDU around an interval,
+// Every place of a marker in a PDU, every length of a PDU around an interval,
 // against every cut in two, in both orders.
 TEST(Session, MarkersAgainstLengthsAgainstCuts_TUF_6_03_TUF_6_05) {
   for (size_t lead = 1; lead < 520; lead += 3) {
@@ -413,7 +413,7 @@ TEST(Session, ALengthThatReachesOverAPlacedPdu_TUF_6_02) {
   }
 }
 
-// TUF-6-08: a segment is lost in a full window: what has to be kept is bounded by a PDU and an
+// A segment is lost in a full window: what has to be kept is bounded by a PDU and an
 // interval, where a plain receiver keeps the window. Alignment mode keeps nothing at all.
 TEST(Session, WhatALossCosts_TUF_6_08) {
   std::vector<std::pair<std::string, uint64_t>> figures;
@@ -589,7 +589,7 @@ TEST(Session, Noise) {
   }
 }
 
-// TUF-5.2-10: told to the owner, too.
+// Told to the owner, too.
 TEST(Session, MiddleboxIsTold_TUF_5_2_10) {
   Config config = aligned();
   config.middlebox_limit = 256;
@@ -606,7 +606,7 @@ TEST(Session, MiddleboxIsTold_TUF_5_2_10) {
   expect_clean(p, sent, "");
 }
 
-// TUF-5.2-07: where TCP cuts a framing PDU of DDP.
+// Where TCP cuts a framing PDU of DDP.
 TEST(Session, CutsAreNoLookalikes_TUF_5_2_07) {
   SessionPair p(aligned(), aligned());
   p.start();

@@ -8,7 +8,7 @@ namespace {
 /// An EMSS with timestamps on an MTU of 1500.
 constexpr uint32_t kEmss = 1448;
 
-// TUF-5.1-01: PDUs that wait together are packed, and still each segment is one whole framing PDU
+// PDUs that wait together are packed, and still each segment is one whole framing PDU
 // behind the last one, up to the very EMSS.
 TEST(Aligned, APackedSegmentIsOneFramingPdu_TUF_5_1_01) {
   for (uint32_t size = 30; size < 60; ++size) {
@@ -32,7 +32,7 @@ TEST(Aligned, APackedSegmentIsOneFramingPdu_TUF_5_1_01) {
   }
 }
 
-// TUF-5-01 TUF-5-04 TUF-5.1-01: octets on the wire; each segment is one framing PDU.
+// Octets on the wire; each segment is one framing PDU.
 TEST(Aligned, EachSegmentIsOneFramingPdu_TUF_5_01_TUF_5_04_TUF_5_1_01) {
   StreamConfig config;
   config.packing = false;
@@ -59,7 +59,7 @@ TEST(Aligned, EachSegmentIsOneFramingPdu_TUF_5_01_TUF_5_04_TUF_5_1_01) {
   EXPECT_EQ(p.counters_b.unaligned_segments_in, 0u);
 }
 
-// TUF-3-01 TUF-3-02 TUF-A-04 TUF-A-06: the longest PDU is one segment of EMSS octets; one more is
+// The longest PDU is one segment of EMSS octets; one more is
 // refused and leaves no trace.
 TEST(Aligned, TheLongestPdu_TUF_3_01_TUF_3_02_TUF_A_04_TUF_A_06) {
   FramedPair p;
@@ -78,8 +78,8 @@ TEST(Aligned, TheLongestPdu_TUF_3_01_TUF_3_02_TUF_A_04_TUF_A_06) {
   EXPECT_TRUE(is_frame(p.segments_a[0], kKeyA));
 }
 
-// TUF-5-05 TUF-A-07: off: exactly one PDU in each framing PDU, although many wait together.
-// TUF-5-06 TUF-5.3-03: on, which is the default: as many whole ones as fit EMSS; the segments are
+// Off: exactly one PDU in each framing PDU, although many wait together.
+// On, which is the default: as many whole ones as fit EMSS; the segments are
 // about as few as those of a plain TCP.
 TEST(Aligned, Packing_TUF_5_05_TUF_5_06_TUF_5_3_03_TUF_A_07) {
   EXPECT_TRUE(StreamConfig{}.packing);
@@ -110,7 +110,7 @@ TEST(Aligned, Packing_TUF_5_05_TUF_5_06_TUF_5_3_03_TUF_A_07) {
   }
 }
 
-// TUF-3-03 TUF-3-04 TUF-3-05 TUF-5.2-01 TUF-A-08: emergency mode counts below an EMSS of 512 only;
+// Emergency mode counts below an EMSS of 512 only;
 // there PDUs of up to 512 octets are taken, cut, and delivered whole.
 TEST(Aligned, Emergency_TUF_3_03_TUF_3_04_TUF_3_05_TUF_5_2_01_TUF_A_08) {
   EXPECT_FALSE(StreamConfig{}.emergency);
@@ -161,7 +161,7 @@ std::vector<Octets> pull_all(FramedStream& s, uint32_t emss, uint64_t& offset) {
   }
 }
 
-// TUF-3-11: with no room for a PDU every submission fails, unless in emergency mode; the stream
+// With no room for a PDU every submission fails, unless in emergency mode; the stream
 // goes on when there is room again. (Below what our TCP serves: pulled by hand.)
 TEST(Aligned, AnEmssOfEightOctets_TUF_3_11_TUF_3_03) {
   test::FakeStream transport;
@@ -202,7 +202,7 @@ TEST(Aligned, AnEmssOfEightOctets_TUF_3_11_TUF_3_03) {
   EXPECT_EQ(sizes, (std::vector<size_t>{2, 3, 512, 512, 512, 512, 512, 512, 512, 2, 3, 100}));
 }
 
-// TUF-3-06 TUF-3-07 TUF-5.1-05: each change of EMSS is told, before the next PDU is taken, and the
+// Each change of EMSS is told, before the next PDU is taken, and the
 // query gives what was told last.
 TEST(Aligned, EmssIsToldAndAsked_TUF_3_06_TUF_3_07_TUF_5_1_05) {
   FramedPair p;
@@ -267,7 +267,7 @@ std::vector<size_t> operations(const Octets& image) {
   return all;
 }
 
-// TUF-5.1-02 TUF-5.1-03 TUF-5.2-02 TUF-5.3-02: the path shrinks and grows, segments are lost and
+// The path shrinks and grows, segments are lost and
 // come late: no segment ever has octets of two operations, each operation that still fits is sent
 // again whole and where it was, and after an exception the next one is aligned.
 TEST(Aligned, BoundariesHold_TUF_5_1_02_TUF_5_1_03_TUF_5_2_02_TUF_5_3_02) {
@@ -330,7 +330,7 @@ TEST(Aligned, BoundariesHold_TUF_5_1_02_TUF_5_1_03_TUF_5_2_02_TUF_5_3_02) {
   }
 }
 
-// TUF-5.3-02: nothing but loss: what is sent again is the very segment that was sent.
+// Nothing but loss: what is sent again is the very segment that was sent.
 TEST(Aligned, RetransmissionsKeepTheirSegments_TUF_5_3_02) {
   FramedPair p;
   p.open();
@@ -353,7 +353,7 @@ TEST(Aligned, RetransmissionsKeepTheirSegments_TUF_5_3_02) {
   for (const auto& [at, octets] : first) EXPECT_TRUE(is_frame(octets, kKeyA));
 }
 
-// TUF-5.1-06 TUF-5.1-07 TUF-5.2-05: a larger EMSS is reported first, and the probe goes only with a
+// A larger EMSS is reported first, and the probe goes only with a
 // PDU above the old one; behind it EMSS is as before, until the probe has arrived. A probe that is
 // lost is sent again in smaller segments.
 TEST(Aligned, AProbeOfThePath_TUF_5_1_06_TUF_5_1_07_TUF_5_2_05) {
@@ -399,7 +399,7 @@ TEST(Aligned, AProbeOfThePath_TUF_5_1_06_TUF_5_1_07_TUF_5_2_05) {
   }
 }
 
-// TUF-5.1-06: packing makes a framing PDU of the larger size by itself.
+// Packing makes a framing PDU of the larger size by itself.
 TEST(Aligned, APackedProbe_TUF_5_1_06) {
   tcp::Config tcp;
   tcp.mtu_probe_from_base = true;
@@ -413,7 +413,7 @@ TEST(Aligned, APackedProbe_TUF_5_1_06) {
   for (const Octets& s : p.segments_a) EXPECT_TRUE(is_frame(s, kKeyA));
 }
 
-// TUF-5.1-08: without probing the EMSS stays where the path's trouble left it.
+// Without probing the EMSS stays where the path's trouble left it.
 TEST(Aligned, ProbingCanBeOff_TUF_5_1_08) {
   tcp::Config tcp;
   tcp.mtu_probing = false;
@@ -428,7 +428,7 @@ TEST(Aligned, ProbingCanBeOff_TUF_5_1_08) {
   for (const Octets& s : p.segments_a) EXPECT_LE(s.size(), kEmss);
 }
 
-// TUF-A-05: an option: the first send after EMSS has grown says EMSGSIZE, once.
+// An option: the first send after EMSS has grown says EMSGSIZE, once.
 TEST(Aligned, EmsgsizeTellsOfGrowth_TUF_A_05) {
   for (const bool on : {false, true}) {
     StreamConfig config;
@@ -447,7 +447,7 @@ TEST(Aligned, EmsgsizeTellsOfGrowth_TUF_A_05) {
   }
 }
 
-// TUF-5.2-03 TUF-5.2-04: a peer that reads slowly has windows smaller than EMSS, and none at all:
+// A peer that reads slowly has windows smaller than EMSS, and none at all:
 // its probes, and pieces of PDUs, arrive, and the PDUs are whole.
 TEST(Aligned, SmallAndClosedWindows_TUF_5_2_03_TUF_5_2_04) {
   StreamConfig config;
@@ -475,7 +475,7 @@ TEST(Aligned, SmallAndClosedWindows_TUF_5_2_03_TUF_5_2_04) {
   ASSERT_TRUE(p.deliver());
 }
 
-// TUF-5.3-01: cwnd counts octets: small framing PDUs are many segments and few octets.
+// Cwnd counts octets: small framing PDUs are many segments and few octets.
 TEST(Aligned, CongestionWindowInOctets_TUF_5_3_01) {
   for (const size_t size : {20u, 200u, 1440u}) {
     StreamConfig config;
@@ -514,7 +514,7 @@ std::vector<Octets> pdus_of(const Octets& stream) {
   return all;
 }
 
-// TUF-2-03: a receiver that knows nothing of framing gets the very octets in order: what was
+// A receiver that knows nothing of framing gets the very octets in order: what was
 // submitted, behind its framing headers, packed and not, also where it had to be sent again.
 TEST(Aligned, APlainReceiver_TUF_2_03) {
   for (const bool packing : {true, false}) {

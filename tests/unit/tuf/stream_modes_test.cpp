@@ -11,7 +11,7 @@ Octets text(size_t n) {
   return octets;
 }
 
-// TUF-A-01 TUF-2-01 TUF-2-02: every mode can be chosen over our TCP, which is framing-aware.
+// Every mode can be chosen over our TCP, which is framing-aware.
 TEST(Modes, EveryModeOverOurTcp_TUF_A_01_TUF_2_01_TUF_2_02) {
   FramedPair p;
   p.open();
@@ -34,7 +34,7 @@ TEST(Modes, EveryModeOverOurTcp_TUF_A_01_TUF_2_01_TUF_2_02) {
   EXPECT_TRUE(p.a.set_send_mode(FramedSendMode::Align, kKeyA | uint64_t{1} << 63));
 }
 
-// TUF-A-01 TUF-2-01 TUF-2-02: what cannot be kept is refused; marker mode always works.
+// What cannot be kept is refused; marker mode always works.
 TEST(Modes, UnsupportedOnesFail_TUF_A_01_TUF_2_01_TUF_2_02) {
   test::FakeStream transport;  // an ordinary kernel's TCP
   transport.traits_value = {};
@@ -65,7 +65,7 @@ TEST(Modes, UnsupportedOnesFail_TUF_A_01_TUF_2_01_TUF_2_02) {
   EXPECT_TRUE(t.set_receive_mode(FramedReceiveMode::Align, kKeyA));
 }
 
-// TUF-A-02: before the connection is there, and after octets of another kind went by.
+// Before the connection is there, and after octets of another kind went by.
 TEST(Modes, EnabledBeforeOrAfter_TUF_A_02) {
   for (const bool marked : {false, true}) {
     FramedPair before;
@@ -97,7 +97,7 @@ TEST(Modes, EnabledBeforeOrAfter_TUF_A_02) {
   }
 }
 
-// TUF-4-01: aligned one way, markers the other, at the same time.
+// Aligned one way, markers the other, at the same time.
 TEST(Modes, EachDirectionHasItsOwn_TUF_4_01) {
   FramedPair p;
   p.open();
@@ -127,7 +127,7 @@ TEST(Modes, EachDirectionHasItsOwn_TUF_4_01) {
   EXPECT_TRUE(p.deliver());
 }
 
-// TUF-A-03 TUF-5.1-09: nothing is added, and each buffer is exactly one segment.
+// Nothing is added, and each buffer is exactly one segment.
 TEST(Modes, Atomic_TUF_A_03_TUF_5_1_09) {
   FramedPair p;
   p.open();
@@ -156,7 +156,7 @@ TEST(Modes, Atomic_TUF_A_03_TUF_5_1_09) {
   EXPECT_EQ(p.segments_a, buffers);
 }
 
-// TUF-A-11: read without regard to PDUs, in pieces of any size: no header, no marker is in it.
+// Read without regard to PDUs, in pieces of any size: no header, no marker is in it.
 TEST(Modes, ReadAsAStream_TUF_A_11) {
   for (const bool marked : {false, true}) {
     for (const size_t piece : {1u, 7u, 512u, 40000u}) {
@@ -254,8 +254,8 @@ TEST(Markers, StandWhereTheyMust_TUF_6_01_TUF_6_02_TUF_6_03_TUF_6_05_TUF_6_06) {
   }
 }
 
-// TUF-3-08: 65528 less 4 for each marker inside, to the octet; the longest one arrives.
-// TUF-3-09 TUF-3-10: a limit of one's own, reported, and enforced at both ends.
+// 65528 less 4 for each marker inside, to the octet; the longest one arrives.
+// A limit of one's own, reported, and enforced at both ends.
 TEST(Markers, TheLongestPdu_TUF_3_08_TUF_3_09_TUF_3_10) {
   for (const uint16_t interval : {16, 512, 2048, 65535}) {
     FramedPair p;
@@ -295,7 +295,7 @@ TEST(Markers, TheLongestPdu_TUF_3_08_TUF_3_09_TUF_3_10) {
   EXPECT_EQ(p.counters_b.pdu_too_long_errors, 1u);
 }
 
-// TUF-A-09 TUF-A-10: set at any time; it counts in marker mode, from the next marker on; the two
+// Set at any time; it counts in marker mode, from the next marker on; the two
 // directions differ.
 TEST(Markers, IntervalsCanBeSetAtAnyTime_TUF_A_09_TUF_A_10) {
   EXPECT_EQ(StreamConfig{}.send_interval, 2048);

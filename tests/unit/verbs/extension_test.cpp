@@ -25,7 +25,7 @@ class Extensions : public ::testing::Test {
   World world_;
 };
 
-// R7306-5-01, R7306-5-04, R7306-5-05, R7306-5-06
+// R7306-5-04 R7306-5-05 R7306-5-06
 TEST_F(Extensions, Atomics_R7306_5_01) {
   Side a(world_.left);
   Side b(world_.right);
@@ -61,7 +61,7 @@ TEST_F(Extensions, Atomics_R7306_5_01) {
   EXPECT_EQ(world_.right.counter("rdmap", "atomics_in"), 6u);
 }
 
-// R7306-5-14, R7306-5-07
+// R7306-5-07
 TEST_F(Extensions, AtomicsNeedRightAndAlignment_R7306_5_14) {
   struct Case {
     AccessSet access;
@@ -89,7 +89,7 @@ TEST_F(Extensions, AtomicsNeedRightAndAlignment_R7306_5_14) {
   }
 }
 
-// R7306-6-02, R7306-6-03
+// R7306-6-02
 TEST_F(Extensions, WriteWithImmediate_R7306_6_03) {
   Side a(world_.left);
   Side b(world_.right);
@@ -154,7 +154,7 @@ TEST_F(Extensions, RequestsThatCanNeverWork) {
   EXPECT_TRUE(refused(Opcode::Receive, 8, 1));
 }
 
-// R7306-4-01: switched off for a device.
+// Switched off for a device.
 TEST(ExtensionsOff, AreUnsupported_R7306_4_01) {
   Config config = loopback_config();
   config.set("device.rnic0.rdma_extensions=false");
@@ -168,7 +168,7 @@ TEST(ExtensionsOff, AreUnsupported_R7306_4_01) {
   EXPECT_FALSE(a.qp.post_immediate(1, {}));
 }
 
-// R7306-5-11: two workers, each serving the other's stream, on one word at once. An addition that
+// Two workers, each serving the other's stream, on one word at once. An addition that
 // was lost, or a value that was given twice, would show.
 TEST(ExtensionsThreaded, StreamsOnOneWord_R7306_5_11) {
   constexpr uint64_t kEach = 3000;

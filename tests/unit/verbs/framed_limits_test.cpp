@@ -33,7 +33,7 @@ void carry_octets(World& world, FramedStream& from, FramedStream& to, uint32_t c
   EXPECT_EQ(got, sent);
 }
 
-// TUF-5.2-06: everything that the left device sends is cut in two on the way. Frames come
+// Everything that the left device sends is cut in two on the way. Frames come
 // whole and in order all the same, the receiver of that direction is told of a middlebox and the
 // other one is not; with markers instead the stream goes on. Without a middlebox nobody is told.
 TEST(FramedPath, AMiddleboxThatCuts_TUF_5_2_06) {
@@ -66,7 +66,7 @@ TEST(FramedPath, AMiddleboxThatCuts_TUF_5_2_06) {
   }
 }
 
-// TUF-5.2-01, TUF-A-08: segments of 300 octets. In emergency mode frames of 512 octets go, in
+// Segments of 300 octets. In emergency mode frames of 512 octets go, in
 // pieces, and come whole, also behind the middlebox; without it they are refused with the limit,
 // and a smaller one goes.
 TEST(FramedPath, EmergencyMode_TUF_5_2_01_TUF_A_08) {
@@ -107,7 +107,7 @@ TEST(FramedPath, EmergencyMode_TUF_5_2_01_TUF_A_08) {
   }
 }
 
-// TUF-A-05: the path turns out wider while the stream runs. The notice comes; where the
+// The path turns out wider while the stream runs. The notice comes; where the
 // application asked for it the next frame is refused once, and the same frame goes when it is sent
 // again.
 TEST(FramedPath, EmssGrowsInTheMiddle_TUF_A_05) {
@@ -152,7 +152,7 @@ TEST(FramedPath, EmssGrowsInTheMiddle_TUF_A_05) {
   }
 }
 
-// TUF-4-01: each direction has its mode, in all combinations.
+// Each direction has its mode, in all combinations.
 TEST(FramedPath, EveryModeAgainstEveryOther_TUF_4_01) {
   constexpr FramedSendMode kModes[] = {FramedSendMode::Plain, FramedSendMode::Atomic,
                                        FramedSendMode::Align, FramedSendMode::Markers};

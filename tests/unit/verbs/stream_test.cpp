@@ -53,7 +53,7 @@ class Streaming : public ::testing::TestWithParam<bool> {
 INSTANTIATE_TEST_SUITE_P(Modes, Streaming, ::testing::Bool(),
                          [](const auto& mode) { return mode.param ? "Threaded" : "Inline"; });
 
-// CM-03: Hello, Hello-Ack, then RDMA; and after a reject on with the stream.
+// Hello, Hello-Ack, then RDMA; and after a reject on with the stream.
 TEST_P(Streaming, BecomesAnRdmaConnection_CM_03) {
   {
     StreamListener listener = must(world.right.listen_stream(kPort));

@@ -5,7 +5,7 @@
 namespace rnic::wire {
 namespace {
 
-// CM6581-9-01: network order; A, B, 14 bits of IRD, C, D, 14 bits of ORD. As siw's captures have
+// Network order; A, B, 14 bits of IRD, C, D, 14 bits of ORD. As siw's captures have
 // it.
 TEST(EnhancedData, Layout_CM6581_9_01) {
   const auto octets = [](const MpaEnhancedData& data) {
@@ -30,7 +30,7 @@ TEST(EnhancedData, Layout_CM6581_9_01) {
   }
 }
 
-// CM6581-9.2-06: with A = 0 the other flags are zero when sent and ignored when received.
+// With A = 0 the other flags are zero when sent and ignored when received.
 TEST(EnhancedData, WithoutAFlagsAreNothing_CM6581_9_2_06) {
   Octets out(4);
   write_mpa_enhanced(out.data(), {false, kMpaRtrSend | kMpaRtrWrite | kMpaRtrRead, 5, 6});

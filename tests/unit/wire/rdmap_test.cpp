@@ -5,7 +5,7 @@
 namespace rnic::wire {
 namespace {
 
-// R7306-5-02: figure 4, octet by octet.
+// Figure 4, octet by octet.
 TEST(AtomicWire, RequestIs52Octets_R7306_5_02) {
   const RdmapAtomicRequest r{.code = 2,
                              .id = 0x11121314,
@@ -29,7 +29,7 @@ TEST(AtomicWire, RequestIs52Octets_R7306_5_02) {
   expect_all_needed(octets, parse_rdmap_atomic_request);
 }
 
-// R7306-5-03: figure 6, not the 32 octets of section 4.
+// Figure 6, not the 32 octets of section 4.
 TEST(AtomicWire, ResponseIs12Octets_R7306_5_03) {
   Octets octets(12);
   const RdmapAtomicResponse r{.id = 0x01020304, .original = 0x1112131415161718ull};

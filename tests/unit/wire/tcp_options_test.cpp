@@ -5,7 +5,6 @@
 namespace rnic::wire {
 namespace {
 
-// TCP-9293-3.1-06
 TEST(Header, PaddingBehindTheOptionsIsZero_TCP_9293_3_1_06) {
   for (int which = 0; which < 8; ++which) {
     std::array<uint8_t, 40> out;
