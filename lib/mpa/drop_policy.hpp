@@ -8,9 +8,9 @@
 
 #include "base/bytes.hpp"
 #include "framing/locator.hpp"
+#include "mpa/config.hpp"
 #include "mpa/counters.hpp"
 #include "mpa/fpdu_reader.hpp"
-#include "mpa/config.hpp"
 #include "mpa/suspicions.hpp"
 
 namespace rnic::mpa {

@@ -6,9 +6,9 @@
 #include <cstdint>
 
 #include "framing/receiver.hpp"
+#include "mpa/config.hpp"
 #include "mpa/drop_policy.hpp"
 #include "mpa/fpdu_reader.hpp"
-#include "mpa/config.hpp"
 
 namespace rnic::mpa {
 

@@ -497,7 +497,7 @@ void Connection::validate() const {
   handshake_.validate();
   sender_.validate();
   receiver_.validate();
-  if (sends(state())) keep_alive_.validate(core_.binding.options, core_.timers);
+  if (sends(state())) keep_alive_.validate(core_.binding().options, core_.timers);
   const Tcb& t = core_.tcb;
   core_.prediction.validate(remote().port, local().port, t.rcv_seq(t.rcv_nxt), t.header_length(),
                             t.snd_wnd, t.snd_wind_shift);

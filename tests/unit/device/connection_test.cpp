@@ -135,9 +135,11 @@ TEST_F(Connections, AQueuePairAndItsConnectionNameEachOther) {
   QueuePair* a = left().make_qp();
   connect(a, right().make_qp());
   left().device->validate();
-  const base::Handle handle = std::exchange(a->connection, {});
-  EXPECT_DEATH(left().device->validate(), "connection == handle");
-  a->connection = handle;
+  const auto part = [&] {
+    a->end_connection();
+    left().device->validate();
+  };
+  EXPECT_DEATH(part(), "connection\\(\\) == handle\\(\\)");
 }
 
 TEST_F(Connections, NobodyListens) {
