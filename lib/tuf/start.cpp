@@ -3,6 +3,7 @@
 
 #include "base/starved.hpp"
 #include "framing/read_depths.hpp"
+#include "tuf/pdu_writer.hpp"
 #include "tuf/session.hpp"
 
 namespace rnic::tuf {
