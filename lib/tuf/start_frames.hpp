@@ -4,7 +4,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -15,17 +14,14 @@
 namespace rnic::tuf {
 
 /// A Request or a Reply. When it throws (there is no memory), nothing has changed.
-[[nodiscard]] inline std::vector<uint8_t> make_start_frame(const wire::TufMagic& magic,
-                                                           const wire::TufStart& start,
-                                                           base::ByteView private_data) {
-  std::array<uint8_t, wire::kTufStartSize> head;
+// Where it is inlined GCC 12 takes the vector for empty and warns of what is written to it.
+[[nodiscard, gnu::noinline]] inline std::vector<uint8_t> make_start_frame(
+    const wire::TufMagic& magic, const wire::TufStart& start, base::ByteView private_data) {
+  std::vector<uint8_t> octets(wire::kTufStartSize + private_data.size());
   wire::TufStart frame = start;
   frame.private_data = static_cast<uint16_t>(private_data.size());
-  wire::write_tuf_start(head.data(), magic, frame);
-  std::vector<uint8_t> octets;
-  octets.reserve(head.size() + private_data.size());
-  octets.insert(octets.end(), head.begin(), head.end());
-  octets.insert(octets.end(), private_data.begin(), private_data.end());
+  wire::write_tuf_start(octets.data(), magic, frame);
+  std::copy(private_data.begin(), private_data.end(), octets.begin() + wire::kTufStartSize);
   return octets;
 }
 /// Go, which has nothing but its magic.
