@@ -21,7 +21,7 @@ const char* to_string(EndpointState state) {
 Endpoint::Impl::Impl(const EndpointConfig& config, mem::StagTable& memory, Counters& counters,
                      EndpointOwner& owner, const Queues& queues)
     : config_(config),
-      memory_(memory),
+      memory_(memory, {config.pd, config.qp}),
       counters_(counters),
       owner_(owner),
       stream_({.who = {config.pd, config.qp},
@@ -32,9 +32,9 @@ Endpoint::Impl::Impl(const EndpointConfig& config, mem::StagTable& memory, Count
               {counters.segments_placed, counters.octets_placed, counters.placements_postponed}),
       sends_(queues.sends),
       receives_(queues.receives),
-      inbound_(config.ird),
-      outbound_(config.ord, config.secret),
-      completions_(config.qp, queues, counters, owner) {
+      completions_(config.qp, queues, counters, owner),
+      requester_(config, memory_, counters, queues.sends, completions_),
+      responder_(config, memory_, counters) {
   stream_.queue(wire::kRdmapTerminateQn).provide(1);  // RDMAP-5.4-01
 }
 
@@ -45,8 +45,8 @@ void Endpoint::Impl::bind(llp::Framing& framing, const Agreement& agreement) {
   set_state(EndpointState::Connected);
   send_rtr_in_ = agreement.send_rtr_in;
   rtr_.agree(agreement.rtr_out);
-  if (agreement.ird) inbound_.set_limit(*agreement.ird);
-  if (agreement.ord) outbound_.set_limit(*agreement.ord);
+  if (agreement.ird) responder_.set_limit(*agreement.ird);
+  if (agreement.ord) requester_.set_limit(*agreement.ord);
   provide_requests();
   if (!agreement.send_rtr_in) return;
   receives_.begin_at(2);
@@ -56,28 +56,18 @@ void Endpoint::Impl::bind(llp::Framing& framing, const Agreement& agreement) {
 void Endpoint::Impl::validate() const {
   sends_.validate();
   receives_.validate();
-  inbound_.validate();
-  outbound_.validate();
+  requester_.validate();
+  responder_.validate();
   RNIC_CHECK(!completions_.is_flushing());
   RNIC_CHECK(!running() || framing_ != nullptr);
-  RNIC_CHECK(running() || outbound_.outstanding() == 0);
+  RNIC_CHECK(running() || requester_.outstanding() == 0);
   RNIC_CHECK(running() || state_ == EndpointState::Idle || idle());
   if (current_.kind == Kind::Send) RNIC_CHECK(running() && sends_.next() == current_.seq);
-  if (current_.kind == Kind::Response) RNIC_CHECK(running() && inbound_.ready() == current_.seq);
+  if (current_.kind == Kind::Response) RNIC_CHECK(running() && responder_.ready() == current_.seq);
 }
 
 void Endpoint::Impl::provide_requests() {
-  stream_.queue(wire::kRdmapReadRequestQn).provide(inbound_.provide());
-}
-
-mem::AccessGrant Endpoint::Impl::access(uint32_t stag, uint64_t to, uint32_t length,
-                                        AccessSet rights) const {
-  return memory_.access({.stag = mem::Stag{stag},
-                         .to = to,
-                         .length = length,
-                         .rights = rights,
-                         .pd = config_.pd,
-                         .stream = config_.qp});
+  stream_.queue(wire::kRdmapReadRequestQn).provide(responder_.provide());
 }
 
 void Endpoint::Impl::serve() {
@@ -91,22 +81,14 @@ void Endpoint::Impl::serve() {
   } else {
     completions_.pass_receives();
   }
-  while (running() && sends_.has_posted()) accept_send();
+  while (running() && sends_.has_posted()) {
+    if (requester_.accept(state_ == EndpointState::Connected, version_)) {
+      call_ready();
+    } else {
+      completions_.complete_sends();
+    }
+  }
   if (!running()) completions_.pass_sends();
-}
-
-void Endpoint::Impl::accept_send() {
-  SendSlot& slot = sends_.accept();
-  // DDP-6.2.1-01: a request that comes after disconnect() is refused, at its place in the order of
-  // completions. So is a Read or an atomic where the start-up agreed on none (BUG-08), since
-  // nothing could ever make room for it, and an operation that the stream's version does not have.
-  const Opcode opcode = slot.work->opcode;
-  const bool extension = is_atomic(opcode) || opcode == Opcode::Immediate;
-  const bool impossible =
-      (has_response(opcode) && outbound_.limit() == 0) || (extension && !has_extensions());
-  if (state_ == EndpointState::Connected && !impossible) return call_ready();
-  slot.status = CompletionStatus::Flushed;
-  completions_.complete_sends();
 }
 
 /// Enters the error state without a Terminate, where nobody is there to read one.
@@ -118,7 +100,7 @@ void Endpoint::Impl::fail() {
 }
 
 void Endpoint::Impl::flush() {
-  outbound_.clear();
+  requester_.clear();
   completions_.flush();
 }
 
@@ -195,8 +177,8 @@ void Endpoint::Impl::fault(const Fault& fault, const ddp::SegmentReport& segment
     // R7306-8-01: a Terminate attaches the header of a Read Request, and none of an atomic's.
     const bool read =
         wire::rdmap_opcode(header->rsvd_ulp) == static_cast<uint8_t>(WireOpcode::ReadRequest);
-    if (read && header->qn == wire::kRdmapReadRequestQn && inbound_.has_msn(header->msn)) {
-      rdma_header = inbound_.of_msn(header->msn).read_header();
+    if (read && header->qn == wire::kRdmapReadRequestQn) {
+      rdma_header = responder_.read_request(header->msn);
     }
     // A local buffer that cannot be written to is our user's error (RDMAP-7.1-01): its completion
     // says which one it was.
@@ -210,7 +192,7 @@ void Endpoint::Impl::fault(const Fault& fault, const ddp::SegmentReport& segment
 
 void Endpoint::Impl::may_send() {
   if (framing_ != nullptr) version_ = framing_->version();
-  if (rtr_.is_pending() || sends_.has_next() || inbound_.has_ready() ||
+  if (rtr_.is_pending() || sends_.has_next() || responder_.has_ready() ||
       state_ == EndpointState::Terminating) {
     call_ready();
   }
@@ -237,7 +219,7 @@ void Endpoint::Impl::peer_finished(bool clean, base::Now now) {
   EndpointEvent event{.kind = EventKind::PeerClosed};
   event.detail = base::worded([] { return "the peer closed its direction"; });
   owner_.event(event, now);
-  if (outbound_.outstanding() == 0) return;  // DDP-6.2.1-03: the other half lives on
+  if (requester_.outstanding() == 0) return;  // DDP-6.2.1-03: the other half lives on
   // The Responses that are outstanding will not come any more.
   fail();
   if (framing_ != nullptr) framing_->close();

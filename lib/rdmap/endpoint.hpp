@@ -10,11 +10,14 @@
 #include "rdmap/completions.hpp"
 #include "rdmap/deliveries.hpp"
 #include "rdmap/opcodes.hpp"
+#include "rdmap/payload.hpp"
 #include "rdmap/rdmap.hpp"
 #include "rdmap/receive_queue.hpp"
-#include "rdmap/requests.hpp"
+#include "rdmap/requester.hpp"
+#include "rdmap/responder.hpp"
 #include "rdmap/rtr_message.hpp"
 #include "rdmap/send_queue.hpp"
+#include "rdmap/stream_memory.hpp"
 #include "rdmap/terminate.hpp"
 
 namespace rnic::rdmap {
@@ -35,7 +38,7 @@ class Endpoint::Impl final : public ddp::User, private Deliveries {
   void abort();
   [[nodiscard]] EndpointState state() const { return state_; }
   [[nodiscard]] bool idle() const { return !sends_.has_unreported() && receives_.empty(); }
-  [[nodiscard]] bool has_work() const { return sends_.has_unreported() || inbound_.has_ready(); }
+  [[nodiscard]] bool has_work() const { return sends_.has_unreported() || responder_.has_ready(); }
   [[nodiscard]] uint32_t sends_completed() const { return sends_.report(); }
   void validate() const;
 
@@ -64,9 +67,6 @@ class Endpoint::Impl final : public ddp::User, private Deliveries {
   /// What a record belongs to; part of its RecordTag.
   enum class Kind : uint8_t { None, Send, Response, Terminate, Rtr, Nudge };
 
-  /// Payload that is made for its message, not fetched from registered memory.
-  using MadePayload = std::array<uint8_t, wire::kRdmapAtomicRequestSize>;
-
   struct Current {
     Kind kind = Kind::None;
     uint32_t seq = 0;     // slot in the send queue or among the inbound requests
@@ -78,38 +78,18 @@ class Endpoint::Impl final : public ddp::User, private Deliveries {
     RNIC_CHECK(kEndpointTransitions.allows(state_, next));
     state_ = next;
   }
-  /// The number of the next untagged message that we send, by queue (RFC 5041 s.4.3).
-  struct NextMsns {
-    uint32_t send = 1;      // queue 0
-    uint32_t request = 1;   // queue 1
-    uint32_t response = 1;  // queue 3
-  };
 
   [[nodiscard]] bool running() const { return is_running(state_); }
-  [[nodiscard]] ddp::Identity who() const { return {config_.pd, config_.qp}; }
-  [[nodiscard]] bool has_extensions() const { return config_.extensions && version_ == 1; }
-  [[nodiscard]] mem::AccessGrant access(uint32_t stag, uint64_t to, uint32_t length,
-                                        AccessSet rights) const;
 
   // outbound.cpp
   bool choose(base::Now now);
   bool choose_send(base::Now now);
   bool choose_response(base::Now now);
-  bool skip_without_message(base::Now now);
-  [[nodiscard]] CompletionStatus check_work(const SendSlot& slot) const;
-  [[nodiscard]] CompletionStatus check_sink(const SendSlot& slot) const;
-  [[nodiscard]] ddp::OutboundMessage message_of(const SendSlot& slot) const;
-  [[nodiscard]] ddp::OutboundMessage message_of(const InboundRequest& request) const;
-  mem::AccessFault locate_send(SendSlot& slot, const ddp::Cut& cut, MadePayload& made,
-                               ddp::Pieces& out);
-  mem::AccessFault locate_response(const InboundRequest& request, const ddp::Cut& cut,
-                                   MadePayload& made, ddp::Pieces& out) const;
-  mem::AccessFault locate(Kind kind, uint32_t seq, const ddp::Cut& cut, MadePayload& made,
-                          ddp::Pieces& out);
+  [[nodiscard]] mem::AccessFault locate(Kind kind, uint32_t seq, const ddp::Cut& cut,
+                                        Payload& out) const;
   void refuse_payload(const Current& current, const ddp::Cut& cut, mem::AccessFault fault,
                       base::Now now);
   void finish_message();
-  void finish_send(SendSlot& slot);
   llp::PulledUlpdu pull_terminate(uint32_t max, llp::UlpduWriter& out);
   void write_terminate(llp::UlpduWriter& out);
   llp::PulledUlpdu pull_rtr(uint32_t max, llp::UlpduWriter& out, base::Now now);
@@ -124,18 +104,12 @@ class Endpoint::Impl final : public ddp::User, private Deliveries {
   Fault deliver_send(const UntaggedMessage& message) override;
   Fault deliver_immediate(const UntaggedMessage& message) override;
   Fault deliver_read_request(const UntaggedMessage& message) override;
-  Fault deliver_terminate(const UntaggedMessage& message) override;
-  void finish_request(const OutboundRequest& request);
-
-  // atomic.cpp
   Fault deliver_atomic_request(const UntaggedMessage& message) override;
   Fault deliver_atomic_response(const UntaggedMessage& message) override;
-  Fault locate_target(const wire::RdmapAtomicRequest& request, uint8_t*& out) const;
-  Fault carry_out(InboundRequest& request);
-  void execute_now(InboundRequest& inbound, uint8_t* target);
+  Fault deliver_terminate(const UntaggedMessage& message) override;
+  void response_finished();
 
   // endpoint.cpp
-  void accept_send();
   void raise(const Fault& fault, const ddp::SegmentReport& segment, base::ByteView rdma_header,
              base::Now now);
   void end_without_terminate(const Fault& fault);
@@ -145,7 +119,7 @@ class Endpoint::Impl final : public ddp::User, private Deliveries {
   void provide_requests();
 
   const EndpointConfig config_;
-  mem::StagTable& memory_;
+  StreamMemory memory_;
   Counters& counters_;
   EndpointOwner& owner_;
   ddp::Stream stream_;
@@ -155,13 +129,12 @@ class Endpoint::Impl final : public ddp::User, private Deliveries {
 
   SendQueue& sends_;
   ReceiveQueue& receives_;
-  InboundRequests inbound_;
-  OutboundRequests outbound_;
   Completions completions_;
+  Requester requester_;
+  Responder responder_;
 
   Current current_;
   bool responses_turn_ = false;  // the next whole message comes from the Responses, if there is one
-  NextMsns msns_;
   RtrMessage rtr_;
   bool send_rtr_in_ = false;  // message 1 of queue 0 is the peer's RTR
   // No state: a zero-length Write to a silent peer goes before the next message, in Connected as in

@@ -1,7 +1,6 @@
 #include "base/starved.hpp"
 #include "rdmap/endpoint.hpp"
 #include "rdmap/opcodes.hpp"
-#include "rdmap/quoted_work.hpp"
 
 namespace rnic::rdmap {
 
@@ -32,7 +31,7 @@ Fault Endpoint::Impl::tagged_rights(const wire::DdpTaggedHeader& header, uint32_
   const Fault fault = check(header.rsvd_ulp, true, 0, row);
   if (fault.failed()) return fault;
   rights = row->rights;
-  return row->asked ? outbound_.check(header, payload) : ddp::kNoFault;
+  return row->asked ? requester_.check_response(header, payload) : ddp::kNoFault;
 }
 
 Fault Endpoint::Impl::untagged_target(const wire::DdpUntaggedHeader& header,
@@ -55,10 +54,10 @@ Fault Endpoint::Impl::untagged_target(const wire::DdpUntaggedHeader& header,
       break;
     }
     case wire::kRdmapReadRequestQn:
-      out = {.internal = inbound_.of_msn(header.msn).raw, .length = row->size};
+      out = {.internal = responder_.buffer(header.msn), .length = row->size};
       break;
     case wire::kRdmapAtomicResponseQn:
-      out = {.internal = outbound_.atomic_buffer(header.msn), .length = row->size};
+      out = {.internal = requester_.response_buffer(header.msn), .length = row->size};
       break;
     default: out = {.internal = terminate_in_, .length = terminate_in_.size()}; break;
   }
@@ -89,8 +88,7 @@ Fault Endpoint::Impl::deliver_send(const UntaggedMessage& message) {
   if (message.row.invalidates) {
     // RFC 5040 s.5.3: the STag is invalidated before the user sees the completion.
     invalidated = message.header.rsvd_ulp_tail;
-    const auto refused = memory_.invalidate(mem::Stag{invalidated}, config_.pd, config_.qp);
-    if (refused != mem::AccessFault::None) return kCannotInvalidate;
+    if (memory_.invalidate(invalidated) != mem::AccessFault::None) return kCannotInvalidate;
   }
   ++counters_.sends_in;
   completions_.report_receive({.solicited = message.row.solicited,
@@ -110,49 +108,33 @@ Fault Endpoint::Impl::deliver_immediate(const UntaggedMessage& message) {
 }
 
 Fault Endpoint::Impl::deliver_read_request(const UntaggedMessage& message) {
-  ++counters_.read_requests_in;
-  InboundRequest& request = inbound_.of_msn(message.header.msn);
-  request.segment = message.segment;
-  if (message.length != message.row.size) return kBadReadRequest;
-  const wire::RdmapReadRequest read = request.read();
-  if (read.size != 0) {  // RDMAP-5.2.1-04: nothing of a zero-length Read's source is checked
-    const auto grant = access(read.source_stag, read.source_to, read.size, Access::RemoteRead);
-    const Fault fault = protection_fault(grant.fault);
-    if (fault.failed()) return fault;
-  }
-  inbound_.deliver();
-  call_ready();
-  return ddp::kNoFault;
+  const Fault fault = responder_.deliver_read_request(message);
+  if (!fault.failed()) call_ready();
+  return fault;
+}
+
+Fault Endpoint::Impl::deliver_atomic_request(const UntaggedMessage& message) {
+  const Fault fault = responder_.deliver_atomic_request(message);
+  if (!fault.failed()) call_ready();
+  return fault;
 }
 
 Fault Endpoint::Impl::deliver_read_response(const wire::DdpTaggedHeader& header, uint32_t payload) {
-  const OutboundRequest* done = nullptr;
-  const Fault fault = outbound_.deliver(header, payload, done);
-  if (fault.failed() || done == nullptr) return fault;
-  if (done->rtr) {
-    finish_request(*done);
-    return ddp::kNoFault;
-  }
-  ++counters_.read_responses_in;
-  SendSlot& slot = sends_.at(done->seq);
-  if (slot.work->opcode == Opcode::ReadInvalidate) {
-    const mem::Stag sink{slot.work->sges()[0].stag};
-    if (memory_.invalidate_local(sink, config_.pd, config_.qp) != mem::AccessFault::None) {
-      slot.status = CompletionStatus::LocalProtection;
-      return {FaultLayer::Rdmap, ddp::kLocalCatastrophic, 0x00, "RDMAP-7.1-01"};
-    }
-    ++counters_.local_invalidations;
-  }
-  finish_request(*done);
-  return ddp::kNoFault;
+  bool finished = false;
+  const Fault fault = requester_.deliver_read_response(header, payload, finished);
+  if (finished) response_finished();
+  return fault;
 }
 
-/// The oldest Read or atomic has its response.
-void Endpoint::Impl::finish_request(const OutboundRequest& request) {
-  if (!request.rtr) sends_.at(request.seq).answered = true;
-  outbound_.pop();
-  completions_.complete_sends();
-  // A fence or the ORD may have held back what follows; a graceful close may have waited (BUG-07).
+Fault Endpoint::Impl::deliver_atomic_response(const UntaggedMessage& message) {
+  const Fault fault = requester_.deliver_atomic_response(message);
+  if (!fault.failed()) response_finished();
+  return fault;
+}
+
+/// A fence or the ORD may have held back what follows the request that has its response now; a
+/// graceful close may have waited for it (BUG-07).
+void Endpoint::Impl::response_finished() {
   close_if_finished();
   if (sends_.has_next()) call_ready();
 }
@@ -166,8 +148,7 @@ Fault Endpoint::Impl::deliver_terminate(const UntaggedMessage& message) {
     event.fault = received->fault;
     if (received->order == wire::TerminateBitOrder::Siw) ++counters_.siw_terminates;
     event.detail = std::move(received->detail);
-    SendSlot* const quoted = quoted_work(sends_, received->header);
-    if (quoted != nullptr) quoted->status = CompletionStatus::RemoteTerminated;
+    requester_.terminated(received->header);
   } else {
     ++counters_.malformed_terminates;
     event.fault = Fault{FaultLayer::Rdmap, 0x2, 0xff, "RDMAP-5.4-06"};

@@ -1,7 +1,5 @@
 #include "rdmap/quoted_work.hpp"
 
-#include <optional>
-
 #include "wire/ddp.hpp"
 #include "wire/rdmap.hpp"
 
@@ -49,12 +47,12 @@ bool is_of_message(const Quote& quote, const SendSlot& slot) {
 
 }  // namespace
 
-SendSlot* quoted_work(SendQueue& sends, const wire::Terminate& terminate) {
+std::optional<uint32_t> quoted_work(const SendQueue& sends, const wire::Terminate& terminate) {
   const Quote quote = quote_of(terminate);
-  SendSlot* likely = nullptr;
+  std::optional<uint32_t> likely;
   // The message that is being pulled is one of them.
   for (uint32_t seq = sends.report(); seq != sends.end(); ++seq) {
-    SendSlot& slot = sends.at(seq);
+    const SendSlot& slot = sends.at(seq);
     const PostedSend& work = *slot.work;
     if (!slot.started) continue;
     bool quoted = false;
@@ -66,10 +64,10 @@ SendSlot* quoted_work(SendQueue& sends, const wire::Terminate& terminate) {
         // siw puts the size where the MSN belongs (RDMAP-4.8-10): the Read Request tells, too.
         const bool rest = is_rest_of(*quote.request, work);
         quoted = quoted && rest;
-        if (rest && likely == nullptr) likely = &slot;
+        if (rest && !likely) likely = seq;
       }
     }
-    if (quoted) return &slot;
+    if (quoted) return seq;
   }
   return likely;
 }

@@ -2,13 +2,17 @@
 /// Which work request of this side a Terminate of the peer is about.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "rdmap/send_queue.hpp"
 #include "wire/terminate.hpp"
 
 namespace rnic::rdmap {
 
-/// The request whose message the Terminate has the header of; nullptr where there is none, or none
-/// that is still in the queue.
-[[nodiscard]] SendSlot* quoted_work(SendQueue& sends, const wire::Terminate& terminate);
+/// The slot of the request whose message the Terminate has the header of; nothing where there is
+/// none, or none that is still in the queue.
+[[nodiscard]] std::optional<uint32_t> quoted_work(const SendQueue& sends,
+                                                  const wire::Terminate& terminate);
 
 }  // namespace rnic::rdmap

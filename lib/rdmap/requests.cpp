@@ -54,14 +54,14 @@ InboundRequests::InboundRequests(uint32_t ird)
 
 void InboundRequests::release(uint32_t seq) {
   if (!holds(seq)) return;
-  at(seq).released = true;
+  slot(seq).released = true;
   while (free_ != serve_ && at(free_).released) ++free_;
 }
 
 uint32_t InboundRequests::provide() {
   uint32_t added = 0;
   while (provided_ - serve_ < ird_ && provided_ - free_ <= mask_) {
-    at(provided_) = InboundRequest{};
+    slot(provided_) = InboundRequest{};
     ++provided_;
     ++added;
   }

@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "base/bytes.hpp"
+#include "base/check.hpp"
 #include "ddp/coverage.hpp"
 #include "ddp/fault.hpp"
 #include "ddp/segmenter.hpp"
@@ -57,18 +58,31 @@ class InboundRequests {
   /// Another depth, before anything is provided; at most `ird`, but 1 is always possible.
   void set_limit(uint32_t limit) { ird_ = std::min(limit, std::max(ird_, 1u)); }
 
-  [[nodiscard]] InboundRequest& of_msn(uint32_t msn) { return at(msn - 1); }
+  /// The buffer of message `msn`.
+  [[nodiscard]] base::ByteSpan buffer(uint32_t msn) { return slot(msn - 1).raw; }
+  [[nodiscard]] const InboundRequest& of_msn(uint32_t msn) const { return at(msn - 1); }
   [[nodiscard]] bool has_msn(uint32_t msn) const { return holds(msn - 1); }
-  [[nodiscard]] InboundRequest& at(uint32_t seq) { return slots_[seq & mask_]; }
   [[nodiscard]] const InboundRequest& at(uint32_t seq) const { return slots_[seq & mask_]; }
   /// Delivered or in use for a retransmission.
   [[nodiscard]] bool holds(uint32_t seq) const { return seq - free_ < provided_ - free_; }
 
-  /// The next request was delivered: it may be answered.
-  void deliver() { ++deliver_; }
+  /// The next request was delivered as a whole: it may be answered.
+  void deliver(const ddp::SegmentReport& segment, bool atomic) {
+    InboundRequest& request = slot(deliver_++);
+    request.segment = segment;
+    request.atomic = atomic;
+  }
   [[nodiscard]] uint32_t next_delivery() const { return deliver_; }
   [[nodiscard]] bool has_ready() const { return serve_ != deliver_; }
   [[nodiscard]] uint32_t ready() const { return serve_; }
+  /// The atomic was carried out, on a target that held `original`; once.
+  void execute(uint32_t seq, uint64_t original, uint32_t response_msn) {
+    InboundRequest& request = slot(seq);
+    RNIC_CHECK(request.atomic && !request.executed);
+    request.original = original;
+    request.response_msn = response_msn;
+    request.executed = true;
+  }
   /// The response of ready() was pulled completely.
   void served() { ++serve_; }
   void release(uint32_t seq);
@@ -80,6 +94,8 @@ class InboundRequests {
   void validate() const;
 
  private:
+  [[nodiscard]] InboundRequest& slot(uint32_t seq) { return slots_[seq & mask_]; }
+
   uint32_t ird_;
   uint32_t mask_;
   std::unique_ptr<InboundRequest[]> slots_;

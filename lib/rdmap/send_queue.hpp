@@ -72,17 +72,16 @@ class SendQueue {
 
   /// Has something been posted that is neither accepted nor passed?
   [[nodiscard]] bool has_posted() { return ring_.front() != nullptr; }
-  /// Makes a slot of the oldest that was posted; only when has_posted().
-  SendSlot& accept() {
-    SendSlot& slot = at(end_++);
-    slot = {.work = &take(),
-            .original = 0,
-            .msn = 0,
-            .status = CompletionStatus::Success,
-            .started = false,
-            .released = false,
-            .answered = false};
-    return slot;
+  /// Makes a slot of the oldest that was posted; only when has_posted(). \return its number
+  uint32_t accept() {
+    slot(end_) = {.work = &take(),
+                  .original = 0,
+                  .msn = 0,
+                  .status = CompletionStatus::Success,
+                  .started = false,
+                  .released = false,
+                  .answered = false};
+    return end_++;
   }
   /// Takes the oldest request that was posted, makes no slot of it, and gives its place back; only
   /// when has_posted(), and after abandon(). \return the completion that the user has to get
@@ -93,11 +92,27 @@ class SendQueue {
     return completion;
   }
 
-  [[nodiscard]] SendSlot& at(uint32_t seq) { return slots_[seq & mask_]; }
   [[nodiscard]] const SendSlot& at(uint32_t seq) const { return slots_[seq & mask_]; }
   /// Behind the last slot.
   [[nodiscard]] uint32_t end() const { return end_; }
   [[nodiscard]] bool holds(uint32_t seq) const { return seq - free_ < end_ - free_; }
+
+  // What becomes of a slot that the queue holds.
+  /// It completes with an error at its turn.
+  void fail(uint32_t seq, CompletionStatus status) { slot(seq).status = status; }
+  /// Its untagged message has that number.
+  void number(uint32_t seq, uint32_t msn) { slot(seq).msn = msn; }
+  /// Some of it was pulled.
+  void start(uint32_t seq) { slot(seq).started = true; }
+  /// The peer's TCP has all of it. What has completed before is held no longer then.
+  void release(uint32_t seq) {
+    slot(seq).released = true;
+    free_slots();
+  }
+  /// The response to an atomic says what its target held.
+  void keep_original(uint32_t seq, uint64_t original) { slot(seq).original = original; }
+  /// The response to a Read or an atomic was delivered.
+  void answer(uint32_t seq) { slot(seq).answered = true; }
 
   /// The slot whose message is pulled next; only when has_next().
   [[nodiscard]] bool has_next() const { return next_ != end_; }
@@ -114,9 +129,6 @@ class SendQueue {
     free_slots();
     ring_.retire();
   }
-  void free_slots() {
-    while (free_ != report_ && (at(free_).released || !at(free_).started)) ++free_;
-  }
 
   /// Nothing of the rest will be pulled, and no slot is made any more. Without memory for the
   /// copies nothing is rebuilt once the requests have completed.
@@ -130,11 +142,11 @@ class SendQueue {
     std::byte* place = kept.get();
     for (uint32_t seq = free_; seq != end_; ++seq) {
       const size_t size = octets_kept(seq);
-      SendSlot& slot = at(seq);
-      if (place == nullptr) slot.started = false;
+      SendSlot& left = slot(seq);
+      if (place == nullptr) left.started = false;
       if (place == nullptr || size == 0) continue;
-      std::memcpy(place, slot.work, size);
-      slot.work = &PostedSend::at(place);
+      std::memcpy(place, left.work, size);
+      left.work = &PostedSend::at(place);
       place += size;
     }
     kept_ = std::move(kept);
@@ -154,10 +166,14 @@ class SendQueue {
  private:
   static constexpr uint32_t kMaxUnits = WorkRing::units_of(PostedSend::kSizeMax);
 
+  [[nodiscard]] SendSlot& slot(uint32_t seq) { return slots_[seq & mask_]; }
+  void free_slots() {
+    while (free_ != report_ && (at(free_).released || !at(free_).started)) ++free_;
+  }
   /// What of a slot has to outlive its place in the ring.
   [[nodiscard]] size_t octets_kept(uint32_t seq) const {
-    const SendSlot& slot = at(seq);
-    return slot.started && !slot.released ? slot.work->size() : 0;
+    const SendSlot& left = at(seq);
+    return left.started && !left.released ? left.work->size() : 0;
   }
   const PostedSend& take() {
     const PostedSend& work = PostedSend::at(ring_.front());

@@ -14,7 +14,7 @@ class CompletionsTest : public ::testing::Test {
   void post(uint64_t id, bool signaled = true) {
     sends_.post({.id = id, .opcode = Opcode::Write, .signaled = signaled});
   }
-  SendSlot& accept(uint64_t id, bool signaled = true) {
+  uint32_t accept(uint64_t id, bool signaled = true) {
     post(id, signaled);
     return sends_.accept();
   }
@@ -28,17 +28,18 @@ class CompletionsTest : public ::testing::Test {
 
 // RFC 5040 s.5.5(15)
 TEST_F(CompletionsTest, SendsCompleteInTheOrderOfTheirPosts) {
-  SendSlot& first = accept(1);
-  SendSlot& second = accept(2);
-  SendSlot& third = accept(3, false);
-  SendSlot& fourth = accept(4);
-  second.released = third.released = true;
+  const uint32_t first = accept(1);
+  const uint32_t second = accept(2);
+  const uint32_t third = accept(3, false);
+  const uint32_t fourth = accept(4);
+  sends_.release(second);
+  sends_.release(third);
   completions_.complete_sends();
   EXPECT_EQ(owner_.send_ids(), (std::vector<uint64_t>{}));
-  first.released = true;
+  sends_.release(first);
   completions_.complete_sends();
   EXPECT_EQ(owner_.send_ids(), (std::vector<uint64_t>{1, 2})) << "the third is not signaled";
-  fourth.status = CompletionStatus::LocalLength;
+  sends_.fail(fourth, CompletionStatus::LocalLength);
   completions_.complete_sends();
   EXPECT_EQ(owner_.send_ids(), (std::vector<uint64_t>{1, 2, 4}));
   EXPECT_EQ(owner_.sends[2].status, CompletionStatus::LocalLength);
@@ -47,7 +48,7 @@ TEST_F(CompletionsTest, SendsCompleteInTheOrderOfTheirPosts) {
 
 // An error is told of work that asked for no completion, too.
 TEST_F(CompletionsTest, WhatFailsIsToldUnasked) {
-  accept(1, false).status = CompletionStatus::LocalProtection;
+  sends_.fail(accept(1, false), CompletionStatus::LocalProtection);
   completions_.complete_sends();
   ASSERT_EQ(owner_.sends.size(), 1u);
   EXPECT_EQ(owner_.sends[0].status, CompletionStatus::LocalProtection);
@@ -83,7 +84,7 @@ TEST_F(CompletionsTest, AFlushReachesWhatIsPostedMeanwhile_BUG_06) {
 
 // What is known of a request is not lost by a flush.
 TEST_F(CompletionsTest, AFlushKeepsACauseThatIsKnown) {
-  accept(1).status = CompletionStatus::RemoteTerminated;
+  sends_.fail(accept(1), CompletionStatus::RemoteTerminated);
   accept(2);
   receives_.post({.id = 3});
   receives_.accept();
@@ -97,20 +98,24 @@ TEST_F(CompletionsTest, AFlushKeepsACauseThatIsKnown) {
 }
 
 TEST_F(CompletionsTest, AQueueKeepsNoSlotForNothing) {
-  accept(1).started = true;
+  sends_.start(accept(1));
   accept(2);
   sends_.validate();
   receives_.validate();
-  sends_.at(1).started = true;
-  EXPECT_DEATH(sends_.validate(), "started") << "behind the slot whose turn it is";
-  sends_.at(1).started = false;
+  EXPECT_DEATH(
+      {
+        sends_.start(1);
+        sends_.validate();
+      },
+      "started")
+      << "behind the slot whose turn it is";
   sends_.advance();
   sends_.retire();  // it was told of, and may be asked for again
   sends_.validate();
-  sends_.at(0).released = true;
-  EXPECT_DEATH(sends_.validate(), "released");
-  sends_.free_slots();
+  EXPECT_TRUE(sends_.holds(0));
+  sends_.release(0);
   sends_.validate();
+  EXPECT_FALSE(sends_.holds(0));
   receives_.post({.id = 11});
   receives_.accept();
   receives_.validate();

@@ -31,16 +31,26 @@ TEST(InboundRequests, NoSlotIsKeptForNothing) {
   InboundRequests requests(2);
   requests.validate();
   EXPECT_EQ(requests.provide(), 2u);
-  requests.deliver();
+  requests.deliver({}, false);
   requests.validate();
   requests.served();
   requests.validate();
-  requests.at(0).released = true;
-  EXPECT_DEATH(requests.validate(), "released");
+  EXPECT_TRUE(requests.holds(0));
   requests.release(0);
   requests.validate();
+  EXPECT_FALSE(requests.holds(0));
   requests.served();
   EXPECT_DEATH(requests.validate(), "serve_") << "of what was not delivered";
+}
+
+// RFC 7306 s.5.3: an atomic that is asked for once is carried out once.
+TEST(InboundRequests, AnAtomicIsExecutedOnce) {
+  InboundRequests requests(1);
+  EXPECT_EQ(requests.provide(), 1u);
+  requests.deliver({}, true);
+  requests.execute(0, 7, 1);
+  EXPECT_EQ(requests.at(0).original, 7u);
+  EXPECT_DEATH(requests.execute(0, 8, 2), "executed");
 }
 
 TEST(OutboundRequests, OnlyTheOldestHasBegun) {

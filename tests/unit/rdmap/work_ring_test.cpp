@@ -183,8 +183,9 @@ TEST(SendQueue, WhatIsAbandonedTwiceIsKeptAsItWasPosted) {
     work.remote = {0x11111111, id * 0x2020202020202020};
     for (uint32_t i = 0; i < id; ++i) work.sges.push_back({id * 1000 + i, 10 * i + 1, 7});
     queue.post(work);
-    SendSlot& slot = queue.accept();
-    slot.started = true;
+    const uint32_t seq = queue.accept();
+    queue.start(seq);
+    const SendSlot& slot = queue.at(seq);
     const auto* const octets = reinterpret_cast<const std::byte*>(slot.work);
     posted.emplace_back(octets, octets + slot.work->size());
   }

@@ -1,0 +1,40 @@
+/// \file
+/// Where the payload of a segment is read from.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "ddp/segmenter.hpp"
+#include "wire/rdmap.hpp"
+
+namespace rnic::rdmap {
+
+/// The payload of one segment: pieces of registered memory, or octets that are made for their
+/// message because it is a request or the response to an atomic. Lives as long as the call that
+/// writes the segment.
+class Payload {
+ public:
+  Payload() = default;
+  Payload(const Payload&) = delete;  // the pieces point into it
+  Payload& operator=(const Payload&) = delete;
+
+  [[nodiscard]] std::span<const base::ByteSpan> view() const { return pieces_.view(); }
+
+  /// Filled by who finds memory for the segment.
+  [[nodiscard]] ddp::Pieces& pieces() { return pieces_; }
+  /// The segment has a part of a message that `write` makes as a whole, at most
+  /// kRdmapAtomicRequestSize octets.
+  template <typename Write>
+  void make(const ddp::Cut& cut, const Write& write) {
+    write(made_.data());
+    pieces_.clear();
+    pieces_.add(made_.data() + cut.offset, cut.length);
+  }
+
+ private:
+  ddp::Pieces pieces_;
+  std::array<uint8_t, wire::kRdmapAtomicRequestSize> made_;
+};
+
+}  // namespace rnic::rdmap

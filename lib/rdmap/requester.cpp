@@ -1,0 +1,268 @@
+#include "rdmap/requester.hpp"
+
+#include <cstring>
+
+#include "rdmap/opcodes.hpp"
+#include "rdmap/quoted_work.hpp"
+#include "rdmap/work_opcodes.hpp"
+
+namespace rnic::rdmap {
+
+Requester::Requester(const EndpointConfig& config, const StreamMemory& memory, Counters& counters,
+                     SendQueue& sends, Completions& completions)
+    : extensions_(config.extensions),
+      memory_(memory),
+      counters_(counters),
+      sends_(sends),
+      completions_(completions),
+      outbound_(config.ord, config.secret) {}
+
+bool Requester::accept(bool connected, uint8_t version) {
+  const uint32_t seq = sends_.accept();
+  // DDP-6.2.1-01: a request that comes after disconnect() is refused, at its place in the order of
+  // completions. So is a Read or an atomic where the start-up agreed on none (BUG-08), since
+  // nothing could ever make room for it, and an operation that the stream's version does not have.
+  const Opcode opcode = sends_.at(seq).work->opcode;
+  const bool spoken = !work_row(opcode).extension || (extensions_ && version == 1);
+  const bool impossible = (has_response(opcode) && outbound_.limit() == 0) || !spoken;
+  if (connected && !impossible) return true;
+  sends_.fail(seq, CompletionStatus::Flushed);
+  return false;
+}
+
+// --- sending ---
+
+Requester::Next Requester::pass_over() {
+  while (sends_.has_next()) {
+    const uint32_t seq = sends_.next();
+    const SendSlot& slot = sends_.at(seq);
+    if (slot.status != CompletionStatus::Success) {
+      sends_.advance();
+      continue;
+    }
+    if (slot.work->opcode != Opcode::LocalInvalidate) return Next::Message;
+    // What was posted before may still have to be read from the region, or written to it: whoever
+    // releases the last of it comes back here (invalidation_is_due()).
+    if (sends_.report() != seq) return Next::Nothing;
+    if (memory_.invalidate_local(slot.work->remote_stag) != mem::AccessFault::None) {
+      sends_.fail(seq, CompletionStatus::LocalProtection);
+      return Next::Refused;
+    }
+    ++counters_.local_invalidations;
+    sends_.release(seq);
+    sends_.advance();
+    completions_.complete_sends();
+  }
+  return Next::Nothing;
+}
+
+Requester::Next Requester::choose(bool peer_finished) {
+  const Next found = pass_over();
+  if (found != Next::Message) return found;
+  const uint32_t seq = sends_.next();
+  const PostedSend& work = *sends_.at(seq).work;
+  const bool request = has_response(work.opcode);
+  if (work.fence && outbound_.outstanding() != 0) return Next::Nothing;
+  if (request) {
+    if (peer_finished) return Next::Unanswerable;
+    if (!outbound_.has_room()) return Next::Nothing;  // RDMAP-6.1-02
+  }
+  const CompletionStatus status = check_work(work);
+  if (status != CompletionStatus::Success) {
+    sends_.fail(seq, status);
+    return Next::Refused;
+  }
+  if (request) {
+    sends_.number(seq, msns_.request);
+  } else if (work.opcode != Opcode::Write) {
+    sends_.number(seq, msns_.send);
+  }
+  return Next::Message;
+}
+
+CompletionStatus Requester::check_work(const PostedSend& work) const {
+  if (work.length > UINT32_MAX) return CompletionStatus::LocalLength;  // DDP-5.2-02
+  if (work.opcode == Opcode::Immediate && !work.sges().empty()) {
+    return CompletionStatus::LocalLength;
+  }
+  return has_response(work.opcode) ? check_sink(work) : CompletionStatus::Success;
+}
+
+/// Checks where the response to a Read or an atomic goes.
+CompletionStatus Requester::check_sink(const PostedSend& work) const {
+  if (work.sges().size() > 1) return CompletionStatus::LocalLength;
+  if (work.sges().empty()) {
+    // There is no sink whose STag could be invalidated.
+    return work.opcode == Opcode::ReadInvalidate ? CompletionStatus::LocalLength
+                                                 : CompletionStatus::Success;
+  }
+  const Sge& sink = work.sges()[0];
+  if (is_atomic(work.opcode) && sink.length != kAtomicSize) {
+    return CompletionStatus::LocalLength;
+  }
+  if (sink.length == 0) return CompletionStatus::Success;
+  const auto grant = memory_.access(sink.stag, sink.address, sink.length, Access::LocalWrite);
+  return grant.fault == mem::AccessFault::None ? CompletionStatus::Success
+                                               : CompletionStatus::LocalProtection;
+}
+
+ddp::OutboundMessage Requester::message(uint32_t seq, uint8_t version) const {
+  const SendSlot& slot = sends_.at(seq);
+  const PostedSend& work = *slot.work;
+  const WorkRow& row = work_row(work.opcode);
+  const WireOpcode opcode = work.solicited ? row.solicited_message : row.message;
+  ddp::OutboundMessage message{.version = version,
+                               .rsvd_ulp = wire::rdmap_control(opcode, version),
+                               .length = message_length(slot)};
+  if (work.opcode == Opcode::Write) {
+    message.tagged = true;
+    message.stag = work.remote_stag;
+    message.to = work.remote_offset;
+    return message;
+  }
+  if (work.opcode == Opcode::SendInvalidate) message.rsvd_ulp_tail = work.remote_stag;
+  message.qn = has_response(work.opcode) ? wire::kRdmapReadRequestQn : wire::kRdmapSendQn;
+  message.msn = slot.msn;
+  return message;
+}
+
+mem::AccessFault Requester::locate(uint32_t seq, const ddp::Cut& cut, Payload& out) const {
+  const SendSlot& slot = sends_.at(seq);
+  const WorkRow& row = work_row(slot.work->opcode);
+  if (row.make == nullptr) {
+    return memory_.locate(slot.work->sges(), cut.offset, cut.length, Access::LocalRead,
+                          out.pieces());
+  }
+  out.make(cut, [&](uint8_t* octets) { row.make(slot, octets); });
+  return mem::AccessFault::None;
+}
+
+void Requester::pulled(const ddp::Cut& cut) {
+  const uint32_t seq = sends_.next();
+  sends_.start(seq);
+  if (!has_response(sends_.at(seq).work->opcode)) counters_.octets_out += cut.length;
+}
+
+bool Requester::finish() {
+  const uint32_t seq = sends_.next();
+  const SendSlot& slot = sends_.at(seq);
+  const PostedSend& work = *slot.work;
+  const bool atomic = is_atomic(work.opcode);
+  if (has_response(work.opcode)) {
+    const Sge sink = first_sge(work);
+    outbound_.push({.seq = seq,
+                    .atomic = atomic,
+                    .id = slot.msn,
+                    .sink_stag = sink.stag,
+                    .sink_to = sink.address,
+                    .length = slot.length(),
+                    .coverage = {}});
+    ++msns_.request;
+  } else if (work.opcode != Opcode::Write) {
+    ++msns_.send;
+  }
+  sends_.advance();
+  return atomic;  // R7306-5-10: a buffer of queue 3 for each atomic that is outstanding
+}
+
+void Requester::rtr_sent(Rtr kind) {
+  if (kind == Rtr::Read) {
+    ++msns_.request;
+    outbound_.push({.rtr = true});
+  } else if (kind == Rtr::Send) {
+    ++msns_.send;
+  }
+}
+
+bool Requester::invalidation_is_due() const {
+  if (sends_.report() != sends_.next() || !sends_.has_next()) return false;
+  return sends_.at(sends_.next()).work->opcode == Opcode::LocalInvalidate;
+}
+
+bool Requester::fills(uint32_t octets, uint32_t overhead, uint32_t pulled) const {
+  if (!sends_.has_next()) return true;
+  uint64_t waiting = 0;
+  for (uint32_t seq = sends_.next(); seq != sends_.end(); ++seq) {
+    const SendSlot& slot = sends_.at(seq);
+    if (slot.work->opcode == Opcode::LocalInvalidate) return true;
+    const uint32_t payload = message_length(slot) - (seq == sends_.next() ? pulled : 0);
+    const bool tagged = slot.work->opcode == Opcode::Write;
+    waiting +=
+        uint64_t{payload} + overhead + (tagged ? wire::kDdpTaggedSize : wire::kDdpUntaggedSize);
+    if (waiting >= octets) return true;
+  }
+  return false;
+}
+
+uint64_t Requester::octets_waiting(uint64_t most, uint32_t overhead, bool begun) const {
+  uint64_t waiting = 0;
+  for (uint32_t send = sends_.next() + (begun ? 1 : 0); send != sends_.end() && waiting <= most;
+       ++send) {
+    const SendSlot& slot = sends_.at(send);
+    if (slot.work->opcode == Opcode::LocalInvalidate) continue;
+    waiting += wire::kDdpUntaggedSize + uint64_t{message_length(slot)} + overhead;
+  }
+  return waiting;
+}
+
+// --- responses ---
+
+/// The response is here, and our own memory does not take it.
+Fault Requester::refuse_sink(uint32_t seq) {
+  sends_.fail(seq, CompletionStatus::LocalProtection);
+  return {FaultLayer::Rdmap, ddp::kLocalCatastrophic, 0x00, "RDMAP-7.1-01"};
+}
+
+Fault Requester::deliver_read_response(const wire::DdpTaggedHeader& header, uint32_t payload,
+                                       bool& finished) {
+  const OutboundRequest* done = nullptr;
+  const Fault fault = outbound_.deliver(header, payload, done);
+  if (fault.failed() || done == nullptr) return fault;
+  if (!done->rtr) {
+    ++counters_.read_responses_in;
+    const PostedSend& work = *sends_.at(done->seq).work;
+    if (work.opcode == Opcode::ReadInvalidate) {
+      if (memory_.invalidate_local(work.sges()[0].stag) != mem::AccessFault::None) {
+        return refuse_sink(done->seq);
+      }
+      ++counters_.local_invalidations;
+    }
+  }
+  finish_request(*done);
+  finished = true;
+  return ddp::kNoFault;
+}
+
+Fault Requester::deliver_atomic_response(const UntaggedMessage& message) {
+  const uint32_t msn = message.header.msn;
+  const OutboundRequest* done = nullptr;
+  const Fault fault = outbound_.deliver_atomic(msn, message.length, done);
+  if (fault.failed()) return fault;
+  ++counters_.atomic_responses_in;
+  const uint64_t original =
+      wire::parse_rdmap_atomic_response(outbound_.atomic_buffer(msn))->original;
+  sends_.keep_original(done->seq, original);
+  const PostedSend& work = *sends_.at(done->seq).work;
+  if (!work.sges().empty()) {
+    const Sge& sink = work.sges()[0];
+    const auto grant = memory_.access(sink.stag, sink.address, sink.length, Access::LocalWrite);
+    if (grant.fault != mem::AccessFault::None) return refuse_sink(done->seq);
+    std::memcpy(grant.at, &original, sizeof original);
+  }
+  finish_request(*done);
+  return ddp::kNoFault;
+}
+
+/// The oldest Read or atomic has its response.
+void Requester::finish_request(const OutboundRequest& request) {
+  if (!request.rtr) sends_.answer(request.seq);
+  outbound_.pop();
+  completions_.complete_sends();
+}
+
+void Requester::terminated(const wire::Terminate& terminate) {
+  const auto quoted = quoted_work(sends_, terminate);
+  if (quoted) sends_.fail(*quoted, CompletionStatus::RemoteTerminated);
+}
+
+}  // namespace rnic::rdmap

@@ -1,0 +1,125 @@
+#include "rdmap/responder.hpp"
+
+#include "rdmap/atomic.hpp"
+#include "rdmap/opcodes.hpp"
+
+namespace rnic::rdmap {
+
+Responder::Responder(const EndpointConfig& config, const StreamMemory& memory, Counters& counters)
+    : memory_(memory), counters_(counters), inbound_(config.ird) {}
+
+// --- requests ---
+
+base::ByteView Responder::read_request(uint32_t msn) const {
+  if (!inbound_.has_msn(msn)) return {};
+  return inbound_.of_msn(msn).read_header();
+}
+
+Fault Responder::deliver_read_request(const UntaggedMessage& message) {
+  ++counters_.read_requests_in;
+  if (message.length != message.row.size) return kBadReadRequest;
+  const wire::RdmapReadRequest read = inbound_.of_msn(message.header.msn).read();
+  if (read.size != 0) {  // RDMAP-5.2.1-04: nothing of a zero-length Read's source is checked
+    const auto grant =
+        memory_.access(read.source_stag, read.source_to, read.size, Access::RemoteRead);
+    const Fault fault = protection_fault(grant.fault);
+    if (fault.failed()) return fault;
+  }
+  inbound_.deliver(message.segment, false);
+  return ddp::kNoFault;
+}
+
+Fault Responder::locate_target(const wire::RdmapAtomicRequest& request, uint8_t*& out) const {
+  const auto grant = memory_.access(request.stag, request.to, kAtomicSize, Access::RemoteAtomic);
+  const Fault fault = protection_fault(grant.fault);
+  if (fault.failed()) return fault;
+  // RFC 7306 s.8.2: the address is what must be aligned, whatever the TO counts from.
+  if (!is_aligned(grant.at)) return kUnalignedAtomic;
+  out = grant.at;
+  return ddp::kNoFault;
+}
+
+Fault Responder::deliver_atomic_request(const UntaggedMessage& message) {
+  if (message.length != message.row.size) return kBadAtomicRequest;
+  const wire::RdmapAtomicRequest request = inbound_.of_msn(message.header.msn).atomic_request();
+  if (!is_known(request)) return kUnknownAtomic;
+  uint8_t* target = nullptr;
+  const Fault fault = locate_target(request, target);
+  if (fault.failed()) return fault;
+  inbound_.deliver(message.segment, true);
+  return ddp::kNoFault;
+}
+
+// --- responses ---
+
+void Responder::execute_now(uint32_t seq, uint8_t* target) {
+  const uint64_t original = execute(inbound_.at(seq).atomic_request(), target);
+  inbound_.execute(seq, original, next_response_msn_++);
+}
+
+/// An atomic is carried out at its turn among the responses, not at its delivery: RFC 7306 s.7 lets
+/// none start before the responses to all earlier requests were generated.
+Fault Responder::carry_out(uint32_t seq) {
+  const InboundRequest& request = inbound_.at(seq);
+  if (!request.atomic || request.executed) return ddp::kNoFault;
+  uint8_t* target = nullptr;
+  const Fault fault = locate_target(request.atomic_request(), target);
+  if (fault.failed()) return fault;
+  execute_now(seq, target);
+  ++counters_.atomics_in;
+  return ddp::kNoFault;
+}
+
+ddp::OutboundMessage Responder::message(uint32_t seq, uint8_t version) const {
+  const InboundRequest& request = inbound_.at(seq);
+  if (request.atomic) {
+    return {.version = version,
+            .rsvd_ulp = wire::rdmap_control(WireOpcode::AtomicResponse, version),
+            .qn = wire::kRdmapAtomicResponseQn,
+            .msn = request.response_msn,
+            .length = wire::kRdmapAtomicResponseSize};
+  }
+  const wire::RdmapReadRequest read = request.read();
+  return {.tagged = true,
+          .version = version,
+          .rsvd_ulp = wire::rdmap_control(WireOpcode::ReadResponse, version),
+          .stag = read.sink_stag,  // RDMAP-4.4-02: as they came
+          .to = read.sink_to,
+          .length = read.size};
+}
+
+mem::AccessFault Responder::locate(uint32_t seq, const ddp::Cut& cut, Payload& out) const {
+  const InboundRequest& request = inbound_.at(seq);
+  if (request.atomic) {
+    out.make(cut, [&](uint8_t* octets) {
+      wire::write_rdmap(octets, wire::RdmapAtomicResponse{.id = request.atomic_request().id,
+                                                          .original = request.original});
+    });
+    return mem::AccessFault::None;
+  }
+  if (cut.length == 0) return mem::AccessFault::None;
+  const wire::RdmapReadRequest read = request.read();
+  const auto grant =
+      memory_.access(read.source_stag, read.source_to + cut.offset, cut.length, Access::RemoteRead);
+  if (grant.fault == mem::AccessFault::None) out.pieces().add(grant.at, cut.length);
+  return grant.fault;
+}
+
+std::array<uint8_t, wire::kRdmapReadRequestSize> Responder::rest(uint32_t seq,
+                                                                 uint32_t done) const {
+  std::array<uint8_t, wire::kRdmapReadRequestSize> left;
+  inbound_.at(seq).remaining(done, left.data());
+  return left;
+}
+
+uint64_t Responder::octets_waiting(uint64_t most, uint32_t overhead, bool begun) const {
+  uint64_t waiting = 0;
+  for (uint32_t response = inbound_.ready() + (begun ? 1 : 0);
+       response != inbound_.next_delivery() && waiting <= most; ++response) {
+    const ddp::OutboundMessage next = message(response, 1);
+    waiting += next.header_size() + uint64_t{next.length} + overhead;
+  }
+  return waiting;
+}
+
+}  // namespace rnic::rdmap

@@ -1,0 +1,79 @@
+/// \file
+/// Requests of the peer, Reads and atomics: they are checked when they are delivered, carried out
+/// at their turn, and kept until their response is acknowledged.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "ddp/fault.hpp"
+#include "ddp/segmenter.hpp"
+#include "rdmap/counters.hpp"
+#include "rdmap/deliveries.hpp"
+#include "rdmap/payload.hpp"
+#include "rdmap/rdmap.hpp"
+#include "rdmap/requests.hpp"
+#include "rdmap/stream_memory.hpp"
+
+namespace rnic::rdmap {
+
+/// What RFC 7306 calls the Responder, and RFC 5040 the Data Source of a Read.
+class Responder {
+ public:
+  /// All of them outlive this.
+  Responder(const EndpointConfig& config, const StreamMemory& memory, Counters& counters);
+
+  /// \param ird what the start-up agreed on; see InboundRequests::set_limit()
+  void set_limit(uint32_t ird) { inbound_.set_limit(ird); }
+
+  // --- Requests ---
+
+  /// How many buffers may be added to queue 1 now; they count as added.
+  uint32_t provide() { return inbound_.provide(); }
+  /// The buffer of a message of queue 1.
+  [[nodiscard]] base::ByteSpan buffer(uint32_t msn) { return inbound_.buffer(msn); }
+  /// The Read Request of that number, for a Terminate about it; empty when it is not here.
+  [[nodiscard]] base::ByteView read_request(uint32_t msn) const;
+  [[nodiscard]] Fault deliver_read_request(const UntaggedMessage& message);
+  [[nodiscard]] Fault deliver_atomic_request(const UntaggedMessage& message);
+
+  // --- Responses ---
+
+  [[nodiscard]] bool has_ready() const { return inbound_.has_ready(); }
+  /// The request that is answered next; only when has_ready().
+  [[nodiscard]] uint32_t ready() const { return inbound_.ready(); }
+  /// Carries out an atomic, the first time that it is asked to. A fault becomes a Terminate.
+  [[nodiscard]] Fault carry_out(uint32_t seq);
+  [[nodiscard]] ddp::OutboundMessage message(uint32_t seq, uint8_t version) const;
+  /// Finds the payload of a part of a response.
+  [[nodiscard]] mem::AccessFault locate(uint32_t seq, const ddp::Cut& cut, Payload& out) const;
+  /// The last segment that the request came in.
+  [[nodiscard]] const ddp::SegmentReport& segment(uint32_t seq) const {
+    return inbound_.at(seq).segment;
+  }
+  /// What is left of that Read after `done` octets.
+  [[nodiscard]] std::array<uint8_t, wire::kRdmapReadRequestSize> rest(uint32_t seq,
+                                                                      uint32_t done) const;
+  /// The response to ready() was handed down as a whole.
+  void served() { inbound_.served(); }
+  /// The peer's TCP has all of that response.
+  void release(uint32_t seq) { inbound_.release(seq); }
+  /// Is it kept for a retransmission?
+  [[nodiscard]] bool holds(uint32_t seq) const { return inbound_.holds(seq); }
+  /// Octets of the FPDUs that wait, with `overhead` for each; counted up to more than `most`.
+  /// \param begun ready() is not one of them, as it was begun
+  [[nodiscard]] uint64_t octets_waiting(uint64_t most, uint32_t overhead, bool begun) const;
+
+  void validate() const { inbound_.validate(); }
+
+ private:
+  Fault locate_target(const wire::RdmapAtomicRequest& request, uint8_t*& out) const;
+  void execute_now(uint32_t seq, uint8_t* target);
+
+  StreamMemory memory_;
+  Counters& counters_;
+  InboundRequests inbound_;
+  uint32_t next_response_msn_ = 1;  // of queue 3 (RFC 5041 s.4.3)
+};
+
+}  // namespace rnic::rdmap

@@ -1,0 +1,49 @@
+/// \file
+/// Registered memory as the messages of one stream may use it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "ddp/placement.hpp"
+#include "mem/stag_table.hpp"
+#include "rnic/work.hpp"
+
+namespace rnic::rdmap {
+
+/// The STags that may be used on one stream, by those who belong to its protection domain (RFC 5040
+/// s.8.1): each access is checked when it takes place, as a region may be gone by then.
+class StreamMemory {
+ public:
+  /// \param table outlives this \param who the stream and its protection domain
+  StreamMemory(mem::StagTable& table, const ddp::Identity& who) : table_(table), who_(who) {}
+
+  [[nodiscard]] mem::AccessGrant access(uint32_t stag, uint64_t to, uint32_t length,
+                                        AccessSet rights) const {
+    return table_.access({.stag = mem::Stag{stag},
+                          .to = to,
+                          .length = length,
+                          .rights = rights,
+                          .pd = who_.pd,
+                          .stream = who_.stream});
+  }
+  /// As ddp::locate().
+  [[nodiscard]] mem::AccessFault locate(std::span<const Sge> sges, uint64_t offset, uint32_t length,
+                                        AccessSet rights, ddp::Pieces& out) const {
+    return ddp::locate(table_, who_, sges, offset, length, rights, out);
+  }
+  /// On behalf of the peer, by a Send with Invalidate.
+  [[nodiscard]] mem::AccessFault invalidate(uint32_t stag) {
+    return table_.invalidate(mem::Stag{stag}, who_.pd, who_.stream);
+  }
+  /// On behalf of this side.
+  [[nodiscard]] mem::AccessFault invalidate_local(uint32_t stag) {
+    return table_.invalidate_local(mem::Stag{stag}, who_.pd, who_.stream);
+  }
+
+ private:
+  mem::StagTable& table_;
+  const ddp::Identity who_;
+};
+
+}  // namespace rnic::rdmap
