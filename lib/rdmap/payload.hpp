@@ -4,8 +4,10 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 #include "ddp/segmenter.hpp"
+#include "rdmap/stream_memory.hpp"
 #include "wire/rdmap.hpp"
 
 namespace rnic::rdmap {
@@ -21,15 +23,22 @@ class Payload {
 
   [[nodiscard]] std::span<const base::ByteSpan> view() const { return pieces_.view(); }
 
-  /// Filled by who finds memory for the segment.
-  [[nodiscard]] ddp::Pieces& pieces() { return pieces_; }
+  /// The segment has octets of the memory that a work request names, as ddp::locate() finds them.
+  [[nodiscard]] mem::AccessFault gather(const StreamMemory& memory, std::span<const Sge> sges,
+                                        const ddp::Cut& cut) {
+    return memory.locate(sges, cut.offset, cut.length, Access::LocalRead, pieces_);
+  }
+  /// The segment has octets of memory whose access was granted.
+  void take(uint8_t* at, uint32_t length) {
+    pieces_.clear();
+    pieces_.add(at, length);
+  }
   /// The segment has a part of a message that `write` makes as a whole, at most
   /// kRdmapAtomicRequestSize octets.
   template <typename Write>
   void make(const ddp::Cut& cut, const Write& write) {
     write(made_.data());
-    pieces_.clear();
-    pieces_.add(made_.data() + cut.offset, cut.length);
+    take(made_.data() + cut.offset, cut.length);
   }
 
  private:

@@ -130,8 +130,7 @@ mem::AccessFault Requester::locate(uint32_t seq, const ddp::Cut& cut, Payload& o
   const SendSlot& slot = sends_.at(seq);
   const WorkRow& row = work_row(slot.work->opcode);
   if (row.make == nullptr) {
-    return memory_.locate(slot.work->sges(), cut.offset, cut.length, Access::LocalRead,
-                          out.pieces());
+    return out.gather(memory_, slot.work->sges(), cut);
   }
   out.make(cut, [&](uint8_t* octets) { row.make(slot, octets); });
   return mem::AccessFault::None;
@@ -162,7 +161,7 @@ bool Requester::finish() {
     ++msns_.send;
   }
   sends_.advance();
-  return atomic;  // R7306-5-10: a buffer of queue 3 for each atomic that is outstanding
+  return atomic;
 }
 
 void Requester::rtr_sent(Rtr kind) {

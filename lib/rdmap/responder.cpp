@@ -101,7 +101,7 @@ mem::AccessFault Responder::locate(uint32_t seq, const ddp::Cut& cut, Payload& o
   const wire::RdmapReadRequest read = request.read();
   const auto grant =
       memory_.access(read.source_stag, read.source_to + cut.offset, cut.length, Access::RemoteRead);
-  if (grant.fault == mem::AccessFault::None) out.pieces().add(grant.at, cut.length);
+  if (grant.fault == mem::AccessFault::None) out.take(grant.at, cut.length);
   return grant.fault;
 }
 

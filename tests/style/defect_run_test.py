@@ -20,13 +20,13 @@ instead = "words"
 seen_by = ["atomic"]
 
 [[defect.edit]]
-file = "lib/rdmap/atomic.cpp"
-find = "inbound.original = execute("
-replace = "execute("
+file = "lib/rdmap/responder.cpp"
+find = "const uint64_t original = execute("
+replace = "const uint64_t original = 1 + execute("
 
 [[defect.edit]]
-file = "lib/rdmap/atomic.cpp"
-find = "inbound.atomic = true;"
+file = "lib/rdmap/responder.cpp"
+find = "++counters_.atomics_in;"
 replace = ""
 """
 # Complains of the second seed, and of the third when the defect is on.
@@ -53,7 +53,7 @@ class Table(unittest.TestCase):
         self.assertIn("no checker 'order'", self.complaints(TABLE.replace('"atomic"', '"order"'))[0])
         self.assertIn("nothing sees it", self.complaints(TABLE.replace('"atomic"', ""))[0])
         self.assertIn("occurs 0 times", self.complaints(TABLE.replace("= execute(", "= do("))[0])
-        outside = TABLE.replace("inbound.atomic = true;", "namespace rnic::rdmap {\\n")
+        outside = TABLE.replace("++counters_.atomics_in;", "namespace rnic::rdmap {\\n")
         self.assertIn("is not within a function", self.complaints(outside)[0])
 
     def test_edits_of_one_defect_have_one_number(self):
