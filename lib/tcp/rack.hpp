@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "base/time.hpp"
-#include "tcp/rto.hpp"
+#include "tcp/rto_estimator.hpp"
 #include "tcp/scoreboard.hpp"
 #include "tcp/tcb.hpp"
 #include "tcp/timers.hpp"

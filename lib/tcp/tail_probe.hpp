@@ -11,7 +11,7 @@
 #include "tcp/config.hpp"
 #include "tcp/prediction.hpp"
 #include "tcp/recovery.hpp"
-#include "tcp/rto.hpp"
+#include "tcp/rto_estimator.hpp"
 #include "tcp/scoreboard.hpp"
 #include "tcp/tcb.hpp"
 #include "tcp/timers.hpp"
