@@ -29,17 +29,18 @@ Status ConnectRules::check_private_data(base::ByteView private_data, size_t most
   return fail(ErrorCode::InvalidArgument, std::move(message));
 }
 
-framing::StartWish ConnectRules::make_wish(const ConnectOptions& options,
-                                           const QueuePairSpec& spec) const {
+framing::StartOptions ConnectRules::make_start_options(const ConnectOptions& options,
+                                                       const QueuePairSpec& spec) const {
   const mpa::Config& config = config_.mpa;
-  framing::StartWish wish;
-  wish.revision = options.revision.value_or(config.revision);
-  wish.exchange_reads = options.exchange_reads.value_or(config.exchange_reads);
-  wish.peer_to_peer = options.peer_to_peer.value_or(config.peer_to_peer);
-  wish.ird = reads_of(options.ird, spec.ird);
-  wish.ord = reads_of(options.ord, spec.ord);
-  wish.ord_required = static_cast<uint16_t>(std::min<uint32_t>(options.ord_required, 0x3ffe));
-  return wish;
+  framing::StartOptions start_options;
+  start_options.revision = options.revision.value_or(config.revision);
+  start_options.exchange_reads = options.exchange_reads.value_or(config.exchange_reads);
+  start_options.peer_to_peer = options.peer_to_peer.value_or(config.peer_to_peer);
+  start_options.ird = reads_of(options.ird, spec.ird);
+  start_options.ord = reads_of(options.ord, spec.ord);
+  start_options.ord_required =
+      static_cast<uint16_t>(std::min<uint32_t>(options.ord_required, 0x3ffe));
+  return start_options;
 }
 
 Status ConnectRules::check_framing(Framing framing) const {
@@ -82,8 +83,8 @@ Status ConnectRules::check_options(const QueuePair& qp, const ConnectOptions& op
 }
 
 Status ConnectRules::check_request(base::ByteView private_data,
-                                   const framing::StartWish& wish) const {
-  const mpa::StartPlan plan = mpa::plan_request(config_.mpa, wish);
+                                   const framing::StartOptions& start_options) const {
+  const mpa::StartPlan plan = mpa::plan_request(config_.mpa, start_options);
   return check_private_data(private_data, mpa::private_data_max(plan), plan.header.revision);
 }
 

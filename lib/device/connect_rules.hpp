@@ -1,6 +1,6 @@
 /// \file
-/// ConnectRules: what may be asked of a connection, and the wish that options, configuration and
-/// queue pair make together.
+/// ConnectRules: what may be asked of a connection, and the options of its start-up, which the
+/// application's options, the configuration and the queue pair make together.
 #pragma once
 
 #include "device/config.hpp"
@@ -22,11 +22,11 @@ class ConnectRules {
   [[nodiscard]] Status check_options(const QueuePair& qp, const ConnectOptions& options) const;
   /// Of the private data in a Request.
   [[nodiscard]] Status check_request(base::ByteView private_data,
-                                     const framing::StartWish& wish) const;
+                                     const framing::StartOptions& start_options) const;
   [[nodiscard]] static Status check_private_data(base::ByteView private_data, size_t most,
                                                  uint8_t revision);
-  [[nodiscard]] framing::StartWish make_wish(const ConnectOptions& options,
-                                             const QueuePairSpec& spec) const;
+  [[nodiscard]] framing::StartOptions make_start_options(const ConnectOptions& options,
+                                                         const QueuePairSpec& spec) const;
 
  private:
   const DeviceConfig& config_;

@@ -34,25 +34,25 @@ FramingParts::FramingParts(const DeviceConfig& config)
 
 Connection::Connection(ConnectionOwner& owner, FramingParts& parts, framing::Role role,
                        const mpa::Config& config, base::ByteView private_data,
-                       const framing::StartWish& wish)
+                       const framing::StartOptions& start_options)
     : owner_(owner),
       role_(role),
       start_timeout_(config.start_timeout),
       session_(std::make_unique<mpa::Session>(config, role, *parts.hold, parts.mpa_counters, *this,
-                                              private_data, wish)) {
+                                              private_data, start_options)) {
   mpa_session_ = static_cast<mpa::Session*>(session_.get());
   start_timer_.owner = silence_timer_.owner = this;
 }
 
 Connection::Connection(ConnectionOwner& owner, FramingParts& parts, framing::Role role,
                        const tuf::Config& config, base::ByteView private_data,
-                       const framing::StartWish& wish)
+                       const framing::StartOptions& start_options)
     : owner_(owner),
       role_(role),
       start_timeout_(config.start_timeout),
       session_(std::make_unique<tuf::Session>(config, role, parts.tuf_keys.next(), *parts.hold,
                                               *parts.pack, parts.tuf_counters, *this, private_data,
-                                              this, wish)) {
+                                              this, start_options)) {
   start_timer_.owner = silence_timer_.owner = this;
 }
 
@@ -124,12 +124,12 @@ void Connection::unbind() {
   qp_ = nullptr;
 }
 
-void Connection::accept(QueuePair& qp, base::ByteView private_data, const framing::StartWish& wish,
-                        base::Now now) {
+void Connection::accept(QueuePair& qp, base::ByteView private_data,
+                        const framing::StartOptions& start_options, base::Now now) {
   bind(qp, now);
   set_state(ConnectionState::Answered);
   try {
-    session_->accept(private_data, now, wish);
+    session_->accept(private_data, now, start_options);
   } catch (...) {
     set_state(ConnectionState::Requested);
     unbind();

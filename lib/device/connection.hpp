@@ -64,11 +64,11 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   /// Over MPA. \param owner, parts outlive it
   Connection(ConnectionOwner& owner, FramingParts& parts, framing::Role role,
              const mpa::Config& config, base::ByteView private_data,
-             const framing::StartWish& wish = {});
+             const framing::StartOptions& start_options = {});
   /// Over ULP framing.
   Connection(ConnectionOwner& owner, FramingParts& parts, framing::Role role,
              const tuf::Config& config, base::ByteView private_data,
-             const framing::StartWish& wish = {});
+             const framing::StartOptions& start_options = {});
 
   /// Its own place in the device's slab; given once, before anything else.
   void name(base::Handle handle) { handle_ = handle; }
@@ -130,8 +130,8 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   [[nodiscard]] QueuePair* queue_pair() { return qp_; }
 
   /// bind(), and the Reply. When it throws nothing has happened.
-  void accept(QueuePair& qp, base::ByteView private_data, const framing::StartWish& wish,
-              base::Now now);
+  void accept(QueuePair& qp, base::ByteView private_data,
+              const framing::StartOptions& start_options, base::Now now);
   /// When it throws nothing has happened.
   void reject(base::ByteView private_data, base::Now now);
 
@@ -154,7 +154,7 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
     uint32_t qp = 0;
     Endpoint remote;
     std::vector<uint8_t> private_data;
-    framing::StartWish wish;
+    framing::StartOptions start_options;
   };
   void keep_redial(std::unique_ptr<Redial> redial) { redial_ = std::move(redial); }
   [[nodiscard]] bool has_redial() const { return redial_ != nullptr; }

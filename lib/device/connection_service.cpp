@@ -94,21 +94,23 @@ Status ConnectionService::connect(QueuePair& qp, const Endpoint& remote,
   if (resolved.framing == Framing::Tuf) {
     return dial_framed(qp, remote, private_data, options, now);
   }
-  return dial(qp, remote, private_data, rules_.make_wish(options, qp.spec()), false, now);
+  return dial(qp, remote, private_data, rules_.make_start_options(options, qp.spec()), false, now);
 }
 
 Status ConnectionService::dial(QueuePair& qp, const Endpoint& remote, base::ByteView private_data,
-                               const framing::StartWish& wish, bool again, base::Now now) {
-  if (auto status = rules_.check_request(private_data, wish); !status) return status;
+                               const framing::StartOptions& start_options, bool again,
+                               base::Now now) {
+  if (auto status = rules_.check_request(private_data, start_options); !status) return status;
   // RFC 6581 s.10: the peer-to-peer model has no equivalent in revision 1.
-  const bool newest = mpa::plan_request(config_.mpa, wish).header.revision == 2;
+  const bool newest = mpa::plan_request(config_.mpa, start_options).header.revision == 2;
   std::unique_ptr<Connection::Redial> redial;
-  if (newest && !again && config_.mpa.redial && !wish.peer_to_peer) {
-    redial = std::make_unique<Connection::Redial>(
-        Connection::Redial{qp.number(), remote, {private_data.begin(), private_data.end()}, wish});
-    redial->wish.revision = 1;
+  if (newest && !again && config_.mpa.redial && !start_options.peer_to_peer) {
+    redial = std::make_unique<Connection::Redial>(Connection::Redial{
+        qp.number(), remote, {private_data.begin(), private_data.end()}, start_options});
+    redial->start_options.revision = 1;
   }
-  const base::Handle handle = make(framing::Role::Initiator, config_.mpa, private_data, wish, now);
+  const base::Handle handle =
+      make(framing::Role::Initiator, config_.mpa, private_data, start_options, now);
   const auto connection = start(handle, qp, remote, now);
   if (!connection) return tl::unexpected(connection.error());
   (*connection)->keep_redial(std::move(redial));
@@ -123,9 +125,10 @@ Status ConnectionService::dial_framed(QueuePair& qp, const Endpoint& remote,
                                                 std::to_string(private_data.size()) +
                                                 " octets: at most 512 with ULP framing");
   }
-  framing::StartWish wish = rules_.make_wish(options, qp.spec());
-  wish.exchange_reads = options.exchange_reads.value_or(true);
-  const base::Handle handle = make(framing::Role::Initiator, config_.tuf, private_data, wish, now);
+  framing::StartOptions start_options = rules_.make_start_options(options, qp.spec());
+  start_options.exchange_reads = options.exchange_reads.value_or(true);
+  const base::Handle handle =
+      make(framing::Role::Initiator, config_.tuf, private_data, start_options, now);
   const auto connection = start(handle, qp, remote, now);
   if (!connection) return tl::unexpected(connection.error());
   return {};
@@ -151,10 +154,11 @@ Result<Connection*> ConnectionService::start(base::Handle handle, QueuePair& qp,
 // --- Streaming connections become RDMA connections (RFC 5044 s.7.1.3 to s.7.1.5) ---
 
 Result<Connection*> ConnectionService::convert(StreamSocket& socket, framing::Role role,
-                                               base::ByteView data, const framing::StartWish& wish,
+                                               base::ByteView data,
+                                               const framing::StartOptions& start_options,
                                                base::ByteView last_message, base::Now now) {
   if (const auto status = socket.can_be_converted(); !status) return tl::unexpected(status.error());
-  const base::Handle handle = make(role, config_.mpa, data, wish, now);
+  const base::Handle handle = make(role, config_.mpa, data, start_options, now);
   Connection* connection = connections_.get(handle);
   if (connection == nullptr) return tl::unexpected(no_connection_left().error());
   auto place = connections_.tentative(handle);
@@ -175,9 +179,10 @@ Status ConnectionService::connect(QueuePair& qp, StreamSocket& socket, base::Byt
   }
   if (auto status = rules_.check_options(qp, options); !status) return status;
   qp.choose_segments({options.packing, options.nagle});
-  const framing::StartWish wish = rules_.make_wish(options, qp.spec());
-  if (auto status = rules_.check_request(private_data, wish); !status) return status;
-  const auto connection = convert(socket, framing::Role::Initiator, private_data, wish, {}, now);
+  const framing::StartOptions start_options = rules_.make_start_options(options, qp.spec());
+  if (auto status = rules_.check_request(private_data, start_options); !status) return status;
+  const auto connection =
+      convert(socket, framing::Role::Initiator, private_data, start_options, {}, now);
   if (!connection) return tl::unexpected(connection.error());
   (*connection)->arm_start(start_timers_, now + config_.mpa.start_timeout);
   (*connection)->bind(qp, now);
@@ -221,8 +226,9 @@ void ConnectionService::redial(base::Now now) {
     if (qp == nullptr || !qp->awaits_redial()) continue;
     ++counters_.connects_redialed;
     Status status;
-    const bool tried = base::attempt(
-        [&] { status = dial(*qp, redial->remote, redial->private_data, redial->wish, true, now); });
+    const bool tried = base::attempt([&] {
+      status = dial(*qp, redial->remote, redial->private_data, redial->start_options, true, now);
+    });
     if (!tried) status = fail(ErrorCode::ResourceExhausted, base::kOutOfMemory);
     if (status) continue;
     qp->end_connection();
@@ -238,10 +244,10 @@ void ConnectionService::redial(base::Now now) {
 
 template <class Config>
 base::Handle ConnectionService::make(framing::Role role, const Config& config,
-                                     base::ByteView private_data, const framing::StartWish& wish,
-                                     base::Now now) {
+                                     base::ByteView private_data,
+                                     const framing::StartOptions& start_options, base::Now now) {
   ConnectionOwner& owner = *this;
-  return connections_.make(now, owner, framing_, role, config, private_data, wish);
+  return connections_.make(now, owner, framing_, role, config, private_data, start_options);
 }
 
 llp::StreamUser* ConnectionService::accept(llp::Stream& stream, const Endpoint& local,
@@ -350,7 +356,7 @@ Status ConnectionService::accept(RequestHandle request, QueuePair& qp, base::Byt
                                         (*connection)->agreed().revision);
   if (!fits) return fits;
   qp.choose_segments({options.packing, options.nagle});
-  (*connection)->accept(qp, private_data, rules_.make_wish(options, qp.spec()), now);
+  (*connection)->accept(qp, private_data, rules_.make_start_options(options, qp.spec()), now);
   --pending_requests_;
   return {};
 }

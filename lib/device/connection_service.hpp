@@ -131,17 +131,17 @@ class ConnectionService final : public QueuePairOwner,
   [[nodiscard]] Status check_unconnected(const QueuePair& qp) const;
   [[nodiscard]] Status no_connection_left() const;
   Status dial(QueuePair& qp, const Endpoint& remote, base::ByteView private_data,
-              const framing::StartWish& wish, bool again, base::Now now);
+              const framing::StartOptions& start_options, bool again, base::Now now);
   Status dial_framed(QueuePair& qp, const Endpoint& remote, base::ByteView private_data,
                      const ConnectOptions& options, base::Now now);
   Result<Connection*> start(base::Handle handle, QueuePair& qp, const Endpoint& remote,
                             base::Now now);
   Result<Connection*> convert(StreamSocket& socket, framing::Role role, base::ByteView data,
-                              const framing::StartWish& wish, base::ByteView last_message,
-                              base::Now now);
+                              const framing::StartOptions& start_options,
+                              base::ByteView last_message, base::Now now);
   template <class Config>
   base::Handle make(framing::Role role, const Config& config, base::ByteView private_data,
-                    const framing::StartWish& wish, base::Now now);
+                    const framing::StartOptions& start_options, base::Now now);
   [[nodiscard]] bool wants_redial(const Connection& connection, framing::StartFailure why) const;
   void redial(base::Now now);
   void refuse_unreported(base::Now now);

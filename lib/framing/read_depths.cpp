@@ -18,36 +18,36 @@ uint16_t number_of(uint16_t told, uint32_t limit) {
 
 }  // namespace
 
-ReadDepths depths_of_request(const StartWish& wish, uint32_t limit) {
-  if (!wish.exchange_reads) return {};
-  return {told(wish.ird, limit), told(wish.ord, limit)};
+ReadDepths depths_of_request(const StartOptions& start_options, uint32_t limit) {
+  if (!start_options.exchange_reads) return {};
+  return {told(start_options.ird, limit), told(start_options.ord, limit)};
 }
 
-AnsweredReads answer_reads(const StartWish& wish, const StartOffer& request, uint32_t limit,
-                           uint16_t least_ird) {
+AnsweredReads answer_reads(const StartOptions& start_options, const StartOffer& request,
+                           uint32_t limit, uint16_t least_ird) {
   AnsweredReads answer;
   if (request.ord != kReadsByApplication) {
-    answer.told.ird = std::max(number_of(told(wish.ird, limit), limit), least_ird);
-    if (wish.ird != kReadsByApplication) answer.agreed.ird = answer.told.ird;
+    answer.told.ird = std::max(number_of(told(start_options.ird, limit), limit), least_ird);
+    if (start_options.ird != kReadsByApplication) answer.agreed.ird = answer.told.ird;
   }
   if (request.ird != kReadsByApplication) {
-    const uint16_t wanted = number_of(told(wish.ord, limit), limit);
+    const uint16_t wanted = number_of(told(start_options.ord, limit), limit);
     answer.told.ord = static_cast<uint16_t>(std::min<uint32_t>(wanted, request.ird));
-    if (wish.ord != kReadsByApplication) answer.agreed.ord = answer.told.ord;
-    answer.suffice = request.ird >= wish.ord_required;
+    if (start_options.ord != kReadsByApplication) answer.agreed.ord = answer.told.ord;
+    answer.suffice = request.ird >= start_options.ord_required;
   }
-  if (!answer.suffice) answer.told.ord = wish.ord_required;
+  if (!answer.suffice) answer.told.ord = start_options.ord_required;
   return answer;
 }
 
-TakenReads take_reads(const StartWish& wish, const StartOffer& reply, uint32_t limit) {
+TakenReads take_reads(const StartOptions& start_options, const StartOffer& reply, uint32_t limit) {
   TakenReads taken;
-  if (reply.ird != kReadsByApplication && wish.ord != kReadsByApplication) {
-    taken.agreed.ord = std::min<uint32_t>(told(wish.ord, limit), reply.ird);
+  if (reply.ird != kReadsByApplication && start_options.ord != kReadsByApplication) {
+    taken.agreed.ord = std::min<uint32_t>(told(start_options.ord, limit), reply.ird);
   }
-  if (reply.ord != kReadsByApplication && wish.ird != kReadsByApplication) {
-    taken.agreed.ird = wish.ird;
-    if (reply.ord > wish.ird) taken.error = llp::FramingError::InsufficientIrd;
+  if (reply.ord != kReadsByApplication && start_options.ird != kReadsByApplication) {
+    taken.agreed.ird = start_options.ird;
+    if (reply.ord > start_options.ird) taken.error = llp::FramingError::InsufficientIrd;
   }
   return taken;
 }

@@ -27,7 +27,8 @@ struct AgreedReads {
 };
 
 /// Initiator: what the Request tells.
-[[nodiscard]] ReadDepths depths_of_request(const StartWish& wish, uint32_t limit = kReadsLimit);
+[[nodiscard]] ReadDepths depths_of_request(const StartOptions& start_options,
+                                           uint32_t limit = kReadsLimit);
 
 /// Responder: what the Reply to a Request with depths tells, and what then holds.
 struct AnsweredReads {
@@ -36,15 +37,16 @@ struct AnsweredReads {
   bool suffice = true;  ///< false: the Reply has to reject, and tells what would have been needed
 };
 /// \param least_ird the least IRD to tell where the Request asks for one
-[[nodiscard]] AnsweredReads answer_reads(const StartWish& wish, const StartOffer& request,
-                                         uint32_t limit = kReadsLimit, uint16_t least_ird = 0);
+[[nodiscard]] AnsweredReads answer_reads(const StartOptions& start_options,
+                                         const StartOffer& request, uint32_t limit = kReadsLimit,
+                                         uint16_t least_ird = 0);
 
 /// Initiator: what an accepting Reply with depths means.
 struct TakenReads {
   AgreedReads agreed;
   llp::FramingError error = llp::FramingError::None;  ///< to be told by Terminate
 };
-[[nodiscard]] TakenReads take_reads(const StartWish& wish, const StartOffer& reply,
+[[nodiscard]] TakenReads take_reads(const StartOptions& start_options, const StartOffer& reply,
                                     uint32_t limit = kReadsLimit);
 
 }  // namespace rnic::framing

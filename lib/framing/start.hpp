@@ -16,7 +16,7 @@ namespace rnic::framing {
 enum class Role : uint8_t { Initiator, Responder };
 
 /// What a ULP wants of one connection.
-struct StartWish {
+struct StartOptions {
   std::optional<uint8_t> revision;  ///< initiator: instead of the configured one
   bool exchange_reads = false;      ///< initiator: tell ird and ord (RFC 6581)
   bool peer_to_peer = false;        ///< initiator: an explicit RTR (RFC 6581)
@@ -124,8 +124,10 @@ class StartSession : public llp::StreamUser, public llp::Framing {
   virtual void unbind() = 0;
 
   /// Responder: answers the Request with at most private_data_max() octets.
-  virtual void accept(base::ByteView private_data, base::Now now, const StartWish& wish = {}) = 0;
-  virtual void reject(base::ByteView private_data, base::Now now, const StartWish& wish = {}) = 0;
+  virtual void accept(base::ByteView private_data, base::Now now,
+                      const StartOptions& start_options = {}) = 0;
+  virtual void reject(base::ByteView private_data, base::Now now,
+                      const StartOptions& start_options = {}) = 0;
   /// Responder: how much private data an answer may have; valid from request_received() on.
   [[nodiscard]] virtual size_t private_data_max() const = 0;
 

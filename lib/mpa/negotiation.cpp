@@ -48,10 +48,10 @@ uint8_t answered_rtr(uint8_t asked, uint8_t supported) {
 }
 
 /// RFC 6581 s.9.1. A zero-length Read as RTR needs a place in the queue (CM6581-9.1-04).
-void answer_reads(const Config& config, const framing::StartWish& wish,
+void answer_reads(const Config& config, const framing::StartOptions& start_options,
                   const framing::StartOffer& request, StartPlan& plan) {
   const uint16_t least = (plan.data.rtr & wire::kMpaRtrRead) != 0 ? 1 : 0;
-  const auto answer = framing::answer_reads(wish, request, config.reads_limit, least);
+  const auto answer = framing::answer_reads(start_options, request, config.reads_limit, least);
   plan.data.ird = answer.told.ird;
   plan.data.ord = answer.told.ord;
   plan.agreed.ird = answer.agreed.ird;
@@ -90,24 +90,24 @@ void emit_prefix(const StartPlan& plan, uint8_t* dst) {
   }
 }
 
-StartPlan plan_request(const Config& config, const framing::StartWish& wish) {
-  const bool wanted = wish.exchange_reads || wish.peer_to_peer;
+StartPlan plan_request(const Config& config, const framing::StartOptions& start_options) {
+  const bool wanted = start_options.exchange_reads || start_options.peer_to_peer;
   // RFC 6581 s.6: without S a frame of revision 2 is that of revision 1, and MAY say so.
   const uint8_t lowest = wanted ? config.revision : std::min<uint8_t>(config.revision, 1);
   StartPlan plan;
-  plan.header = own_header(config, wish.revision.value_or(lowest));
+  plan.header = own_header(config, start_options.revision.value_or(lowest));
   plan.header.enhanced = plan.header.revision == 2 && wanted;
   plan.reads_in_data =
-      plan.header.revision == 1 && wish.exchange_reads && config.reads_in_private_data;
-  const framing::ReadDepths depths = framing::depths_of_request(wish, config.reads_limit);
+      plan.header.revision == 1 && start_options.exchange_reads && config.reads_in_private_data;
+  const framing::ReadDepths depths = framing::depths_of_request(start_options, config.reads_limit);
   plan.data.ird = depths.ird;
   plan.data.ord = depths.ord;
-  plan.data.peer_to_peer = wish.peer_to_peer;
+  plan.data.peer_to_peer = start_options.peer_to_peer;
   plan.data.rtr = supported_rtr(config);
   return plan;
 }
 
-StartPlan plan_reply(const Config& config, const framing::StartWish& wish,
+StartPlan plan_reply(const Config& config, const framing::StartOptions& start_options,
                      const framing::StartOffer& request) {
   StartPlan plan;
   plan.header = own_header(config, request.revision);
@@ -121,7 +121,7 @@ StartPlan plan_reply(const Config& config, const framing::StartWish& wish,
     plan.data.peer_to_peer = plan.agreed.peer_to_peer = true;
     plan.data.rtr = plan.agreed.rtr_kinds = answered_rtr(request.rtr, supported_rtr(config));
   }
-  if (request.has_reads()) answer_reads(config, wish, request, plan);
+  if (request.has_reads()) answer_reads(config, start_options, request, plan);
   if (request.reads_in_data) {
     plan.agreed.peer_to_peer = true;
     plan.agreed.rtr_kinds = wire::kMpaRtrRead;
@@ -157,7 +157,7 @@ framing::StartOffer read_offer(const Config& config, const StartPlan* request,
   return offer;
 }
 
-ReplyVerdict judge_reply(const Config& config, const framing::StartWish& wish,
+ReplyVerdict judge_reply(const Config& config, const framing::StartOptions& start_options,
                          const StartPlan& request, const framing::StartOffer& reply) {
   ReplyVerdict verdict{.agreed = agree(request.header, reply)};
   // RFC 5044 s.C.2.5: a peer of revision 0 has markers and CRC on, whatever the Request said.
@@ -166,8 +166,8 @@ ReplyVerdict judge_reply(const Config& config, const framing::StartWish& wish,
   }
   verdict.enhanced_missing = request.header.enhanced && !reply.enhanced;
   if (verdict.enhanced_missing || !reply.has_reads()) return verdict;
-  if (wish.exchange_reads) {
-    const auto taken = framing::take_reads(wish, reply, config.reads_limit);
+  if (start_options.exchange_reads) {
+    const auto taken = framing::take_reads(start_options, reply, config.reads_limit);
     verdict.error = taken.error;
     verdict.agreed.ird = taken.agreed.ird;
     verdict.agreed.ord = taken.agreed.ord;
@@ -181,7 +181,8 @@ ReplyVerdict judge_reply(const Config& config, const framing::StartWish& wish,
   if (reply.peer_to_peer) verdict.agreed.rtr_kinds = chosen_rtr(config, reply);
   // RFC 6581 s.9.2 means unlike connection models, too: "a mutually compatible connection model or
   // RTR option".
-  const bool matched = reply.peer_to_peer ? verdict.agreed.rtr_kinds != 0 : !wish.peer_to_peer;
+  const bool matched =
+      reply.peer_to_peer ? verdict.agreed.rtr_kinds != 0 : !start_options.peer_to_peer;
   if (verdict.error == llp::FramingError::None && !matched) {
     verdict.error = llp::FramingError::NoMatchingRtr;
   }

@@ -34,10 +34,12 @@ struct StartPlan {
 /// Writes prefix_size() octets.
 void emit_prefix(const StartPlan& plan, uint8_t* dst);
 
-/// Initiator: the Request of a wish, enhanced only when the wish needs it (RFC 6581 s.10).
-[[nodiscard]] StartPlan plan_request(const Config& config, const framing::StartWish& wish);
+/// Initiator: the Request that asks for these options, enhanced only when one of them needs it
+/// (RFC 6581 s.10).
+[[nodiscard]] StartPlan plan_request(const Config& config,
+                                     const framing::StartOptions& start_options);
 /// Responder: what an accepting Reply says, and what then holds.
-[[nodiscard]] StartPlan plan_reply(const Config& config, const framing::StartWish& wish,
+[[nodiscard]] StartPlan plan_reply(const Config& config, const framing::StartOptions& start_options,
                                    const framing::StartOffer& request);
 /// Makes the frame a reject.
 void make_reject(StartPlan& plan);
@@ -54,7 +56,8 @@ struct ReplyVerdict {
   bool enhanced_missing = false;                      ///< the peer does not speak RFC 6581
   llp::FramingError error = llp::FramingError::None;  ///< to be told by Terminate (s.9.1 to 9.3)
 };
-[[nodiscard]] ReplyVerdict judge_reply(const Config& config, const framing::StartWish& wish,
+[[nodiscard]] ReplyVerdict judge_reply(const Config& config,
+                                       const framing::StartOptions& start_options,
                                        const StartPlan& request, const framing::StartOffer& reply);
 
 /// Whether a frame of that revision is understood. \param most the highest revision; for an

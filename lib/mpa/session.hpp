@@ -18,10 +18,10 @@ namespace rnic::mpa {
 class Session final : public framing::SessionBase<FpduLocator> {
  public:
   /// The start-up begins when the stream is established. `private_data` goes into the Request;
-  /// private_data_max(plan_request(config, wish)) says how much may.
+  /// private_data_max(plan_request(config, start_options)) says how much may.
   Session(const Config& config, framing::Role role, framing::HoldStore& hold, Counters& counters,
           framing::StartEvents& events, base::ByteView private_data,
-          const framing::StartWish& wish = {});
+          const framing::StartOptions& start_options = {});
 
   /// Instead of established(): the stream has carried streaming octets (RFC 5044 s.7.1.3). The
   /// peer's start frame begins at `received`; ours follows what was sent, and `last_message`, when
@@ -38,9 +38,9 @@ class Session final : public framing::SessionBase<FpduLocator> {
   // The start-up: start.cpp
   void established(uint32_t emss, base::Now now) override;
   void accept(base::ByteView private_data, base::Now now,
-              const framing::StartWish& wish = {}) override;
+              const framing::StartOptions& start_options = {}) override;
   void reject(base::ByteView private_data, base::Now now,
-              const framing::StartWish& wish = {}) override;
+              const framing::StartOptions& start_options = {}) override;
   [[nodiscard]] size_t private_data_max() const override;
   [[nodiscard]] base::Now next_deadline() const override;
   void on_timer(base::Now now) override;
@@ -79,8 +79,11 @@ class Session final : public framing::SessionBase<FpduLocator> {
   void first_pdu(base::Now now) override;
   void broken(framing::PduError error, base::Now now) override;
 
-  static Config with_revision(Config config, framing::Role role, const framing::StartWish& wish) {
-    if (role == framing::Role::Initiator) config.revision = wish.revision.value_or(config.revision);
+  static Config with_revision(Config config, framing::Role role,
+                              const framing::StartOptions& start_options) {
+    if (role == framing::Role::Initiator) {
+      config.revision = start_options.revision.value_or(config.revision);
+    }
     return config;
   }
   void set_state(StartState next) {
@@ -96,7 +99,8 @@ class Session final : public framing::SessionBase<FpduLocator> {
   /// serve this revision (RFC 6581 s.10).
   [[nodiscard]] framing::StartFailure end_of_stream(StartState state, bool reset) const;
   [[nodiscard]] framing::StartFailure failure_of(StartState state, StreamEnd how) const;
-  void answer(bool accepted, base::ByteView private_data, const framing::StartWish& wish);
+  void answer(bool accepted, base::ByteView private_data,
+              const framing::StartOptions& start_options);
   size_t parse(base::ByteView octets, bool more_behind, base::Now now);
   size_t read_frame(base::ByteView octets, bool more_behind, base::Now now);
   void request_complete(bool more_behind, base::Now now);
@@ -126,7 +130,7 @@ class Session final : public framing::SessionBase<FpduLocator> {
       framing::StartFailure::RejectedLocally;  // what SendReject ends with
   uint64_t received_ = 0;  // stream offset behind the octets of the peer's start frame taken
   MarkerGrid send_grid_;
-  framing::StartWish wish_;
+  framing::StartOptions start_options_;
   StartPlan plan_;              // initiator: the Request; responder: the Reply
   framing::StartOffer offer_;   // what the peer's frame says
   bool peer_finished_ = false;  // the peer closed its half before the stream had another user

@@ -17,17 +17,17 @@ constexpr base::Duration kSilence = std::chrono::milliseconds(200);
 
 Session::Session(const Config& config, framing::Role role, framing::HoldStore& hold,
                  Counters& counters, framing::StartEvents& events, base::ByteView private_data,
-                 const framing::StartWish& wish)
+                 const framing::StartOptions& start_options)
     : SessionBase(config, hold,
                   {counters.fpdus_in, counters.placed_in_order_octets, counters.placed_early_octets,
                    counters.held_octets, counters.hold_refused, counters.discarded_octets},
                   locator_),
-      config_(with_revision(config, role, wish)),
+      config_(with_revision(config, role, start_options)),
       role_(role),
       counters_(counters),
       events_(events),
-      wish_(wish),
-      plan_(plan_request(config_, wish)),
+      start_options_(start_options),
+      plan_(plan_request(config_, start_options)),
       parser_(role, config_,
               role == framing::Role::Initiator ? plan_.header.revision : config_.revision),
       locator_(config_, hold, counters) {
@@ -116,18 +116,21 @@ void Session::request_complete(bool more_behind, base::Now now) {
 
 size_t Session::private_data_max() const { return mpa::private_data_max(plan_); }
 
-void Session::accept(base::ByteView private_data, base::Now, const framing::StartWish& wish) {
-  answer(true, private_data, wish);
+void Session::accept(base::ByteView private_data, base::Now,
+                     const framing::StartOptions& start_options) {
+  answer(true, private_data, start_options);
 }
 
-void Session::reject(base::ByteView private_data, base::Now, const framing::StartWish& wish) {
-  answer(false, private_data, wish);
+void Session::reject(base::ByteView private_data, base::Now,
+                     const framing::StartOptions& start_options) {
+  answer(false, private_data, start_options);
 }
 
-void Session::answer(bool accepted, base::ByteView private_data, const framing::StartWish& wish) {
+void Session::answer(bool accepted, base::ByteView private_data,
+                     const framing::StartOptions& start_options) {
   RNIC_CHECK(private_data.size() <= private_data_max());
   if (state_ != StartState::AwaitDecision) return;  // failed meanwhile; start_failed() said so
-  StartPlan plan = plan_reply(config_, wish, offer_);
+  StartPlan plan = plan_reply(config_, start_options, offer_);
   const framing::Negotiated agreed = plan.agreed;
   const bool possible = accepted && plan.reads_suffice;
   if (!possible) make_reject(plan);
@@ -144,7 +147,7 @@ void Session::answer(bool accepted, base::ByteView private_data, const framing::
 
 void Session::reply_complete(base::Now now) {
   if (state_ != StartState::AwaitReply) return fail(framing::StartFailure::UnexpectedData, {}, now);
-  const ReplyVerdict verdict = judge_reply(config_, wish_, plan_, offer_);
+  const ReplyVerdict verdict = judge_reply(config_, start_options_, plan_, offer_);
   agreed_ = verdict.agreed;
   if (parser_.header().reject) {
     const bool closes = config_.reject_closes;

@@ -4,7 +4,7 @@
 
 #include "tcp/binding.hpp"
 #include "tcp/connection_list.hpp"
-#include "tcp/ecn.hpp"
+#include "tcp/ecn_state.hpp"
 #include "tcp/life.hpp"
 #include "tcp/prediction.hpp"
 #include "tcp/shared.hpp"

@@ -10,13 +10,13 @@
 #include "tcp/ack_result.hpp"
 #include "tcp/congestion.hpp"
 #include "tcp/connection_core.hpp"
-#include "tcp/info.hpp"
+#include "tcp/connection_info.hpp"
 #include "tcp/pacing.hpp"
 #include "tcp/rack.hpp"
 #include "tcp/recovery.hpp"
-#include "tcp/rto.hpp"
+#include "tcp/rto_estimator.hpp"
 #include "tcp/scoreboard.hpp"
-#include "tcp/spurious.hpp"
+#include "tcp/spurious_detector.hpp"
 #include "tcp/tail_probe.hpp"
 #include "wire/tcp_options.hpp"
 
@@ -85,7 +85,7 @@ class Flight {
   void sent(uint64_t octets, base::Now now);
   /// The unacknowledged part of a record was retransmitted.
   void resent(uint64_t number, base::Now now);
-  /// The lowest record that is lost and not retransmitted yet (RFC 6675 s.4, NextSeg (1)).
+  /// See Scoreboard.
   [[nodiscard]] uint64_t next_lost() { return board_.next_lost(); }
   void retransmitted_lost() { recovery_.retransmitted(); }
   void tail_probe_sent(bool again, uint32_t emss, base::Now now) {

@@ -39,7 +39,6 @@ base::Duration Rack::reorder_window(bool recovering) const {
 }
 
 bool Rack::detect(bool recovering, base::Now now) {
-  // This takes the place of IsLost() of RFC 6675.
   timers_.clear(Timer::Reorder);
   const base::Duration window = reorder_window(recovering);
   base::Duration wait{0};

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "base/time.hpp"
-#include "tcp/rto.hpp"
+#include "tcp/rto_estimator.hpp"
 #include "tcp/scoreboard.hpp"
 #include "tcp/tcb.hpp"
 #include "tcp/timers.hpp"
@@ -21,8 +21,19 @@ class Rack {
   Rack(const RtoEstimator& rto, Scoreboard& board, Timers& timers)
       : rto_(rto), board_(board), timers_(timers) {}
 
-  /// A record that was sent once has arrived (s.6.2 step 2). \param end of the record \return it
-  /// was sent later than all records that arrived before
+  /// A record has arrived: RACK_update() (RFC 8985 s.6.2 step 2) and RACK_detect_reordering() (step
+  /// 3). Step 1, the minimum of the RTT, is RtoEstimator's. \param echo TSecr, if it belongs to
+  /// this record. \param fack RACK.fack before
+  void delivered(const Record& r, std::optional<uint32_t> echo, uint64_t fack, base::Now now) {
+    if (r.is(record_flag::kResent)) [[unlikely]] {
+      if (!of_last_transmission(r, echo, now)) return;
+    } else if (r.end() < fack) {
+      reordering_seen_ = true;  // it was reordered, not lost
+    }
+    delivered(r.sent_at, r.end(), now);
+  }
+  /// The part of it that is left for a record sent once, in order. \param end of the record \return
+  /// it was sent later than all records that arrived before
   bool delivered(base::Now sent_at, uint64_t end, base::Now now) {
     if (!sent_after(sent_at, end, xmit_at_, end_)) return false;
     rtt_ = now - sent_at;
@@ -30,24 +41,16 @@ class Rack {
     end_ = end;
     return true;
   }
-  /// A record has arrived (s.6.2 steps 1 to 3). \param echo TSecr, if it belongs to this record.
-  /// \param fack RACK.fack before
-  void delivered(const Record& r, std::optional<uint32_t> echo, uint64_t fack, base::Now now) {
-    if (r.is(record_flag::kResent)) [[unlikely]] {
-      if (!of_last_transmission(r, echo, now)) return;  // step 1
-    } else if (r.end() < fack) {
-      reordering_seen_ = true;  // step 3: it was reordered, not lost
-    }
-    delivered(r.sent_at, r.end(), now);
-  }
-  /// A D-SACK came (s.6.2 step 4).
+  /// A D-SACK came, which widens the reordering window: the first half of RACK_update_reo_wnd()
+  /// (RFC 8985 s.6.2 step 4). The second half is reorder_window().
   void dsack();
   /// The oldest record in flight was sent before the latest-sent record that arrived. Where no
   /// retransmission is in flight detect() finds nothing unless this holds, since the oldest record
   /// was sent first.
   [[nodiscard]] bool overtaken() const;
-  /// Marks losses and starts the timer for records that may be reordered (s.6.2 step 5). \param
-  /// recovering a recovery is under way. \return new losses were found
+  /// Marks losses and starts the timer for records that may be reordered: RACK_detect_loss() and
+  /// RACK_detect_loss_and_arm_timer() (RFC 8985 s.6.2 step 5), in the place of IsLost() (RFC 6675
+  /// s.4). \param recovering a recovery is under way. \return new losses were found
   bool detect(bool recovering, base::Now now);
   /// A recovery has ended.
   void recovered();
@@ -57,7 +60,7 @@ class Rack {
     end_ = 0;
   }
 
-  /// Last transmission of the latest-sent record that arrived (RACK.xmit_ts).
+  /// Last transmission of the latest-sent record that arrived.
   [[nodiscard]] base::Now xmit_at() const { return xmit_at_; }
   [[nodiscard]] bool reordering_seen() const { return reordering_seen_; }
   [[nodiscard]] uint32_t window_multiplier() const { return window_multiplier_; }
@@ -67,25 +70,29 @@ class Rack {
   static constexpr uint32_t kMaxWindowMultiplier = 32;
   static constexpr uint32_t kWindowPersist = 16;  // s.6.2: recoveries that keep a widened window
 
-  /// s.6.1: was (t1, end1) sent after (t2, end2)?
+  /// RACK_sent_after() (RFC 8985 s.6.2 step 2): was (t1, end1) sent after (t2, end2)?
   [[nodiscard]] static bool sent_after(base::Now t1, uint64_t end1, base::Now t2, uint64_t end2) {
     return t1 > t2 || (t1 == t2 && end1 > end2);
   }
+  /// What has arrived of a record that was sent again is its last transmission, not an earlier one
+  /// (s.6.2 step 2).
   [[nodiscard]] bool of_last_transmission(const Record& r, std::optional<uint32_t> echo,
                                           base::Now now) const;
+  /// RACK.reo_wnd (s.5.3), as step 4 has it now.
   [[nodiscard]] base::Duration reorder_window(bool recovering) const;
 
   const RtoEstimator& rto_;
   Scoreboard& board_;
   Timers& timers_;
-  base::Now xmit_at_{};
-  uint64_t end_ = 0;  // end of that record
-  base::Duration rtt_{0};
-  uint32_t window_multiplier_ = 1;
-  uint32_t window_persist_ = kWindowPersist;
-  // SND.NXT at the last D-SACK that counted, which one does in a round trip.
+  // RFC 8985 s.5.3.
+  base::Now xmit_at_{};                       // RACK.xmit_ts
+  uint64_t end_ = 0;                          // RACK.end_seq: end of that record
+  base::Duration rtt_{0};                     // RACK.rtt
+  uint32_t window_multiplier_ = 1;            // RACK.reo_wnd_mult
+  uint32_t window_persist_ = kWindowPersist;  // RACK.reo_wnd_persist
+  // RACK.dsack_round: SND.NXT at the last D-SACK that counted, which one does in a round trip.
   uint64_t dsack_round_ = 0;
-  bool reordering_seen_ = false;
+  bool reordering_seen_ = false;  // RACK.reordering_seen
 };
 
 }  // namespace rnic::tcp

@@ -9,7 +9,7 @@
 #include "base/time.hpp"
 #include "tcp/ack_policy.hpp"
 #include "tcp/connection_core.hpp"
-#include "tcp/info.hpp"
+#include "tcp/connection_info.hpp"
 #include "tcp/range_pool.hpp"
 #include "tcp/segment.hpp"
 

@@ -28,7 +28,7 @@ void Recovery::leave() {
 }
 
 void Recovery::proportional_rate(uint64_t delivered, uint32_t smss) {
-  // RFC 6937 s.3: the slow start reduction bound (SSRB) applies.
+  // The slow start reduction bound applies.
   const uint64_t ssthresh = cc_.ssthresh();
   const uint64_t pipe = board_.pipe();
   prr_delivered_ += delivered;

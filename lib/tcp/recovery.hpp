@@ -1,6 +1,6 @@
 /// \file
 /// Loss recovery: the recovery point, and what may be sent until it is reached (RFC 6675 s.5, RFC
-/// 6582, RFC 6937).
+/// 6582, RFC 6937 in its variant PRR-SSRB).
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class Recovery {
 
   [[nodiscard]] RecoveryPhase phase() const { return phase_; }
   [[nodiscard]] bool open() const { return phase_ == RecoveryPhase::Open; }
-  /// RecoveryPoint: SND.NXT when the recovery began.
+  /// RecoveryPoint (RFC 6675 s.5 step 4.1): SND.NXT when the recovery began.
   [[nodiscard]] uint64_t point() const { return point_; }
   /// All data that was sent before the recovery began is acknowledged.
   [[nodiscard]] bool complete() const { return !open() && board_.tcb().snd_una >= point_; }
@@ -43,7 +43,8 @@ class Recovery {
   /// Losses without SACK: RFC 6582 in the terms of a scoreboard. \param result `delivered` is
   /// corrected by what duplicate ACKs stand for. \return new losses were found
   [[nodiscard]] bool detect_by_duplicates(AckResult& result, uint32_t smss);
-  /// Proportional rate reduction (RFC 6937 s.3) by what an ACK delivered: sets cwnd.
+  /// PRR, proportional rate reduction (RFC 6937 s.3): sets cwnd. \param delivered DeliveredData
+  /// (s.2) of an ACK
   void proportional_rate(uint64_t delivered, uint32_t smss);
 
   /// Octets were sent.
@@ -78,7 +79,7 @@ class Recovery {
   uint64_t point_ = 0;
   uint64_t prr_delivered_ = 0;
   uint64_t prr_out_ = 0;
-  uint64_t recover_fs_ = 0;  // octets in flight when the recovery began
+  uint64_t recover_fs_ = 0;  // RecoverFS (RFC 6937 s.3): FlightSize when the recovery began
 };
 
 }  // namespace rnic::tcp

@@ -16,8 +16,8 @@ namespace rnic::tcp {
 
 inline constexpr uint32_t kDupThresh = 3;  // RFC 5681 s.3.2, RFC 6675 s.5
 
-/// Sums count octets between SND.UNA and SND.NXT. Rack takes the place of IsLost() of RFC 6675 and
-/// calls lose().
+/// Sums count octets between SND.UNA and SND.NXT. In RFC 6675 (s.2) these are HighACK and HighData,
+/// each of which is the octet before. Rack finds what is lost and calls lose().
 class Scoreboard {
  public:
   /// \param tcb outlives this; SND.UNA and SND.NXT are read from it. \param prediction is ended
@@ -60,7 +60,7 @@ class Scoreboard {
 
   // --- State ---
 
-  /// Octets in the network (RFC 6675 s.4, SetPipe).
+  /// Octets in the network: Pipe (RFC 6675 s.2) as SetPipe() computes it (s.4).
   [[nodiscard]] uint64_t pipe() const {
     const uint64_t gone = sacked_octets_ + lost_octets_ + reno_sacked_;
     const uint64_t there = tcb_.flight() + retransmitted_octets_;
@@ -82,8 +82,9 @@ class Scoreboard {
     return sacked_.empty() && lost_octets_ == 0 && sacked_octets_ == 0 && reno_sacked_ == 0 &&
            duplicate_acks_ == 0 && fack_ <= tcb_.snd_una && altered_until_ <= tcb_.snd_una;
   }
-  /// The lowest record that is lost and not retransmitted yet (RFC 6675 s.4, NextSeg (1)), or
-  /// past_last().
+  /// The lowest record that is lost and not retransmitted yet, or past_last(): NextSeg() rule 1
+  /// (RFC 6675 s.4). Rule 2, new data, is Sender's. RACK's timer leaves rule 3 nothing to guess,
+  /// and a TailProbe in the recovery is sent in the place of RescueRxt (rule 4).
   [[nodiscard]] uint64_t next_lost();
 
   // --- Sending ---
@@ -175,9 +176,11 @@ class Scoreboard {
   Prediction& prediction_;
   RecordQueue records_;
   uint64_t queue_end_ = 0;
-  uint64_t retransmit_hint_ = 0;  // no record below this number is to be retransmitted
-  uint64_t altered_until_ = 0;    // records from here on were sent once, whole, as pulled
-  PooledRanges sacked_;           // Invariant: between SND.UNA and SND.NXT.
+  // No record below this number is to be retransmitted: in the place of HighRxt (RFC 6675 s.2), but
+  // it goes back when a retransmission is lost.
+  uint64_t retransmit_hint_ = 0;
+  uint64_t altered_until_ = 0;  // records from here on were sent once, whole, as pulled
+  PooledRanges sacked_;         // Invariant: between SND.UNA and SND.NXT.
   uint64_t fack_ = 0;
   uint64_t sacked_octets_ = 0;         // of records flagged kSacked
   uint64_t lost_octets_ = 0;           // of records flagged kLost

@@ -11,7 +11,7 @@
 #include "tcp/config.hpp"
 #include "tcp/prediction.hpp"
 #include "tcp/recovery.hpp"
-#include "tcp/rto.hpp"
+#include "tcp/rto_estimator.hpp"
 #include "tcp/scoreboard.hpp"
 #include "tcp/tcb.hpp"
 #include "tcp/timers.hpp"
@@ -25,8 +25,8 @@ class TailProbe {
             Prediction& prediction, const Config& config)
       : rto_(rto), board_(board), timers_(timers), prediction_(prediction), config_(config) {}
 
-  /// Starts the timer (s.7.2). \param emss octets of a full segment. \param time_out when the RTO
-  /// expires or would expire
+  /// Starts the timer with PTO: TLP_calc_PTO() (RFC 8985 s.7.2). \param emss octets of a full
+  /// segment. \param time_out when the RTO expires or would expire
   void arm(RecoveryPhase phase, uint32_t emss, base::Now now, base::Now time_out);
   /// As arm(), where idle() holds, no data is SACKed or lost, and a round trip was measured.
   void arm_idle(uint32_t emss, base::Now now, base::Now time_out) {
@@ -38,17 +38,19 @@ class TailProbe {
     if (board_.tcb().flight() <= emss) probe += config_.tlp_max_ack_delay;
     timers_.set(Timer::Probe, base::earlier(probe, time_out));
   }
-  /// The timer has fired (s.7.3). \return a probe is due
+  /// The timer has fired. \return a probe is due
   bool fired(base::Now now);
-  /// The probe was sent. \param again it repeats data sent before
+  /// Sender has sent the probe: what is left of TLP_send_probe() (RFC 8985 s.7.3). \param again it
+  /// repeats data sent before
   void sent(RecoveryPhase phase, bool again, uint32_t emss, base::Now now);
   /// No probe is needed any more.
   void drop() { due_ = false; }
 
-  /// Judges an ACK (s.7.4.2), by which SND.UNA has advanced already. \return the probe has repaired
-  /// a loss that was not detected otherwise: congestion control has to respond
+  /// Judges an ACK, by which SND.UNA has advanced already: TLP_process_ack() (RFC 8985 s.7.4.2).
+  /// \return the probe has repaired a loss that was not detected otherwise: congestion control has
+  /// to respond
   [[nodiscard]] bool acked(const AckResult& result, RecoveryPhase phase);
-  /// A recovery begins.
+  /// A recovery begins: TLP_init() (RFC 8985 s.7.1), as in timed_out().
   void recovers();
   /// The retransmission time-out came first.
   void timed_out();
@@ -73,8 +75,8 @@ class TailProbe {
   Timers& timers_;
   Prediction& prediction_;  // ended when idle() becomes false
   const Config& config_;
-  uint64_t end_ = 0;  // TLP.end_seq
-  bool outstanding_ = false;
+  uint64_t end_ = 0;                // TLP.end_seq
+  bool outstanding_ = false;        // TLP.end_seq is valid
   bool is_retransmission_ = false;  // TLP.is_retrans
   bool due_ = false;
   bool unmeasured_ = false;  // no round trip was measured since the last probe

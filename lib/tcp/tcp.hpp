@@ -19,9 +19,9 @@
 #include "base/time.hpp"
 #include "llp/transport.hpp"
 #include "tcp/config.hpp"
+#include "tcp/connection_info.hpp"
 #include "tcp/connection_options.hpp"
 #include "tcp/counters.hpp"
-#include "tcp/info.hpp"
 
 namespace rnic::tcp {
 

@@ -24,19 +24,20 @@ class Session final : public framing::SessionBase<PduLocator> {
   /// \param key of what this end sends in alignment mode (KeySource)
   /// \param private_data of the Request, at most wire::kTufPrivateDataMax octets
   /// \param hold, pack, counters, events outlive the session
-  /// \param wish initiator: IRD and ORD, when exchange_reads says so; nothing else of it counts
+  /// \param start_options initiator: IRD and ORD, when exchange_reads says so; the others do not
+  /// count
   Session(const Config& config, framing::Role role, wire::TufKey key, framing::HoldStore& hold,
           PackStore& pack, Counters& counters, framing::StartEvents& events,
           base::ByteView private_data, SessionEvents* session_events = nullptr,
-          const framing::StartWish& wish = {});
+          const framing::StartOptions& start_options = {});
 
   [[nodiscard]] const Agreed& agreed() const { return agreed_; }
 
   // The negotiation: start.cpp
   void accept(base::ByteView private_data, base::Now now,
-              const framing::StartWish& wish = {}) override;
+              const framing::StartOptions& start_options = {}) override;
   void reject(base::ByteView private_data, base::Now now,
-              const framing::StartWish& wish = {}) override;
+              const framing::StartOptions& start_options = {}) override;
   void established(uint32_t emss, base::Now now) override;
   void on_timer(base::Now now) override;
   [[nodiscard]] base::Now next_deadline() const override {
@@ -81,7 +82,8 @@ class Session final : public framing::SessionBase<PduLocator> {
   }
   [[nodiscard]] size_t wanted_of_start() const override { return parsing() ? wanted() : SIZE_MAX; }
   [[nodiscard]] size_t wanted() const;
-  void answer(bool accepted, base::ByteView private_data, const framing::StartWish& wish);
+  void answer(bool accepted, base::ByteView private_data,
+              const framing::StartOptions& start_options);
   size_t parse(base::ByteView octets, base::Now now);
   size_t read_frame(base::ByteView octets, base::Now now);
   [[nodiscard]] bool frame_right() const;
@@ -112,7 +114,7 @@ class Session final : public framing::SessionBase<PduLocator> {
   framing::StartEvents& events_;
   SessionEvents* session_events_;
   wire::TufKey key_;
-  framing::StartWish wish_;  // initiator
+  framing::StartOptions start_options_;  // initiator
   framing::StartFailure refusal_ = framing::StartFailure::RejectedLocally;
   Agreed agreed_;
   framing::StartOffer offer_;  // what the peer's frame says

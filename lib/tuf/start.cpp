@@ -24,7 +24,7 @@ void tell_reads(const framing::ReadDepths& depths, wire::TufStart& frame) {
 Session::Session(const Config& config, framing::Role role, wire::TufKey key,
                  framing::HoldStore& hold, PackStore& pack, Counters& counters,
                  framing::StartEvents& events, base::ByteView private_data,
-                 SessionEvents* session_events, const framing::StartWish& wish)
+                 SessionEvents* session_events, const framing::StartOptions& start_options)
     : SessionBase(config, hold,
                   {counters.pdus_in, counters.placed_in_order_octets, counters.placed_early_octets,
                    counters.held_octets, counters.hold_refused, counters.discarded_octets},
@@ -36,11 +36,11 @@ Session::Session(const Config& config, framing::Role role, wire::TufKey key,
       events_(events),
       session_events_(session_events),
       key_(key & wire::kTufKeyMask),
-      wish_(wish),
+      start_options_(start_options),
       request_data_(private_data.begin(), private_data.end()),
       locator_(config_, hold, counters, session_events) {
   RNIC_CHECK(private_data.size() <= wire::kTufPrivateDataMax);
-  wish_.peer_to_peer = false;  // Go does what an RTR would do (negotiation.hpp)
+  start_options_.peer_to_peer = false;  // Go does what an RTR would do (negotiation.hpp)
 }
 
 void Session::established(uint32_t emss, base::Now now) {
@@ -52,7 +52,7 @@ void Session::established(uint32_t emss, base::Now now) {
     set_state(StartState::AwaitRequest);
     return;
   }
-  if (wish_.exchange_reads) tell_reads(framing::depths_of_request(wish_), own_);
+  if (start_options_.exchange_reads) tell_reads(framing::depths_of_request(start_options_), own_);
   const bool made = base::attempt(
       [&] { sender_.set(make_start_frame(wire::kTufRequestMagic, own_, request_data_)); });
   if (!made) return fail(StartFailure::OutOfMemory, {}, now);
@@ -138,22 +138,25 @@ void Session::take_offer(const wire::TufStart& peer) {
   framing::note_reads(offer_, negotiated_);
 }
 
-void Session::accept(base::ByteView private_data, base::Now, const framing::StartWish& wish) {
-  answer(true, private_data, wish);
+void Session::accept(base::ByteView private_data, base::Now,
+                     const framing::StartOptions& start_options) {
+  answer(true, private_data, start_options);
 }
 
-void Session::reject(base::ByteView private_data, base::Now, const framing::StartWish& wish) {
-  answer(false, private_data, wish);
+void Session::reject(base::ByteView private_data, base::Now,
+                     const framing::StartOptions& start_options) {
+  answer(false, private_data, start_options);
 }
 
-void Session::answer(bool accepted, base::ByteView private_data, const framing::StartWish& wish) {
+void Session::answer(bool accepted, base::ByteView private_data,
+                     const framing::StartOptions& start_options) {
   RNIC_CHECK(private_data.size() <= wire::kTufPrivateDataMax);
   if (state_ != StartState::AwaitDecision) return;  // failed meanwhile; start_failed() said so
   wire::TufStart reply = own_;
   framing::Negotiated negotiated = negotiated_;
   StartFailure refusal = refusal_;
   if (offer_.has_reads()) {
-    const framing::AnsweredReads answer = framing::answer_reads(wish, offer_);
+    const framing::AnsweredReads answer = framing::answer_reads(start_options, offer_);
     if (accepted && !answer.suffice) {
       accepted = false;
       refusal = StartFailure::InsufficientReads;
@@ -186,8 +189,8 @@ void Session::reply_complete(base::Now now) {
     return fail(StartFailure::NoCommonMode, {}, now);
   }
   take_agreed(peer);
-  if (wish_.exchange_reads && peer.has_reads) {
-    const framing::TakenReads taken = framing::take_reads(wish_, offer_);
+  if (start_options_.exchange_reads && peer.has_reads) {
+    const framing::TakenReads taken = framing::take_reads(start_options_, offer_);
     if (taken.error != llp::FramingError::None) {
       return fail(StartFailure::InsufficientReads, {}, now);
     }

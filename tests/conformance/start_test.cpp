@@ -16,7 +16,7 @@ using test::numbered_ulpdu;
 using test::Octets;
 using test::SlowEncoder;
 
-const framing::StartWish kReads{.exchange_reads = true, .ird = 4, .ord = 4};
+const framing::StartOptions kReads{.exchange_reads = true, .ird = 4, .ord = 4};
 
 Config of_revision(uint8_t revision, bool permissive = false) {
   Config config;
@@ -73,8 +73,9 @@ TEST(StartRows, EveryRevision_UNH_MPA_1_03) {
   }
   for (uint8_t asked = 0; asked < 3; ++asked) {
     for (uint8_t revision = 0; revision < 4; ++revision) {
-      const framing::StartWish wish = asked == 2 ? kReads : framing::StartWish{};
-      MpaEnd a(framing::Role::Initiator, of_revision(asked), {}, 512u << 10, nullptr, wish);
+      const framing::StartOptions start_options = asked == 2 ? kReads : framing::StartOptions{};
+      MpaEnd a(framing::Role::Initiator, of_revision(asked), {}, 512u << 10, nullptr,
+               start_options);
       a.establish();
       EXPECT_EQ(a.pull_all().at(17), asked);
       const Octets data = revision == 2 ? Octets{0, 4, 0, 4} : Octets{};

@@ -71,9 +71,9 @@ struct Choices {
     config.rtr_send = (bits & 0x200) != 0;
     config.rtr_write = (bits & 0x400) != 0;
     config.hold_limit = 64u << 10;
-    wish.exchange_reads = (bits & 0x800) != 0;
-    wish.peer_to_peer = (bits & 0x1000) != 0;
-    wish.ird = wish.ord = (bits & 0x2000) != 0 ? 4 : 0;
+    start_options.exchange_reads = (bits & 0x800) != 0;
+    start_options.peer_to_peer = (bits & 0x1000) != 0;
+    start_options.ird = start_options.ord = (bits & 0x2000) != 0 ? 4 : 0;
     accepts = (bits & 0x4000) == 0;
     private_data = (bits & 0x8000) != 0 ? 12 : 0;
   }
@@ -81,7 +81,7 @@ struct Choices {
   bool ulp_framing;
   framing::Role role;
   mpa::Config config;
-  framing::StartWish wish;
+  framing::StartOptions start_options;
   bool accepts = true;
   size_t private_data = 0;
 };
@@ -140,12 +140,12 @@ class Half {
   std::unique_ptr<framing::StartSession> make_session() {
     const std::vector<uint8_t> data(choices_.private_data, 0x33);
     if (choices_.ulp_framing) {
-      return std::make_unique<tuf::Session>(tuf::Config{}, choices_.role,
-                                            rnic::wire::TufKey{0x0102'0304'0506}, *hold_, *pack_,
-                                            tuf_counts_, starter_, data, nullptr, choices_.wish);
+      return std::make_unique<tuf::Session>(
+          tuf::Config{}, choices_.role, rnic::wire::TufKey{0x0102'0304'0506}, *hold_, *pack_,
+          tuf_counts_, starter_, data, nullptr, choices_.start_options);
     }
     return std::make_unique<mpa::Session>(choices_.config, choices_.role, *hold_, mpa_counts_,
-                                          starter_, data, choices_.wish);
+                                          starter_, data, choices_.start_options);
   }
   static rdmap::EndpointConfig settings() {
     rdmap::EndpointConfig config;
@@ -159,9 +159,9 @@ class Half {
     const std::vector<uint8_t> data(std::min(choices_.private_data, session_->private_data_max()),
                                     0x44);
     if (choices_.accepts) {
-      session_->accept(data, now_, choices_.wish);
+      session_->accept(data, now_, choices_.start_options);
     } else {
-      session_->reject(data, now_, choices_.wish);
+      session_->reject(data, now_, choices_.start_options);
     }
   }
   /// Takes what the half wants to send, and acknowledges it.

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "packetdrill/sockets.hpp"
-#include "tcp/info.hpp"
+#include "tcp/connection_info.hpp"
 
 namespace rnic::packetdrill {
 

@@ -230,11 +230,11 @@ class MpaEnd {
 
   MpaEnd(framing::Role role, const mpa::Config& config, base::ByteView private_data = {},
          uint64_t hold = 512u << 10, framing::HoldStore* shared = nullptr,
-         const framing::StartWish& wish = {})
+         const framing::StartOptions& start_options = {})
       : own_store(shared == nullptr ? framing::make_hold_store(hold) : nullptr),
         session(std::make_unique<mpa::Session>(config, role,
                                                shared != nullptr ? *shared : *own_store, counters,
-                                               events, private_data, wish)) {
+                                               events, private_data, start_options)) {
     user.session = session.get();
     session->attach(stream);
     session->bind(user);

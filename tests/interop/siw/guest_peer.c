@@ -247,7 +247,7 @@ static int occupy_bad_offset(void)
 
 static int make_queue_pair(struct connection *c)
 {
-	struct ibv_qp_init_attr wish = { .qp_type = IBV_QPT_RC,
+	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC,
 		.cap = { .max_send_wr = 128, .max_recv_wr = 128, .max_send_sge = 1,
 			 .max_recv_sge = 1 } };
 
@@ -260,8 +260,8 @@ static int make_queue_pair(struct connection *c)
 	if (!c->cq)
 		return fail(c, "ibv_create_cq: %m");
 	fcntl(c->notices->fd, F_SETFL, O_NONBLOCK);
-	wish.send_cq = wish.recv_cq = c->cq;
-	if (rdma_create_qp(c->id, c->pd, &wish))
+	attr.send_cq = attr.recv_cq = c->cq;
+	if (rdma_create_qp(c->id, c->pd, &attr))
 		return fail(c, "rdma_create_qp: %m");
 	if (register_all(c))
 		return -1;
@@ -662,7 +662,7 @@ static void *accept_one(void *argument)
 {
 	struct connection *c = argument;
 	struct reply_octets reply = { htobe32(REPLY_MAGIC), htobe64(c->plan.seed) };
-	struct rdma_conn_param wish = { .private_data = &reply, .private_data_len = sizeof reply,
+	struct rdma_conn_param param = { .private_data = &reply, .private_data_len = sizeof reply,
 		.responder_resources = READS, .initiator_depth = READS };
 	int result;
 
@@ -671,7 +671,7 @@ static void *accept_one(void *argument)
 		printf("0 failed: no event channel\n");
 	} else {
 		result = make_queue_pair(c);
-		if (!result && rdma_accept(c->id, &wish))
+		if (!result && rdma_accept(c->id, &param))
 			result = fail(c, "rdma_accept: %m");
 		report(c, result ? result : converse(c));
 	}
@@ -766,7 +766,7 @@ static int await_event(struct connection *c, enum rdma_cm_event_type type)
 
 static int open_call(struct connection *c, struct call *call)
 {
-	struct rdma_conn_param wish = { .private_data = call->plan,
+	struct rdma_conn_param param = { .private_data = call->plan,
 		.private_data_len = call->plan_length, .responder_resources = READS,
 		.initiator_depth = READS };
 
@@ -777,7 +777,7 @@ static int open_call(struct connection *c, struct call *call)
 		return fail(c, "rdma_resolve_route: %m");
 	if (make_queue_pair(c))
 		return -1;
-	return rdma_connect(c->id, &wish) ? fail(c, "rdma_connect: %m") : 0;
+	return rdma_connect(c->id, &param) ? fail(c, "rdma_connect: %m") : 0;
 }
 
 static void *connect_one(void *argument)

@@ -357,13 +357,15 @@ TEST_F(NoRedial, FailsAtOnce_BUG_18) {
 class WishedRevision : public Starts, public ::testing::WithParamInterface<uint8_t> {
  protected:
   WishedRevision() : Starts([](mpa::Config& l, mpa::Config&) { l.revision = GetParam(); }) {}
-  static ConnectOptions wish() { return {.revision = static_cast<uint8_t>(3 - GetParam())}; }
+  static ConnectOptions other_revision() {
+    return {.revision = static_cast<uint8_t>(3 - GetParam())};
+  }
 };
 
 TEST_P(WishedRevision, IsInTheRequest) {
   QueuePair* a = make(left(), 4, 4);
   QueuePair* b = make(right(), 4, 4);
-  const Outcome o = start(a, b, wish());
+  const Outcome o = start(a, b, other_revision());
   ASSERT_TRUE(o.left && o.right);
   EXPECT_EQ(o.left->facts.revision, 3 - GetParam());
   EXPECT_EQ(o.right->facts.revision, 3 - GetParam());
@@ -378,7 +380,7 @@ TEST_P(WishedRevision, SaysHowMuchPrivateDataFits) {
     return status.has_value();
   };
   for (const uint8_t revision : {1, 2}) {
-    const ConnectOptions options = revision == GetParam() ? ConnectOptions{} : wish();
+    const ConnectOptions options = revision == GetParam() ? ConnectOptions{} : other_revision();
     const size_t most = revision == 1 ? 512 : 508;  // RFC 6581 s.9: IRD and ORD are in front
     EXPECT_TRUE(fits(options, most)) << int{revision};
     EXPECT_FALSE(fits(options, most + 1)) << int{revision};
@@ -399,7 +401,7 @@ TEST_P(WishedRevision, SaysWhetherToDialAgain_BUG_18) {
     return left().device->device_counters().connects_redialed - before;
   };
   EXPECT_EQ(redials({}), GetParam() == 2 ? 1u : 0u);
-  EXPECT_EQ(redials(wish()), GetParam() == 2 ? 0u : 1u);
+  EXPECT_EQ(redials(other_revision()), GetParam() == 2 ? 0u : 1u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Configured, WishedRevision, ::testing::Values(1, 2));

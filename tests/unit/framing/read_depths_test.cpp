@@ -9,14 +9,14 @@ namespace {
 constexpr uint16_t kApplication = kReadsByApplication;
 
 // RFC 6581 s.9.1: neither end has more Reads under way than the other one takes, for every pair of
-// wishes, and an initiator that could not take what the responder sends says so.
+// options, and an initiator that could not take what the responder sends says so.
 TEST(ReadDepths, NeitherEndExceedsTheOther_CM6581_9_1_01) {
   for (const uint16_t ird_a : {0, 1, 5, 200}) {
     for (const uint16_t ord_a : {0, 1, 5, 200}) {
       for (const uint16_t ird_b : {0, 1, 5, 200}) {
         for (const uint16_t ord_b : {0, 1, 5, 200}) {
-          const StartWish a{.exchange_reads = true, .ird = ird_a, .ord = ord_a};
-          const StartWish b{.ird = ird_b, .ord = ord_b};
+          const StartOptions a{.exchange_reads = true, .ird = ird_a, .ord = ord_a};
+          const StartOptions b{.ird = ird_b, .ord = ord_b};
           const ReadDepths asked = depths_of_request(a);
           const AnsweredReads answer =
               answer_reads(b, {.enhanced = true, .ird = asked.ird, .ord = asked.ord});

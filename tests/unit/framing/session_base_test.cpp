@@ -30,8 +30,8 @@ class LengthSession final : public SessionBase<LengthLocator> {
         locator_(hold) {}
 
   void established(uint32_t emss, base::Now) override { set_emss(emss); }
-  void accept(base::ByteView, base::Now, const StartWish&) override {}
-  void reject(base::ByteView, base::Now, const StartWish&) override {}
+  void accept(base::ByteView, base::Now, const StartOptions&) override {}
+  void reject(base::ByteView, base::Now, const StartOptions&) override {}
   [[nodiscard]] size_t private_data_max() const override { return 0; }
   [[nodiscard]] bool left() const override { return false; }
   [[nodiscard]] base::Now next_deadline() const override { return base::kNever; }

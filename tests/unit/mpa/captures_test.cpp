@@ -129,17 +129,17 @@ TEST(Captures, SiwAsResponder_CM6581_9_1_02_CM6581_9_2_04) {
     for (const CapturedConnection& connection : capture(name)) {
       const StartFrame request(connection.from), reply(connection.to);
       if (reply.size == 0) continue;
-      const framing::StartWish wish{.exchange_reads = request.header.enhanced,
-                                    .peer_to_peer = request.data.peer_to_peer,
-                                    .ird = request.data.ird,
-                                    .ord = request.data.ord};
+      const framing::StartOptions start_options{.exchange_reads = request.header.enhanced,
+                                                .peer_to_peer = request.data.peer_to_peer,
+                                                .ird = request.data.ird,
+                                                .ord = request.data.ord};
       Config config = config_for(request);
       config.rtr_send = false;
       config.rtr_write = (request.data.rtr & wire::kMpaRtrWrite) != 0;
       config.rtr_read = (request.data.rtr & wire::kMpaRtrRead) != 0;
       const Octets own(request.octets.begin() + 20 + (request.header.enhanced ? 4 : 0),
                        request.octets.end());
-      MpaEnd a(framing::Role::Initiator, config, own, 512u << 10, nullptr, wish);
+      MpaEnd a(framing::Role::Initiator, config, own, 512u << 10, nullptr, start_options);
       a.establish();
       EXPECT_EQ(a.pull_all(), request.octets) << name << ": the Request octet by octet";
       replay(a, connection.to, 0);

@@ -135,11 +135,11 @@ TEST(Exhaustive, StartFramesCutAtEveryOctet_MPA_7_1_2_17) {
         for (const bool swapped : {false, true}) {
           Config config;
           config.permissive = true;
-          const framing::StartWish wish{.exchange_reads = f.revision == 2,
-                                        .peer_to_peer = f.revision == 2,
-                                        .ird = 4,
-                                        .ord = 4};
-          MpaEnd end(role, config, {}, 512u << 10, nullptr, wish);
+          const framing::StartOptions start_options{.exchange_reads = f.revision == 2,
+                                                    .peer_to_peer = f.revision == 2,
+                                                    .ird = 4,
+                                                    .ord = 4};
+          MpaEnd end(role, config, {}, 512u << 10, nullptr, start_options);
           end.establish();
           end.pull_all();
           const base::ByteView whole(frame);

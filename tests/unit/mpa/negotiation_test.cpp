@@ -42,14 +42,14 @@ TEST(Negotiation, EveryCombinationOfFlags_CM6581_9_2_03_CM6581_9_2_05) {
     for (uint8_t mine = 0; mine < 8; ++mine) {
       for (uint8_t theirs = 1; theirs < 8; ++theirs) {
         const Config a = supporting(mine), b = supporting(theirs);
-        const framing::StartWish wish{
+        const framing::StartOptions start_options{
             .exchange_reads = true, .peer_to_peer = peer_to_peer, .ird = 4, .ord = 4};
-        const StartPlan request = plan_request(a, wish);
+        const StartPlan request = plan_request(a, start_options);
         ASSERT_TRUE(request.header.enhanced);
         const framing::StartOffer asked = read_back(b, nullptr, request);
         ASSERT_EQ(asked.peer_to_peer, peer_to_peer);
         ASSERT_EQ(asked.rtr, peer_to_peer ? mine : 0);
-        const StartPlan reply = plan_reply(b, wish, asked);
+        const StartPlan reply = plan_reply(b, start_options, asked);
         const framing::StartOffer answered = read_back(a, &request, reply);
         ASSERT_EQ(answered.peer_to_peer, peer_to_peer);
         if (!peer_to_peer) {
@@ -61,7 +61,7 @@ TEST(Negotiation, EveryCombinationOfFlags_CM6581_9_2_03_CM6581_9_2_05) {
             ASSERT_NE(answered.rtr & mine, 0);
           }
         }
-        const ReplyVerdict verdict = judge_reply(a, wish, request, answered);
+        const ReplyVerdict verdict = judge_reply(a, start_options, request, answered);
         if (peer_to_peer && (mine & theirs) == 0) {
           ASSERT_EQ(verdict.error, FramingError::NoMatchingRtr);
           continue;
@@ -86,16 +86,16 @@ TEST(Negotiation, EveryReplyToEveryRequest_CM6581_9_2_04) {
     for (uint32_t reply_bits = 0; reply_bits < 16; ++reply_bits) {
       const auto mine = static_cast<uint8_t>(request_bits & 7);
       const bool asked = (request_bits & 8) != 0;
-      const framing::StartWish wish{
+      const framing::StartOptions start_options{
           .exchange_reads = true, .peer_to_peer = asked, .ird = 4, .ord = 4};
       const Config config = supporting(mine);
-      const StartPlan request = plan_request(config, wish);
+      const StartPlan request = plan_request(config, start_options);
       StartPlan reply;
       reply.header.enhanced = true;
       reply.header.revision = 2;
       reply.data = {(reply_bits & 8) != 0, static_cast<uint8_t>(reply_bits & 7), 4, 4};
       const framing::StartOffer offer = read_back(config, &request, reply);
-      const ReplyVerdict verdict = judge_reply(config, wish, request, offer);
+      const ReplyVerdict verdict = judge_reply(config, start_options, request, offer);
       if ((reply_bits & 8) == 0) {
         // Flags are ignored; the model is another one when we asked for peer to peer.
         EXPECT_EQ(verdict.error, asked ? FramingError::NoMatchingRtr : FramingError::None);
@@ -121,8 +121,8 @@ TEST(Negotiation, EveryDepth_CM6581_9_1_01_CM6581_9_1_03_CM6581_9_1_06_CM6581_9_
     for (const uint16_t a_ord : values) {
       for (const uint16_t b_ird : values) {
         for (const uint16_t b_ord : values) {
-          const framing::StartWish a{.exchange_reads = true, .ird = a_ird, .ord = a_ord};
-          const framing::StartWish b{.ird = b_ird, .ord = b_ord};
+          const framing::StartOptions a{.exchange_reads = true, .ird = a_ird, .ord = a_ord};
+          const framing::StartOptions b{.ird = b_ird, .ord = b_ord};
           const StartPlan request = plan_request(config, a);
           const StartPlan reply = plan_reply(config, b, read_back(config, nullptr, request));
           const framing::StartOffer offer = read_back(config, &request, reply);
@@ -159,11 +159,11 @@ TEST(Negotiation, EveryDepth_CM6581_9_1_01_CM6581_9_1_03_CM6581_9_1_06_CM6581_9_
 // A responder that takes more than was offered.
 TEST(Negotiation, TooManyReadsOfThePeer_CM6581_9_1_06) {
   const Config config;
-  const framing::StartWish wish{.exchange_reads = true, .ird = 4, .ord = 4};
-  const StartPlan request = plan_request(config, wish);
+  const framing::StartOptions start_options{.exchange_reads = true, .ird = 4, .ord = 4};
+  const StartPlan request = plan_request(config, start_options);
   for (uint32_t ord = 0; ord < 10; ++ord) {
     framing::StartOffer reply{.revision = 2, .enhanced = true, .ird = 4, .ord = ord};
-    EXPECT_EQ(judge_reply(config, wish, request, reply).error,
+    EXPECT_EQ(judge_reply(config, start_options, request, reply).error,
               ord > 4 ? FramingError::InsufficientIrd : FramingError::None);
   }
 }
@@ -179,21 +179,22 @@ TEST(Negotiation, IrdIsRaisedForAReadAsRtr_CM6581_9_1_04) {
     EXPECT_EQ(*reply.agreed.ird, kinds == kRead ? 1 : 0);
   }
   // An initiator does not choose it where the responder left no place.
-  const framing::StartWish wish{.exchange_reads = true, .peer_to_peer = true, .ird = 1, .ord = 0};
-  const StartPlan request = plan_request({}, wish);
+  const framing::StartOptions start_options{
+      .exchange_reads = true, .peer_to_peer = true, .ird = 1, .ord = 0};
+  const StartPlan request = plan_request({}, start_options);
   framing::StartOffer reply{
       .revision = 2, .enhanced = true, .peer_to_peer = true, .rtr = kRead, .ird = 0};
-  EXPECT_EQ(judge_reply({}, wish, request, reply).error, FramingError::NoMatchingRtr);
+  EXPECT_EQ(judge_reply({}, start_options, request, reply).error, FramingError::NoMatchingRtr);
   reply.rtr = kRead | kSend;
-  EXPECT_EQ(judge_reply({}, wish, request, reply).agreed.rtr_kinds, kSend);
+  EXPECT_EQ(judge_reply({}, start_options, request, reply).agreed.rtr_kinds, kSend);
 }
 
 // The reject names the ORD that would have been needed.
 TEST(Negotiation, RequiredOrd_CM6581_9_1_05) {
   const framing::StartOffer request{.revision = 2, .enhanced = true, .ird = 3, .ord = 3};
   for (uint16_t required = 0; required < 8; ++required) {
-    const framing::StartWish wish{.ird = 8, .ord = 8, .ord_required = required};
-    StartPlan reply = plan_reply({}, wish, request);
+    const framing::StartOptions start_options{.ird = 8, .ord = 8, .ord_required = required};
+    StartPlan reply = plan_reply({}, start_options, request);
     EXPECT_EQ(reply.reads_suffice, required <= 3);
     if (required <= 3) continue;
     make_reject(reply);
@@ -210,21 +211,22 @@ TEST(Negotiation, ReadsLimit_BUG_19) {
     EXPECT_EQ(config.reads_limit, 128u);
     config.reads_limit = limit;
     for (const uint16_t own : {uint16_t{0}, uint16_t{4}, uint16_t{1000}}) {
-      const framing::StartWish wish{.exchange_reads = true, .ird = own, .ord = own};
-      const StartPlan request = plan_request(config, wish);
+      const framing::StartOptions start_options{.exchange_reads = true, .ird = own, .ord = own};
+      const StartPlan request = plan_request(config, start_options);
       EXPECT_EQ(request.data.ird, std::min<uint32_t>(own, limit));
       EXPECT_EQ(request.data.ord, std::min<uint32_t>(own, limit));
       const framing::StartOffer offer{.revision = 2, .enhanced = true, .ird = 16000, .ord = 16000};
-      const StartPlan reply = plan_reply(config, wish, offer);
+      const StartPlan reply = plan_reply(config, start_options, offer);
       EXPECT_EQ(reply.data.ird, std::min<uint32_t>(own, limit));
       EXPECT_EQ(reply.data.ord, std::min<uint32_t>(own, limit));
       EXPECT_LE(*reply.agreed.ird, limit);
       EXPECT_LE(*reply.agreed.ord, limit);
-      const ReplyVerdict verdict = judge_reply(
-          config, wish, request, {.revision = 2, .enhanced = true, .ird = 16000, .ord = 0});
+      const ReplyVerdict verdict =
+          judge_reply(config, start_options, request,
+                      {.revision = 2, .enhanced = true, .ird = 16000, .ord = 0});
       EXPECT_EQ(*verdict.agreed.ord, std::min<uint32_t>(own, limit));
     }
-    const framing::StartWish by_ulp{
+    const framing::StartOptions by_ulp{
         .exchange_reads = true, .ird = kReadsByApplication, .ord = kReadsByApplication};
     EXPECT_EQ(plan_request(config, by_ulp).data.ird, kReadsByApplication);
     EXPECT_EQ(plan_request(config, by_ulp).data.ord, kReadsByApplication);
@@ -241,9 +243,9 @@ TEST(Negotiation, ReadsInPrivateData_BUG_12) {
   Config config;
   config.revision = 1;
   config.reads_in_private_data = true;
-  const framing::StartWish wish{.exchange_reads = true, .ird = 0x0102, .ord = 0x03};
+  const framing::StartOptions start_options{.exchange_reads = true, .ird = 0x0102, .ord = 0x03};
   config.reads_limit = 0x3ffe;
-  const StartPlan request = plan_request(config, wish);
+  const StartPlan request = plan_request(config, start_options);
   EXPECT_FALSE(request.header.enhanced);
   Octets prefix(prefix_size(request));
   ASSERT_EQ(prefix.size(), 8u);
@@ -255,7 +257,7 @@ TEST(Negotiation, ReadsInPrivateData_BUG_12) {
   EXPECT_EQ(offer.ird, 0x102u);
   const StartPlan reply = plan_reply(config, {.ird = 9, .ord = 9}, offer);
   const ReplyVerdict verdict =
-      judge_reply(config, wish, request, read_back(config, &request, reply));
+      judge_reply(config, start_options, request, read_back(config, &request, reply));
   EXPECT_EQ(verdict.agreed.rtr_kinds, kRead);
   EXPECT_EQ(reply.agreed.rtr_kinds, kRead);
   EXPECT_TRUE(verdict.agreed.peer_to_peer && reply.agreed.peer_to_peer);
@@ -279,14 +281,14 @@ TEST(Negotiation, EnhancedOnlyWhenWanted_CM6581_10_03_CM6581_6_01_CM6581_6_04) {
       for (const bool peer : {false, true}) {
         Config config;
         config.revision = revision;
-        framing::StartWish wish{.exchange_reads = reads, .peer_to_peer = peer};
+        framing::StartOptions start_options{.exchange_reads = reads, .peer_to_peer = peer};
         const bool enhanced = revision == 2 && (reads || peer);
-        EXPECT_EQ(plan_request(config, wish).header.enhanced, enhanced);
-        EXPECT_EQ(plan_request(config, wish).header.revision,
+        EXPECT_EQ(plan_request(config, start_options).header.enhanced, enhanced);
+        EXPECT_EQ(plan_request(config, start_options).header.revision,
                   enhanced ? 2 : std::min<uint8_t>(revision, 1));
         // Nobody changes what was asked for.
-        wish.revision = revision;
-        const StartPlan plan = plan_request(config, wish);
+        start_options.revision = revision;
+        const StartPlan plan = plan_request(config, start_options);
         EXPECT_EQ(plan.header.enhanced, enhanced);
         EXPECT_EQ(plan.header.revision, revision);
         EXPECT_EQ(private_data_max(plan), revision == 0 ? 65535u : enhanced ? 508u : 512u);

@@ -23,11 +23,11 @@ Config revision(uint8_t value, bool permissive = false) {
   return config;
 }
 
-const framing::StartWish kReads{.exchange_reads = true, .ird = 4, .ord = 4};
+const framing::StartOptions kReads{.exchange_reads = true, .ird = 4, .ord = 4};
 
-MpaEnd initiator(const Config& config = {}, const framing::StartWish& wish = kReads,
+MpaEnd initiator(const Config& config = {}, const framing::StartOptions& start_options = kReads,
                  const Octets& data = {}) {
-  return {framing::Role::Initiator, config, data, 512u << 10, nullptr, wish};
+  return {framing::Role::Initiator, config, data, 512u << 10, nullptr, start_options};
 }
 
 /// What an initiator's Request looks like, and how it takes a Reply.
@@ -207,9 +207,9 @@ TEST(Enhanced, RepliesThatEndInATerminate_CM6581_9_1_06_CM6581_9_2_05_CM6581_9_3
             framing::StartFailure::NoMatchingRtr},
            {reply_frame(0xd0, 2, {0, 4, 0, 4}), false, FramingError::LocalCatastrophic,
             framing::StartFailure::LocalError}}) {
-    framing::StartWish wish = kReads;
-    wish.peer_to_peer = c.peer_to_peer;
-    MpaEnd a = initiator(no_markers, wish);
+    framing::StartOptions start_options = kReads;
+    start_options.peer_to_peer = c.peer_to_peer;
+    MpaEnd a = initiator(no_markers, start_options);
     a.user.to_send = {numbered_ulpdu(1, 40)};  // stands for the Terminate
     bool open = false;
     a.events.on_failure = [&](framing::StartFailure) { open = a.session->full_operation(); };

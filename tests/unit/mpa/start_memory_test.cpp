@@ -33,7 +33,7 @@ int64_t given_back(framing::Role role, const Config& config, const Octets& frame
   test::FakeFramingUser user;
   user.mulpdus.reserve(8);
   user.errors.reserve(8);
-  const framing::StartWish reads{.exchange_reads = config.exchange_reads, .ird = 4, .ord = 4};
+  const framing::StartOptions reads{.exchange_reads = config.exchange_reads, .ird = 4, .ord = 4};
   Session session(config, role, *store, counters, events, {}, reads);
   user.session = &session;
   session.attach(stream);

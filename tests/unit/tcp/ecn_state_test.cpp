@@ -1,8 +1,8 @@
 // What ECN remembers, without a stack around it.
 
-#include <gtest/gtest.h>
+#include "tcp/ecn_state.hpp"
 
-#include "tcp/ecn.hpp"
+#include <gtest/gtest.h>
 
 namespace rnic::tcp {
 namespace {

@@ -3,7 +3,7 @@
 #include "raw_peer.hpp"
 #include "tcp/byte_stream.hpp"
 #include "tcp/isn.hpp"
-#include "tcp/rto.hpp"
+#include "tcp/rto_estimator.hpp"
 
 namespace rnic::testing {
 namespace {

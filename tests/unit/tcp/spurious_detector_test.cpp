@@ -1,9 +1,10 @@
 // The detector of needless retransmissions, and the recovery that it judges, each alone.
 
+#include "tcp/spurious_detector.hpp"
+
 #include <gtest/gtest.h>
 
 #include "tcp/recovery.hpp"
-#include "tcp/spurious.hpp"
 
 namespace rnic::tcp {
 namespace {

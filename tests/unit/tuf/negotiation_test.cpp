@@ -376,8 +376,9 @@ struct Starved final : framing::StartEvents {
 
 /// A session by itself, with what SessionEnd cannot give it.
 struct Lone {
-  Lone(framing::Role role, framing::StartEvents& events, const framing::StartWish& wish = {})
-      : session({}, role, 1, *hold, *pack, counters, events, {}, nullptr, wish) {
+  Lone(framing::Role role, framing::StartEvents& events,
+       const framing::StartOptions& start_options = {})
+      : session({}, role, 1, *hold, *pack, counters, events, {}, nullptr, start_options) {
     session.attach(stream);
     session.bind(user);
     session.established(1460, {});

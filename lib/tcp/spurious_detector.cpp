@@ -1,4 +1,4 @@
-#include "tcp/spurious.hpp"
+#include "tcp/spurious_detector.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "tcp/ecn.hpp"
+#include "tcp/ecn_state.hpp"
 
 #include <algorithm>
 

@@ -9,7 +9,7 @@
 #include "tcp/ack_result.hpp"
 #include "tcp/config.hpp"
 #include "tcp/congestion.hpp"
-#include "tcp/rto.hpp"
+#include "tcp/rto_estimator.hpp"
 #include "tcp/tcb.hpp"
 
 namespace rnic::tcp {
