@@ -133,7 +133,7 @@ void Connection::accept(QueuePair& qp, base::ByteView private_data,
   } catch (...) {
     set_state(ConnectionState::Requested);
     unbind();
-    qp.take_back_connection();
+    qp.cancel_connection();
     throw;
   }
 }

@@ -97,7 +97,7 @@ void QueuePair::begin_connection(base::Handle connection) {
   set_use(QueuePairUse::Connected, connection);
 }
 
-void QueuePair::take_back_connection() { set_use(QueuePairUse::Unused, {}); }
+void QueuePair::cancel_connection() { set_use(QueuePairUse::Unused, {}); }
 
 void QueuePair::await_redial() { set_use(QueuePairUse::AwaitsRedial, {}); }
 

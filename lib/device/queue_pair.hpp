@@ -113,7 +113,7 @@ class QueuePair final : public rdmap::EndpointOwner {
   [[nodiscard]] bool awaits_redial() const { return use_ == QueuePairUse::AwaitsRedial; }
   void begin_connection(base::Handle connection);
   /// The answer that it was bound for could not be made: it is as good as new.
-  void take_back_connection();
+  void cancel_connection();
   /// Another attempt of the same connect follows.
   void await_redial();
   /// The connection is gone, or the second attempt could not be made.

@@ -74,7 +74,7 @@ class Receiver final : private Arrivals {
     return !can_drop_ || held_.has_room(room.range, in_order(range), room.parts);
   }
   /// Moves up to n held octets from `offset` on to `dst`. \return how many were moved
-  uint32_t take_back(uint64_t offset, uint8_t* dst, uint32_t n);
+  uint32_t extract_kept(uint64_t offset, uint8_t* dst, uint32_t n);
   /// The lowest range that is kept; empty when nothing is.
   [[nodiscard]] base::Range first_kept() const {
     return held_.empty() ? base::Range{} : held_.first();

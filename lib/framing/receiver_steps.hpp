@@ -41,7 +41,7 @@ void Receiver<L>::discard() {
 }
 
 template <Locator L>
-uint32_t Receiver<L>::take_back(uint64_t offset, uint8_t* dst, uint32_t n) {
+uint32_t Receiver<L>::extract_kept(uint64_t offset, uint8_t* dst, uint32_t n) {
   const uint32_t node = held_.containing(offset);
   if (node == kNone) return 0;
   const uint64_t end = std::min<uint64_t>(held_.node(node).range.end, offset + n);

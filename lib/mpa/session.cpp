@@ -144,7 +144,7 @@ void Session::ordered(uint64_t offset, base::Now now) {
   while (parsing() && received_ < offset) {
     const auto want = static_cast<uint32_t>(
         std::min<uint64_t>({parser_.wanted(), offset - received_, again.size()}));
-    const uint32_t n = receiver_.take_back(received_, again.data(), want);
+    const uint32_t n = receiver_.extract_kept(received_, again.data(), want);
     if (n == 0) break;
     parse({again.data(), n}, receiver_.held() != 0 && n == parser_.wanted(), now);
   }

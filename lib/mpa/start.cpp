@@ -329,7 +329,7 @@ void Session::hand_over_kept(llp::StreamSwitch& to, base::Now now) {
   std::array<uint8_t, 512> piece;
   for (base::Range range = receiver_.first_kept(); !range.empty(); range = receiver_.first_kept()) {
     const auto want = static_cast<uint32_t>(std::min<uint64_t>(range.size(), piece.size()));
-    const uint32_t n = receiver_.take_back(range.begin, piece.data(), want);
+    const uint32_t n = receiver_.extract_kept(range.begin, piece.data(), want);
     to.pass_on({range.begin, range.begin + n}, {piece.data(), n}, false, now);
   }
 }

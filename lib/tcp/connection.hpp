@@ -101,7 +101,7 @@ class Connection final : public llp::Stream {
                                  now);
     }
     const Taken taken = fast_path::take_ack(core_, sender_, receiver_, keep_alive_, in, now);
-    if (taken != Taken::LateAck) [[likely]]
+    if (taken != Taken::ReorderedAck) [[likely]]
       return taken;
     predict();
     return Taken::Ack;

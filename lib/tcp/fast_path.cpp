@@ -121,7 +121,7 @@ Taken take_ack(ConnectionCore& core, Sender& sender, Receiver& receiver, KeepAli
   const uint32_t echo = echo_of(core, header);
   keep_alive.heard(now);
   receiver.take_stamp(stamp, now);
-  return sender.take_plain_ack(acked, echo, now) ? Taken::Ack : Taken::LateAck;
+  return sender.take_plain_ack(acked, echo, now) ? Taken::Ack : Taken::ReorderedAck;
 }
 
 }  // namespace rnic::tcp::fast_path

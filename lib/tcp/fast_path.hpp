@@ -48,7 +48,7 @@ void predict(ConnectionCore& core, const Sender& sender, const Receiver& receive
 enum class Taken : uint8_t {
   No,  ///< the segment has to take the slow path
   Ack,
-  LateAck,  ///< there may be a loss: predict() has to look
+  ReorderedAck,  ///< of records overtaken by others; there may be a loss: predict() has to look
   Text,
 };
 /// \param in a segment without text that expects() is true of

@@ -405,8 +405,8 @@ void Sender::settle(AckResult& result, base::Now now) {
   }
 }
 
-[[gnu::noinline, gnu::cold]] bool Sender::take_late_ack(uint32_t acked, uint32_t echo,
-                                                        base::Now now) {
+[[gnu::noinline, gnu::cold]] bool Sender::take_reordered_ack(uint32_t acked, uint32_t echo,
+                                                             base::Now now) {
   Flight::PlainAck ack = flight_.plain_records(acked);
   flight_.take_plain_ack(ack, echo, now);
   note_window();

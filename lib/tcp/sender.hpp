@@ -151,9 +151,9 @@ class Sender {
 
   // What comes in.
   void settle(AckResult& result, base::Now now);
-  /// A predicted ACK covers records later than which others have arrived before. False: there may
-  /// be a loss
-  [[nodiscard]] bool take_late_ack(uint32_t acked, uint32_t echo, base::Now now);
+  /// A predicted ACK covers records that were overtaken: one that was sent later had arrived
+  /// before. \return false: there may be a loss
+  [[nodiscard]] bool take_reordered_ack(uint32_t acked, uint32_t echo, base::Now now);
   void settle_plain(uint64_t acked, base::Duration rtt, base::Now now);
   void take_window(const Segment& s, int64_t ack, bool advanced, base::Now now);
   void note_window() {
@@ -193,7 +193,7 @@ class Sender {
                                                           base::Now now) {
   Flight::PlainAck ack = flight_.plain_records(acked);
   if (!flight_.in_order(ack, now)) [[unlikely]]
-    return take_late_ack(acked, echo, now);
+    return take_reordered_ack(acked, echo, now);
   flight_.take_plain_ack(ack, echo, now);
   note_window();
   flight_.settle_plain_ack(ack, now);

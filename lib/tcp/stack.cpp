@@ -1,3 +1,4 @@
+#include "base/check.hpp"
 #include "tcp/engine.hpp"
 
 namespace rnic::tcp {
@@ -22,6 +23,23 @@ const char* to_string(State state) {
 class Stack::Impl : public Engine {
  public:
   using Engine::Engine;
+
+  /// \return nullptr: the stream is another transport's, or another stack's
+  [[nodiscard]] const Connection* find(const llp::Stream& stream) const {
+    const auto* connection = dynamic_cast<const Connection*>(&stream);
+    return connection != nullptr && owns(*connection) ? connection : nullptr;
+  }
+  /// The same for a stream that has to be one of this stack's.
+  [[nodiscard]] const Connection& connection_of(const llp::Stream& stream) const {
+    const Connection* of_this_stack = find(stream);
+    RNIC_CHECK(of_this_stack != nullptr);
+    return *of_this_stack;
+  }
+  [[nodiscard]] Connection& connection_of(llp::Stream& stream) const {
+    const Connection* of_this_stack = find(stream);
+    RNIC_CHECK(of_this_stack != nullptr);
+    return dynamic_cast<Connection&>(stream);
+  }
 };
 
 Stack::Stack(const Config& config, Egress& egress, std::array<uint64_t, 2> secret, uint64_t seed,
@@ -49,11 +67,11 @@ Result<llp::Stream*> Stack::connect(const Endpoint& local, const Endpoint& remot
 }
 ConnectionOptions Stack::default_options() const { return ConnectionOptions(impl_->config()); }
 ConnectionOptions Stack::options(const llp::Stream& stream) const {
-  return static_cast<const Connection&>(stream).binding().options;
+  return impl_->connection_of(stream).binding().options;
 }
 Status Stack::set_options(llp::Stream& stream, const ConnectionOptions& options, base::Now now) {
   if (Status good = check(options, "set_options"); !good) return good;
-  static_cast<Connection&>(stream).set_options(options, now);
+  impl_->connection_of(stream).set_options(options, now);
   return {};
 }
 void Stack::on_timers(base::Now now) { impl_->on_timers(now); }
@@ -65,8 +83,8 @@ const Counters& Stack::counters() const { return impl_->counters(); }
 uint32_t Stack::live_connections() const { return impl_->live_connections(); }
 bool Stack::quiescent() const { return impl_->quiescent(); }
 std::optional<ConnectionInfo> Stack::info(llp::Stream& stream, base::Now now) const {
-  auto* connection = dynamic_cast<Connection*>(&stream);
-  if (connection == nullptr || !impl_->owns(*connection)) return std::nullopt;
+  const Connection* connection = impl_->find(stream);
+  if (connection == nullptr) return std::nullopt;
   return connection->info(now);
 }
 void Stack::validate() { impl_->validate(); }

@@ -120,10 +120,11 @@ class Stack final : public llp::Transport {
 
   /// The options that the Config gives every connection, as a start for a choice of one's own.
   [[nodiscard]] ConnectionOptions default_options() const;
-  /// \param stream one of this stack's, not ended
+  /// \param stream one of this stack's, not ended; another one aborts the process
   [[nodiscard]] ConnectionOptions options(const llp::Stream& stream) const;
   /// Changes a live connection; what belongs to the handshake (ecn) has no effect any more.
-  /// InvalidArgument names the value that is out of range; nothing is changed then.
+  /// InvalidArgument names the value that is out of range; nothing is changed then. \param stream
+  /// as for options()
   Status set_options(llp::Stream& stream, const ConnectionOptions& options, base::Now now);
 
   void on_timers(base::Now now) override;

@@ -209,7 +209,7 @@ void Session::ordered(uint64_t offset, base::Now now) {
   while (parsing() && reader_.received() < offset) {
     const auto want = static_cast<uint32_t>(
         std::min<uint64_t>({wanted(), offset - reader_.received(), again.size()}));
-    const uint32_t n = receiver_.take_back(reader_.received(), again.data(), want);
+    const uint32_t n = receiver_.extract_kept(reader_.received(), again.data(), want);
     if (n == 0) break;
     parse({again.data(), n}, now);
   }

@@ -11,7 +11,7 @@ namespace {
 std::atomic<int64_t> live{0};
 std::atomic<int64_t> until_refusal{-1};  // below 0: it does not come, or has come
 
-void take_back(void* block) noexcept {
+void free_counted(void* block) noexcept {
   live -= static_cast<int64_t>(::malloc_usable_size(block));
   std::free(block);
 }
@@ -45,9 +45,9 @@ void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
 void* operator new[](std::size_t size, const std::nothrow_t& nothrow) noexcept {
   return operator new(size, nothrow);
 }
-void operator delete(void* block) noexcept { take_back(block); }
-void operator delete(void* block, std::size_t) noexcept { take_back(block); }
-void operator delete(void* block, const std::nothrow_t&) noexcept { take_back(block); }
-void operator delete[](void* block) noexcept { take_back(block); }
-void operator delete[](void* block, std::size_t) noexcept { take_back(block); }
-void operator delete[](void* block, const std::nothrow_t&) noexcept { take_back(block); }
+void operator delete(void* block) noexcept { free_counted(block); }
+void operator delete(void* block, std::size_t) noexcept { free_counted(block); }
+void operator delete(void* block, const std::nothrow_t&) noexcept { free_counted(block); }
+void operator delete[](void* block) noexcept { free_counted(block); }
+void operator delete[](void* block, std::size_t) noexcept { free_counted(block); }
+void operator delete[](void* block, const std::nothrow_t&) noexcept { free_counted(block); }

@@ -99,6 +99,10 @@ TEST(Info, OfAnothersStreamIsNothing) {
   RawPeer other;
   EXPECT_TRUE(p.stack.info(*p.user.stream, p.now).has_value());
   EXPECT_FALSE(other.stack.info(*p.user.stream, other.now).has_value());
+  tcp::ConnectionOptions options = p.stack.options(*p.user.stream);
+  EXPECT_DEATH(options = other.stack.options(*p.user.stream), "of_this_stack");
+  EXPECT_DEATH(static_cast<void>(other.stack.set_options(*p.user.stream, options, other.now)),
+               "of_this_stack");
 }
 
 }  // namespace
