@@ -38,7 +38,8 @@ Connection::Connection(ConnectionOwner& owner, System& system, const Config& con
       counters_(counters),
       remote_(remote),
       state_(state),
-      unsent_(config.send_buffer) {
+      unsent_(config.send_buffer),
+      handshake_done_(state == State::Open) {
   timer.owner = this;
   apply_options(descriptor.get(), config);
   descriptor_ = std::move(descriptor);  // where there was no memory it stays the caller's
@@ -133,7 +134,7 @@ void Connection::on_epoll(uint32_t events, base::Now now) {
 
 void Connection::open(base::Now now) {
   if (state_ == State::Connecting) set_state(State::Open);
-  opened_ = true;
+  handshake_done_ = true;
   readiness_.set_writable(true);
   ++counters_.established;
   owner_.disarm(*this);
@@ -436,7 +437,7 @@ void Connection::count_end() {
 void Connection::finish(base::Now now) {
   owner_.disarm(*this);
   const bool gracefully = how_ended_ == StreamEnd::Closed;
-  if (opened_ && !gracefully) reset_on_close(system_, descriptor());
+  if (handshake_done_ && !gracefully) reset_on_close(system_, descriptor());
   descriptor_.reset();
   if (user_ == nullptr) return;  // the device did not want it
   count_end();

@@ -120,6 +120,9 @@ class Connection final : public llp::Stream {
   [[nodiscard]] bool wants_reading() const { return readiness_.reads() && !is_over(); }
   [[nodiscard]] bool wants_sending() const;
 
+  /// Nothing is sent or handed up any more; the transport takes it away at its next turn.
+  [[nodiscard]] bool is_over() const { return state_ == State::Ended; }
+
   base::Handle handle;
   base::TimerNode timer;    ///< of the opening, of memory for sending, and of the peer's FIN
   bool is_listed = false;   ///< in the transport's list of those with something to do
@@ -128,7 +131,6 @@ class Connection final : public llp::Stream {
  private:
   void set_state(State next);
   void set_our_half(OurHalf next);
-  [[nodiscard]] bool is_over() const { return state_ == State::Ended; }
   void apply_options(int fd, const Config& config);
   void refresh_emss();
   void pull_records(base::Now now);
@@ -170,7 +172,7 @@ class Connection final : public llp::Stream {
   uint32_t owed_ = 0;      // octets before it that the system still has
   bool peer_finished_ = false;
 
-  bool opened_ = false;
+  bool handshake_done_;  // the peer knows of the connection, and is told by a reset of its end
   StreamEnd how_ended_ = StreamEnd::Closed;
 };
 

@@ -194,15 +194,14 @@ bool Transport::accept_one(Listener& listener, int descriptor, base::Now now) {
   llp::StreamUser* user = listener.acceptor->accept(*connection, connection->local(), remote, now);
   if (user == nullptr) {
     ++counters_.accepts_refused;
-    reset_on_close(system_, connection->descriptor());
     connection->end_with(StreamEnd::Aborted);
     return true;
   }
   ++counters_.accepts;
   connection->set_user(*user);
+  if (connection->is_over()) return true;  // whoever took it has ended it at once
   if (!watch(connection->descriptor(), EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
              to_word(connection->handle))) {
-    reset_on_close(system_, connection->descriptor());
     connection->end_with(StreamEnd::Aborted);
     return true;
   }

@@ -145,6 +145,33 @@ TEST_F(TwoPlaces, TheLastPlaceIsKeptFree) {
   EXPECT_EQ(right().counters().accepts_deferred, 0u);
 }
 
+/// An owner who takes a stream and thinks better of it within the call.
+class EndsAtOnce : public OnKernel, private llp::Acceptor {
+ protected:
+  llp::StreamUser* accept(llp::Stream& stream, const Endpoint& local, const Endpoint& remote,
+                          base::Now now) override {
+    llp::StreamUser* user = acceptor_.accept(stream, local, remote, now);
+    stream.abort();
+    return user;
+  }
+  bool make_room(base::Now) override { return false; }
+  [[nodiscard]] llp::Acceptor& hasty() { return *this; }
+};
+
+TEST_F(EndsAtOnce, NothingIsEstablished) {
+  ASSERT_TRUE(right().unlisten({{}, kPort}).has_value());
+  ASSERT_TRUE(right().listen({{}, kPort}, hasty()).has_value());
+  acceptor_.next.push_back(&far_);
+  ASSERT_TRUE(left().connect({}, {kernels_[1]->address(), kPort}, near_, now_).has_value());
+  ASSERT_TRUE(run_until([&] { return near_.how_ended && far_.how_ended; }));
+  EXPECT_EQ(far_.how_ended, StreamEnd::Aborted);
+  EXPECT_EQ(near_.how_ended, StreamEnd::PeerReset);
+  EXPECT_EQ(right().counters().accepts, 1u);
+  EXPECT_EQ(right().counters().established, 0u);
+  EXPECT_EQ(right().counters().aborted, 1u);
+  EXPECT_TRUE(left().quiescent() && right().quiescent());
+}
+
 // What was looked at and taken as a whole is handed up as a whole, in however many pieces the
 // system gives it, and however often it is interrupted or says that there is nothing.
 TEST_F(OnKernel, WhatIsTakenAsAWholeComesAsAWhole) {
