@@ -1,0 +1,97 @@
+/// \file
+/// How a thread that sleeps on a descriptor learns that there is something to do.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+#include "base/fail.hpp"
+
+namespace rnic::base {
+
+/// One side adds work to a queue and rings, the other sleeps on a descriptor. Whoever wants to
+/// sleep arms the bell, looks at the queue once more, and only then sleeps:
+///
+///     adds                    wants to sleep
+///     ----                    --------------
+///     push to the queue       arm()
+///     ring()                  look at the queue; while it is empty, sleep until the descriptor
+///                             is readable
+///
+/// Both sides write one word and then read the other's, with a full fence between (Dekker). So
+/// either the ringer sees that the bell is armed, or the other sees what was pushed: no work is
+/// slept through. A bell that is not armed costs its ringer a fence and a look; one that is armed
+/// rings once, until it is armed again. Its descriptor may be readable for nothing, but never stays
+/// so once it was armed again.
+///
+/// \tparam Word an atomic uint32_t with a full fence() \tparam Signal has raise() and clear(): a
+/// descriptor that is readable from the first until the second
+template <typename Word, typename Signal>
+class BellOver {
+ public:
+  explicit BellOver(Signal signal) : signal_(std::move(signal)) {}
+
+  /// The next ring() raises the signal, and what an earlier one has raised is cleared. One thread
+  /// at a time, which looks for work behind it.
+  void arm() {
+    // The clearing comes first: the work of whoever had raised is there for the coming look.
+    if (raised_.exchange(0) != 0) signal_.clear();
+    armed_.store(1);
+    Word::fence();
+  }
+  /// Work was added before. Any thread.
+  void ring() {
+    Word::fence();
+    if (armed_.load() == 0) return;
+    if (armed_.exchange(0) == 0) return;  // of several that ring one raises
+    signal_.raise();
+    // Said behind the raising: a clearing in between could not take it back.
+    raised_.store(1);
+  }
+  [[nodiscard]] Signal& signal() { return signal_; }
+
+ private:
+  Word armed_;   // somebody wants to be told of the next work
+  Word raised_;  // the signal may be raised
+  Signal signal_;
+};
+
+/// The word of a bell between threads.
+class BellWord {
+ public:
+  static void fence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+  [[nodiscard]] uint32_t load() const { return value_.load(std::memory_order_relaxed); }
+  void store(uint32_t value) { value_.store(value, std::memory_order_release); }
+  uint32_t exchange(uint32_t value) { return value_.exchange(value, std::memory_order_acq_rel); }
+
+ private:
+  std::atomic<uint32_t> value_{0};
+};
+
+/// A descriptor that is readable from raise() until clear(): an eventfd.
+class EventSignal {
+ public:
+  /// ResourceExhausted when the system has no descriptor left.
+  static Result<EventSignal> open();
+  ~EventSignal();
+  EventSignal(EventSignal&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  EventSignal& operator=(EventSignal&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+
+  /// Any thread.
+  void raise();
+  void clear();
+  /// For poll() and epoll: readable while it is raised. Nobody else reads or writes it.
+  [[nodiscard]] int fd() const { return fd_; }
+
+ private:
+  explicit EventSignal(int fd) : fd_(fd) {}
+  int fd_ = -1;
+};
+
+using Bell = BellOver<BellWord, EventSignal>;
+
+}  // namespace rnic::base
