@@ -6,8 +6,6 @@
 #include <cstdint>
 #include <utility>
 
-#include "base/fail.hpp"
-
 namespace rnic::base {
 
 /// One side adds work to a queue and rings, the other sleeps on a descriptor. Whoever wants to
@@ -40,6 +38,8 @@ class BellOver {
     armed_.store(1);
     Word::fence();
   }
+  /// Who had armed looks at the queue by itself again: rings are cheap.
+  void disarm() { armed_.store(0); }
   /// Work was added before. Any thread.
   void ring() {
     Word::fence();
@@ -49,7 +49,7 @@ class BellOver {
     // Said behind the raising: a clearing in between could not take it back.
     raised_.store(1);
   }
-  [[nodiscard]] Signal& signal() { return signal_; }
+  [[nodiscard]] const Signal& signal() const { return signal_; }
 
  private:
   Word armed_;   // somebody wants to be told of the next work
@@ -68,30 +68,5 @@ class BellWord {
  private:
   std::atomic<uint32_t> value_{0};
 };
-
-/// A descriptor that is readable from raise() until clear(): an eventfd.
-class EventSignal {
- public:
-  /// ResourceExhausted when the system has no descriptor left.
-  static Result<EventSignal> open();
-  ~EventSignal();
-  EventSignal(EventSignal&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  EventSignal& operator=(EventSignal&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-
-  /// Any thread.
-  void raise();
-  void clear();
-  /// For poll() and epoll: readable while it is raised. Nobody else reads or writes it.
-  [[nodiscard]] int fd() const { return fd_; }
-
- private:
-  explicit EventSignal(int fd) : fd_(fd) {}
-  int fd_ = -1;
-};
-
-using Bell = BellOver<BellWord, EventSignal>;
 
 }  // namespace rnic::base

@@ -3,11 +3,8 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <system_error>
 
 #include "base/log.hpp"
@@ -43,11 +40,11 @@ uint32_t turn(device::Device& device, base::Now now) {
 
 Result<std::unique_ptr<Worker>> Worker::start(const Options& options, Clock clock,
                                               std::vector<device::Device*> devices) {
-  socket::Descriptor bell(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-  if (!bell.open()) return tl::unexpected(socket::system_error("a worker's eventfd", errno));
+  auto signal = EventSignal::open();
+  if (!signal) return tl::unexpected(signal.error());
   try {
     return std::unique_ptr<Worker>(
-        new Worker(options, std::move(clock), std::move(devices), std::move(bell)));
+        new Worker(options, std::move(clock), std::move(devices), std::move(*signal)));
   } catch (const std::system_error& error) {
     return base::fail(ErrorCode::ResourceExhausted,
                       std::string("a worker's thread: ") + error.what() +
@@ -57,11 +54,11 @@ Result<std::unique_ptr<Worker>> Worker::start(const Options& options, Clock cloc
 }
 
 Worker::Worker(const Options& options, Clock clock, std::vector<device::Device*> devices,
-               socket::Descriptor bell)
+               EventSignal signal)
     : options_(options),
       clock_(std::move(clock)),
       devices_(std::move(devices)),
-      bell_(std::move(bell)),
+      bell_(std::move(signal)),
       thread_([this] { loop(); }) {}
 
 Worker::~Worker() {
@@ -78,14 +75,6 @@ void Worker::hand_over(Call& call) {
   wake();
   call_done_.wait(lock, [&] { return call.done; });
   if (call.thrown) std::rethrow_exception(call.thrown);
-}
-
-void Worker::wake() {
-  // Orders the caller's doorbell before the look at sleeping_; loop() does the reverse.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (!sleeping_.load(std::memory_order_relaxed)) return;
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = write(bell_.get(), &one, sizeof one);
 }
 
 bool Worker::serve_calls(base::Now now) {
@@ -134,20 +123,16 @@ void Worker::rest(uint32_t, base::Now now) {
     const base::Now next = device->next_deadline();
     if (next != base::kNever) longest = std::min(longest, std::max(next - now, base::Duration(0)));
   }
-  sleeping_.store(true, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  bell_.arm();
   const bool called = has_calls_.load(std::memory_order_relaxed) || stop_.load() ||
                       std::any_of(devices_.begin(), devices_.end(),
                                   [](device::Device* d) { return d->doorbell_ringing(); });
   if (!called && longest.count() > 0) {
-    pollfd descriptor{bell_.get(), POLLIN, 0};
+    pollfd descriptor{bell_.signal().fd(), POLLIN, 0};
     const timespec timeout{0, static_cast<long>(longest.count())};
-    if (ppoll(&descriptor, 1, &timeout, nullptr) > 0) {
-      uint64_t drained = 0;
-      [[maybe_unused]] const ssize_t n = read(bell_.get(), &drained, sizeof drained);
-    }
+    ppoll(&descriptor, 1, &timeout, nullptr);
   }
-  sleeping_.store(false, std::memory_order_relaxed);
+  bell_.disarm();
 }
 
 }  // namespace rnic::verbs

@@ -18,7 +18,7 @@
 #include "base/time.hpp"
 #include "device/device.hpp"
 #include "settings/settings.hpp"
-#include "socket/system.hpp"
+#include "verbs/event_signal.hpp"
 
 namespace rnic::verbs {
 
@@ -56,7 +56,7 @@ class Worker {
   }
 
   /// After a doorbell: wakes the thread if it sleeps. Cheap when it does not.
-  void wake();
+  void wake() { bell_.ring(); }
 
  private:
   /// A call on its way; it lives with its caller, who waits.
@@ -69,7 +69,7 @@ class Worker {
   };
 
   Worker(const Options& options, Clock clock, std::vector<device::Device*> devices,
-         socket::Descriptor bell);
+         EventSignal signal);
   void hand_over(Call& call);
   void loop();
   bool serve_calls(base::Now now);
@@ -85,9 +85,8 @@ class Worker {
   Call* last_call_ = nullptr;   // guarded by mutex_
   std::atomic<bool> has_calls_{false};
   std::atomic<bool> stop_{false};
-  std::atomic<bool> sleeping_{false};
-  socket::Descriptor bell_;  // an eventfd
-  std::thread thread_;       // last: starts when everything else is there
+  Bell bell_;
+  std::thread thread_;  // last: starts when everything else is there
 };
 
 }  // namespace rnic::verbs

@@ -1,4 +1,4 @@
-#include "base/bell.hpp"
+#include "verbs/event_signal.hpp"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -6,14 +6,14 @@
 #include <cerrno>
 #include <system_error>
 
-namespace rnic::base {
+namespace rnic::verbs {
 
 Result<EventSignal> EventSignal::open() {
   const int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   if (fd >= 0) return EventSignal(fd);
-  return fail(ErrorCode::ResourceExhausted,
-              "an eventfd: " + std::generic_category().message(errno) +
-                  "; raise the limit of descriptors (ulimit -n)");
+  return base::fail(ErrorCode::ResourceExhausted,
+                    "an eventfd: " + std::generic_category().message(errno) +
+                        "; raise the limit of descriptors (ulimit -n)");
 }
 
 EventSignal::~EventSignal() {
@@ -31,4 +31,4 @@ void EventSignal::clear() {
   [[maybe_unused]] const ssize_t got = read(fd_, &count, sizeof count);
 }
 
-}  // namespace rnic::base
+}  // namespace rnic::verbs
