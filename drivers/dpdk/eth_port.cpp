@@ -75,7 +75,10 @@ EthPort::EthPort(EthPortSetup setup)
       device_(std::move(setup.device)),
       ring_(std::move(setup.ring)),
       tap_(std::move(setup.tap)),
+      sends_to_tap_(setup.sends_to_tap),
       gate_(std::move(setup.gate)),
+      wakes_us_(setup.wakes_us),
+      wakes_peer_(setup.wakes_peer),
       info_(std::move(setup.info)),
       pool_(setup.pool),
       id_(device_->id()),
@@ -259,11 +262,19 @@ uint32_t EthPort::send_to_tap(std::span<port::Packet> packets) {
 
 uint32_t EthPort::tx_burst(std::span<port::Packet> packets, base::Now now) {
   if (packets.empty()) return 0;
-  const uint32_t total = tap_ != nullptr ? send_to_tap(packets) : send(packets);
+  const uint32_t total = sends_to_tap_ ? send_to_tap(packets) : send(packets);
   counters_.tx_frames += total;
   counters_.tx_refused += packets.size() - total;
+  if (wakes_peer_ != nullptr && total != 0) wakes_peer_->sent();
   watch(packets.size(), total, now);
   return total;
+}
+
+std::optional<int> EthPort::arm() {
+  if (wakes_us_ != nullptr) return wakes_us_->arm();
+  if (ring_ != nullptr) return ring_->arm();
+  if (tap_ != nullptr) return tap_->descriptor();
+  return std::nullopt;
 }
 
 void EthPort::free(std::span<const port::Packet> packets) {

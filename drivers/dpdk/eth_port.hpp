@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "dpdk/burst_gate.hpp"
 #include "dpdk/packet_ring.hpp"
 #include "dpdk/tap_queue.hpp"
 #include "dpdk/transmit_watch.hpp"
+#include "dpdk/wire_alarm.hpp"
 #include "port/port.hpp"
 
 struct rte_mempool;
@@ -51,8 +53,11 @@ struct EthPortSetup {
   port::PortInfo info;
   rte_mempool* pool = nullptr;
   std::unique_ptr<PacketRing> ring;  ///< net_af_packet's, where it was found
-  std::unique_ptr<TapQueue> tap;     ///< frames go there and not through the device
+  std::unique_ptr<TapQueue> tap;     ///< net_tap's, where it was found
+  bool sends_to_tap = false;         ///< frames go there and not through the device
   std::unique_ptr<BurstGate> gate;   ///< net_memif's
+  WireAlarm* wakes_us = nullptr;     ///< of a pair of rings; `memory` owns both
+  WireAlarm* wakes_peer = nullptr;
 };
 
 /// One receive and one transmit queue of an ethdev, those that info.spread names.
@@ -69,6 +74,7 @@ class EthPort final : public port::Port {
   bool alloc(std::span<port::Packet> out) override;
   uint32_t tx_burst(std::span<port::Packet> packets, base::Now now) override;
   void free(std::span<const port::Packet> packets) override;
+  std::optional<int> arm() override;
 
  private:
   /// The mbuf itself, its contiguous replacement, or nullptr when there was no room (then it is
@@ -87,7 +93,10 @@ class EthPort final : public port::Port {
   std::shared_ptr<OpenDevice> device_;
   std::unique_ptr<PacketRing> ring_;  // gone before the device: it holds its socket
   std::unique_ptr<TapQueue> tap_;
+  const bool sends_to_tap_;
   std::unique_ptr<BurstGate> gate_;
+  WireAlarm* wakes_us_;
+  WireAlarm* wakes_peer_;
   TransmitWatch watch_;
   bool discards_told_ = false;
   port::PortInfo info_;

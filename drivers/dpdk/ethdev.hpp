@@ -31,6 +31,7 @@ struct RingPairOptions {
   uint32_t ring_size =
       1024;  ///< frames each direction holds, less one; rounded up to a power of two
   uint32_t pool_size = 4096;  ///< buffers of each port
+  bool one_thread = false;    ///< both ports are polled by the same thread
 };
 
 using PortPair = std::pair<std::unique_ptr<port::Port>, std::unique_ptr<port::Port>>;

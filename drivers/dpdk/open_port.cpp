@@ -219,6 +219,9 @@ Result<std::vector<EthPortSetup>> start(std::shared_ptr<OpenDevice> owned, const
     auto queue = open_tap(facts.if_index, options.mtu);
     if (!queue) return tl::unexpected(queue.error());
     tap = std::move(*queue);
+  } else if (spec.is("net_tap")) {
+    char name[IF_NAMESIZE];
+    if (if_indextoname(facts.if_index, name) != nullptr) tap = TapQueue::find(name);
   }
   rte_ether_addr own{};
   rte_eth_macaddr_get(device->id(), &own);
@@ -234,11 +237,17 @@ Result<std::vector<EthPortSetup>> start(std::shared_ptr<OpenDevice> owned, const
   }
   memory->resize(info.spread.queues);
   for (uint16_t i = 0; i < info.spread.queues; ++i) {
-    ports.push_back({memory, device, info, pools[i], nullptr, nullptr, nullptr});
+    EthPortSetup port;
+    port.memory = memory;
+    port.device = device;
+    port.info = info;
+    port.pool = pools[i];
+    ports.push_back(std::move(port));
     if (spec.is("net_memif")) ports.back().gate = std::make_unique<BurstGate>();
     ports.back().info.spread.queue = i;
   }
   ports.front().tap = std::move(tap);
+  ports.front().sends_to_tap = own_tap;
   return ports;
 }
 

@@ -136,6 +136,14 @@ void PacketRing::drop_oldest(Look& seen) {
       .store(TP_STATUS_SEND_REQUEST, std::memory_order_release);
 }
 
+int PacketRing::arm() const {
+  // A link that went down leaves an error, which would keep the socket ready.
+  int error = 0;
+  socklen_t length = sizeof error;
+  static_cast<void>(getsockopt(socket_, SOL_SOCKET, SO_ERROR, &error, &length));
+  return socket_;
+}
+
 PacketRing::Look PacketRing::look(uint32_t taken, base::Now now) {
   Look seen;
   pending_ = std::min(pending_ + taken, shape_.frames);

@@ -48,6 +48,8 @@ class PacketRing {
   /// After a burst of which the device took `taken` frames. Frames that a link keeps because it is
   /// down stay: they leave when it is up.
   Look look(uint32_t taken, base::Now now);
+  /// port::Port::arm(): the kernel tells of frames in the ring of reception by the socket itself.
+  [[nodiscard]] int arm() const;
 
  private:
   PacketRing(int socket, const PacketRingShape& shape, uint8_t* memory);

@@ -10,6 +10,7 @@
 #include "dpdk/ethdev.hpp"
 #include "dpdk/log_capture.hpp"
 #include "dpdk/mbuf_pool.hpp"
+#include "dpdk/wire_alarm.hpp"
 #include "offload/offload.hpp"
 
 namespace rnic::dpdk {
@@ -22,6 +23,8 @@ struct Medium {
   MbufPool pool_b;
   rte_ring* a_to_b = nullptr;
   rte_ring* b_to_a = nullptr;
+  std::unique_ptr<WireAlarm> wakes_b;  // gone before the rings
+  std::unique_ptr<WireAlarm> wakes_a;
 
   Medium() = default;
   Medium(const Medium&) = delete;
@@ -48,6 +51,12 @@ Result<std::shared_ptr<Medium>> make_medium(const RingPairOptions& options) {
                                                           " frames: " + memory_left());
     }
   }
+  auto wakes_b = WireAlarm::make(medium->a_to_b, options.one_thread);
+  if (!wakes_b) return tl::unexpected(wakes_b.error());
+  medium->wakes_b = std::move(*wakes_b);
+  auto wakes_a = WireAlarm::make(medium->b_to_a, options.one_thread);
+  if (!wakes_a) return tl::unexpected(wakes_a.error());
+  medium->wakes_a = std::move(*wakes_a);
   for (MbufPool* pool : {&medium->pool_a, &medium->pool_b}) {
     auto made = make_pool(options.pool_size, options.mtu + port::kLinkHeader);
     if (!made) return tl::unexpected(made.error());
@@ -56,9 +65,17 @@ Result<std::shared_ptr<Medium>> make_medium(const RingPairOptions& options) {
   return medium;
 }
 
+/// What one end has of the medium.
+struct End {
+  rte_ring* rx;
+  rte_ring* tx;
+  rte_mempool* pool;
+  WireAlarm* wakes_us;
+  WireAlarm* wakes_peer;
+};
+
 Result<std::unique_ptr<port::Port>> make_port(const std::string& name, const port::MacAddress& mac,
-                                              const RingPairOptions& options, rte_ring* rx,
-                                              rte_ring* tx, rte_mempool* pool,
+                                              const RingPairOptions& options, End end,
                                               std::shared_ptr<Medium> medium) {
   uint16_t taken = 0;
   if (rte_eth_dev_get_port_by_name(("net_ring_" + name).c_str(), &taken) == 0) {
@@ -67,7 +84,7 @@ Result<std::unique_ptr<port::Port>> make_port(const std::string& name, const por
   EthPortSetup port;
   port.device = std::make_shared<OpenDevice>();
   LogCapture capture;
-  const int id = rte_eth_from_rings(name.c_str(), &rx, 1, &tx, 1, 0);
+  const int id = rte_eth_from_rings(name.c_str(), &end.rx, 1, &end.tx, 1, 0);
   if (id < 0) {
     return base::fail(ErrorCode::Environment,
                       "the ring device \"" + name + "\" cannot be made" + capture.quote());
@@ -79,11 +96,13 @@ Result<std::unique_ptr<port::Port>> make_port(const std::string& name, const por
   setup.ring_size = options.ring_size;
   setup.tell_mtu = false;
   setup.offloads = false;
-  if (auto started = start_device(port.device->id(), setup, {&pool, 1}); !started) {
+  if (auto started = start_device(port.device->id(), setup, {&end.pool, 1}); !started) {
     return tl::unexpected(started.error());
   }
   port.info = {name, mac, options.mtu, port::ChecksumMode::Trusted, {}};
-  port.pool = pool;
+  port.pool = end.pool;
+  port.wakes_us = end.wakes_us;
+  port.wakes_peer = end.wakes_peer;
   port.memory = std::move(medium);
   return std::make_unique<EthPort>(std::move(port));
 }
@@ -105,11 +124,13 @@ Result<PortPair> open_ring_pair(std::string_view name_a, std::string_view name_b
   auto medium = make_medium(options);
   if (!medium) return tl::unexpected(medium.error());
   Medium& m = **medium;
-  auto a = make_port(std::string(name_a), options.mac_a, options, m.b_to_a, m.a_to_b,
-                     m.pool_a.get(), *medium);
+  auto a = make_port(std::string(name_a), options.mac_a, options,
+                     {m.b_to_a, m.a_to_b, m.pool_a.get(), m.wakes_a.get(), m.wakes_b.get()},
+                     *medium);
   if (!a) return tl::unexpected(a.error());
-  auto b = make_port(std::string(name_b), options.mac_b, options, m.a_to_b, m.b_to_a,
-                     m.pool_b.get(), *medium);
+  auto b = make_port(std::string(name_b), options.mac_b, options,
+                     {m.a_to_b, m.b_to_a, m.pool_b.get(), m.wakes_b.get(), m.wakes_a.get()},
+                     *medium);
   if (!b) return tl::unexpected(b.error());
   return PortPair{std::move(*a), std::move(*b)};
 }

@@ -19,6 +19,8 @@ class TapQueue {
 
   /// One whole frame, checksums included. False: the kernel does not take it now.
   [[nodiscard]] bool send(base::ByteView frame) const;
+  /// For poll(): readable while frames wait to be received. net_tap reads them.
+  [[nodiscard]] int descriptor() const { return descriptor_; }
 
  private:
   explicit TapQueue(int descriptor) : descriptor_(descriptor) {}

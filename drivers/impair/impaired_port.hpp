@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -33,6 +34,7 @@ class ImpairedPort final : public port::Port {
   void free(std::span<const port::Packet> packets) override { inner_.free(packets); }
   /// The end of the earliest hold, the next retry, or the inner port's deadline.
   [[nodiscard]] base::Now next_deadline() const override;
+  std::optional<int> arm() override { return inner_.arm(); }
 
   /// From the next frame on; what is held keeps its fate. `config` must pass check().
   void set_config(const Config& config);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@ class CapturePort final : public port::Port {
   uint32_t tx_burst(std::span<port::Packet> packets, base::Now now) override;
   void free(std::span<const port::Packet> packets) override { inner_.free(packets); }
   [[nodiscard]] base::Now next_deadline() const override { return inner_.next_deadline(); }
+  std::optional<int> arm() override { return inner_.arm(); }
 
   [[nodiscard]] Writer& writer() { return *writer_; }
 

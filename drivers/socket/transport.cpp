@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/log.hpp"
 #include "base/starved.hpp"
@@ -21,6 +22,9 @@ namespace {
 
 constexpr uint32_t kEventsPerTurn = 64;
 constexpr uint32_t kAcceptsPerTurn = 16;
+constexpr uint32_t kAllOfAStream = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+// A place may come free by what we do not see, a descriptor of the process for one.
+constexpr base::Duration kDeferAccepts = std::chrono::milliseconds(10);
 constexpr uint64_t kListenerBit = uint64_t{1} << 63;
 
 // epoll gives back 64 bits: a connection's handle, or a listener's number and this bit.
@@ -66,12 +70,13 @@ Transport::~Transport() {
   });
 }
 
+/// \param operation EPOLL_CTL_ADD or EPOLL_CTL_MOD
 /// \param word what epoll gives back with an event of `descriptor`
-bool Transport::watch(int descriptor, uint32_t events, uint64_t word) {
+bool Transport::watch(int operation, int descriptor, uint32_t events, uint64_t word) {
   epoll_event event{};
   event.events = events;
   event.data.u64 = word;
-  return system_.epoll_ctl(poller_.get(), EPOLL_CTL_ADD, descriptor, &event) == 0;
+  return system_.epoll_ctl(poller_.get(), operation, descriptor, &event) == 0;
 }
 
 // --- listening ---
@@ -96,7 +101,7 @@ Status Transport::listen(const Endpoint& local, llp::Acceptor& acceptor) {
     auto descriptor = open_listener({address, local.port});
     if (!descriptor) return tl::unexpected(descriptor.error());
     const uint64_t word = listener->number | kListenerBit;
-    if (!watch(descriptor->get(), EPOLLIN, word)) {
+    if (!watch(EPOLL_CTL_ADD, descriptor->get(), EPOLLIN, word)) {
       return tl::unexpected(system_error("listen", errno));
     }
     listener->descriptors.push_back(std::move(*descriptor));
@@ -159,6 +164,26 @@ void Transport::accept_all(Listener& listener, base::Now now) {
   }
 }
 
+/// The backlog keeps who asks, and the system refuses when that is full.
+void Transport::defer_accepts(Listener& listener, base::Now now) {
+  ++counters_.accepts_deferred;
+  listener.deferred = true;
+  accepts_again_ = base::earlier(accepts_again_, now + kDeferAccepts);
+  for (const Descriptor& descriptor : listener.descriptors) {
+    watch(EPOLL_CTL_MOD, descriptor.get(), 0, listener.number | kListenerBit);
+  }
+}
+
+void Transport::resume_accepts() {
+  accepts_again_ = base::kNever;
+  for (const auto& listener : listeners_) {
+    if (!std::exchange(listener->deferred, false)) continue;
+    for (const Descriptor& descriptor : listener->descriptors) {
+      watch(EPOLL_CTL_MOD, descriptor.get(), EPOLLIN, listener->number | kListenerBit);
+    }
+  }
+}
+
 bool Transport::make_room(Listener& listener, base::Now now) {
   if (!listener.acceptor->make_room(now)) return false;
   ++counters_.places_made;
@@ -168,7 +193,7 @@ bool Transport::make_room(Listener& listener, base::Now now) {
 
 bool Transport::accept_one(Listener& listener, int descriptor, base::Now now) {
   if (connections_.live() == config_.max_connections && !make_room(listener, now)) {
-    ++counters_.accepts_deferred;  // the backlog keeps it, and the system refuses when that is full
+    defer_accepts(listener, now);
     return false;
   }
   SystemAddress peer;
@@ -178,7 +203,11 @@ bool Transport::accept_one(Listener& listener, int descriptor, base::Now now) {
     if (errno == EAGAIN || errno == EWOULDBLOCK) return false;
     const bool scarce = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
     if (scarce && make_room(listener, now)) return true;
-    ++(scarce ? counters_.accepts_deferred : counters_.accept_errors);
+    if (scarce) {
+      defer_accepts(listener, now);
+    } else {
+      ++counters_.accept_errors;
+    }
     return !scarce;  // an error of one connection is none of the next
   }
   const Endpoint remote = peer.endpoint();
@@ -200,7 +229,7 @@ bool Transport::accept_one(Listener& listener, int descriptor, base::Now now) {
   ++counters_.accepts;
   connection->set_user(*user);
   if (connection->is_over()) return true;  // whoever took it has ended it at once
-  if (!watch(connection->descriptor(), EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
+  if (!watch(EPOLL_CTL_ADD, connection->descriptor(), kAllOfAStream,
              to_word(connection->handle))) {
     connection->end_with(StreamEnd::Aborted);
     return true;
@@ -267,7 +296,7 @@ Result<llp::Stream*> Transport::connect(const Endpoint& local, const Endpoint& r
   arm(*connection, now + config_.connect_timeout);
   if (error != 0) {
     connection->end_with(StreamEnd::Refused);
-  } else if (!watch(fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, to_word(connection->handle))) {
+  } else if (!watch(EPOLL_CTL_ADD, fd, kAllOfAStream, to_word(connection->handle))) {
     connection->end_with(StreamEnd::Aborted);
   }
   return connection;
@@ -344,6 +373,7 @@ void Transport::output(base::Now now) {
 }
 
 void Transport::on_timers(base::Now now) {
+  if (accepts_again_ <= now) resume_accepts();
   timers_.expire(now, [now](base::TimerNode& node) {
     static_cast<Connection*>(node.owner)->timer_fired(now);
   });
@@ -353,7 +383,7 @@ void Transport::on_timers(base::Now now) {
 base::Now Transport::next_deadline() const {
   if (!listed_.empty() || !to_reap_.empty()) return base::Now{};
   if (space_grew_ && !waiting_.empty()) return base::Now{};
-  return timers_.next_deadline();
+  return base::earlier(accepts_again_, timers_.next_deadline());
 }
 
 void Transport::reap(base::Now now) {
@@ -364,6 +394,7 @@ void Transport::reap(base::Now now) {
     connection->finish(now);
     connections_.erase(base::Handle(to_reap_[i]));
     space_grew_ = true;
+    if (accepts_again_ != base::kNever) accepts_again_ = now;  // there is a place
   }
   to_reap_.clear();
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/memory_use.hpp"
@@ -39,6 +40,7 @@ class Transport final : public llp::Transport, private ConnectionOwner {
   void on_timers(base::Now now) override;
   void output(base::Now now) override;
   [[nodiscard]] base::Now next_deadline() const override;
+  std::optional<int> arm() override { return poller_.get(); }
 
   [[nodiscard]] const Counters& counters() const { return counters_; }
   [[nodiscard]] uint32_t live_connections() const { return connections_.live(); }
@@ -51,6 +53,7 @@ class Transport final : public llp::Transport, private ConnectionOwner {
     Endpoint local;
     llp::Acceptor* acceptor = nullptr;
     std::vector<Descriptor> descriptors;
+    bool deferred = false;  // epoll is silent about it until accepts_again_
   };
 
   Transport(const Config& config, System& system, Descriptor poller, base::Now now);
@@ -65,13 +68,16 @@ class Transport final : public llp::Transport, private ConnectionOwner {
   }
   void disarm(Connection& connection) override { timers_.cancel(connection.timer); }
 
-  bool watch(int descriptor, uint32_t events, uint64_t word);
+  bool watch(int operation, int descriptor, uint32_t events, uint64_t word);
   Result<Descriptor> open_listener(const Endpoint& local);
   [[nodiscard]] Status bind_source(int descriptor, const Endpoint& local,
                                    const Endpoint& remote) const;
   void set_buffers(int descriptor) const;
   [[nodiscard]] Listener* find_listener(uint64_t number);
   void accept_all(Listener& listener, base::Now now);
+  /// There is no place for who asks: epoll, which would tell of him at each turn, is asked later.
+  void defer_accepts(Listener& listener, base::Now now);
+  void resume_accepts();
   /// False: there is nothing more to be had now.
   bool accept_one(Listener& listener, int descriptor, base::Now now);
   /// Somebody who is worth less gives way.
@@ -86,6 +92,7 @@ class Transport final : public llp::Transport, private ConnectionOwner {
   Descriptor poller_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   uint64_t listeners_made_ = 0;
+  base::Now accepts_again_ = base::kNever;  // kNever: no listener is deferred
   base::Slab<Connection> connections_;
   std::vector<base::Handle> listed_;   // have something to do; may name some that are gone
   std::vector<base::Handle> serving_;  // those of the turn under way

@@ -8,6 +8,13 @@
 
 namespace rnic::base {
 
+/// What a bell is armed for.
+enum class BellFor : uint32_t {
+  Nobody = 0,
+  Anything = 1,
+  Urgent = 2,  ///< what is urgent alone
+};
+
 /// One side adds work to a queue and rings, the other sleeps on a descriptor. Whoever wants to
 /// sleep arms the bell, looks at the queue once more, and only then sleeps:
 ///
@@ -23,6 +30,8 @@ namespace rnic::base {
 /// rings once, until it is armed again. Its descriptor may be readable for nothing, but never stays
 /// so once it was armed again.
 ///
+/// Work may be urgent, and who sleeps may want to hear of such alone.
+///
 /// \tparam Word an atomic uint32_t with a full fence() \tparam Signal has raise() and clear(): a
 /// descriptor that is readable from the first until the second
 template <typename Word, typename Signal>
@@ -30,30 +39,48 @@ class BellOver {
  public:
   explicit BellOver(Signal signal) : signal_(std::move(signal)) {}
 
-  /// The next ring() raises the signal, and what an earlier one has raised is cleared. One thread
-  /// at a time, which looks for work behind it.
-  void arm() {
-    // The clearing comes first: the work of whoever had raised is there for the coming look.
-    if (raised_.exchange(0) != 0) signal_.clear();
-    armed_.store(1);
+  /// The next ring() for `what` raises the signal, and what an earlier one has raised is cleared.
+  /// One thread at a time, which looks for work behind it. Who waits for anything already goes on
+  /// doing so.
+  void arm(BellFor what = BellFor::Anything) {
+    // The clearing comes first: the work of whoever had raised is there for the coming look. One
+    // who has rung and is not past the raising yet sets raised_ later, for the next arm().
+    const bool rung = !disarmed_ && armed_.load() == kNobody;
+    if (raised_.exchange(0) != 0 || rung) signal_.clear();
+    const uint32_t before = armed_.exchange(static_cast<uint32_t>(what));
+    if (before == static_cast<uint32_t>(BellFor::Anything)) armed_.store(before);
+    disarmed_ = false;
     Word::fence();
   }
   /// Who had armed looks at the queue by itself again: rings are cheap.
-  void disarm() { armed_.store(0); }
+  void disarm() {
+    armed_.store(kNobody);
+    disarmed_ = true;
+  }
   /// Work was added before. Any thread.
-  void ring() {
+  void ring(bool urgent = true) {
     Word::fence();
-    if (armed_.load() == 0) return;
-    if (armed_.exchange(0) == 0) return;  // of several that ring one raises
+    ring_unfenced(urgent);
+  }
+  /// The same where one thread adds work and sleeps.
+  void ring_unfenced(bool urgent = true) {
+    const uint32_t armed = armed_.load();
+    if (armed == kNobody) return;
+    if (armed == static_cast<uint32_t>(BellFor::Urgent) && !urgent) return;
+    if (armed_.exchange(kNobody) == kNobody) return;  // of several that ring one raises
     signal_.raise();
     // Said behind the raising: a clearing in between could not take it back.
     raised_.store(1);
   }
+  [[nodiscard]] bool is_armed() const { return armed_.load() != kNobody; }
   [[nodiscard]] const Signal& signal() const { return signal_; }
 
  private:
-  Word armed_;   // somebody wants to be told of the next work
+  static constexpr uint32_t kNobody = static_cast<uint32_t>(BellFor::Nobody);
+
+  Word armed_;   // a BellFor: who wants to be told of the next work
   Word raised_;  // the signal may be raised
+  bool disarmed_ = true;  // who arms has let go of it since; it alone looks here
   Signal signal_;
 };
 

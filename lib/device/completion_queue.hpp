@@ -4,9 +4,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <utility>
 
 #include "base/spsc_ring.hpp"
+#include "device/queue_listener.hpp"
 #include "rnic/work.hpp"
 
 namespace rnic::device {
@@ -22,7 +25,15 @@ class CompletionQueue {
   }
 
   /// Worker: false when full (overrun).
-  bool push(const Completion& completion) { return ring_.push(completion); }
+  bool push(const Completion& completion) {
+    const bool fits = ring_.push(completion);
+    if (listener_ != nullptr) {
+      listener_->added(completion.solicited || completion.status != CompletionStatus::Success);
+    }
+    return fits;
+  }
+  /// Worker: who is told of each completion from now on.
+  void set_listener(std::unique_ptr<QueueListener> listener) { listener_ = std::move(listener); }
 
   /// Application side, one thread at a time: oldest first. \return how many were written to `out`.
   uint32_t poll(std::span<Completion> out) {
@@ -46,6 +57,7 @@ class CompletionQueue {
   base::SpscRing<Completion> ring_;
   std::atomic<bool> overrun_told_{false};
   uint32_t users_ = 0;
+  std::unique_ptr<QueueListener> listener_;  // nullptr: nobody has asked for a descriptor
 };
 
 }  // namespace rnic::device

@@ -159,6 +159,13 @@ base::Now Device::next_deadline() const {
   return base::earlier(next, own_->port.next_deadline());
 }
 
+std::optional<int> Device::arm() {
+  if (!own_) return transport_->arm();
+  // A port tells of what has come, and not of room for what waits to be sent.
+  if (own_->interface.unsent() != 0) return std::nullopt;
+  return own_->port.arm();
+}
+
 bool Device::quiescent() const {
   if (connections_.live() != 0 || framing::held_octets(*framing_.hold) != 0) return false;
   if (tuf::packed_ulpdus(*framing_.pack) != 0 || connections_.has_orphans()) return false;

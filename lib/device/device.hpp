@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -52,6 +53,10 @@ class Device {
   uint32_t poll(base::Now now);
   /// When poll() has something to do although nothing arrives: timers, a decorator's held frames.
   [[nodiscard]] base::Now next_deadline() const;
+  /// Before a sleep, behind a turn that served nothing: a descriptor that is readable for poll() as
+  /// soon as something has come that the next turn would serve (port::Port::arm()). Nothing: there
+  /// is none, or it would not tell of what the device waits for now.
+  std::optional<int> arm();
 
   // --- Resources (worker) ---
 
@@ -161,6 +166,10 @@ class Device {
   [[nodiscard]] bool doorbell_ringing() const { return doorbells_.ringing(); }
   /// One thread at a time. Nothing when there is none.
   std::optional<Event> poll_event() { return events_.poll(); }
+  /// Worker: who is told of each event from now on.
+  void set_event_listener(std::unique_ptr<QueueListener> listener) {
+    events_.set_listener(std::move(listener));
+  }
 
   // --- Facts ---
 

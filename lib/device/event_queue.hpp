@@ -2,11 +2,13 @@
 /// EventQueue: the asynchronous events of a device, on their way to the application.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <utility>
 #include <variant>
 
 #include "base/spsc_ring.hpp"
+#include "device/queue_listener.hpp"
 #include "rnic/event.hpp"
 
 namespace rnic::device {
@@ -25,19 +27,22 @@ class EventQueue {
   // --- Worker ---
 
   void emit(Event event) {
-    if (!ring_.push(std::move(event))) ++lost_;
+    if (!push(std::move(event))) ++lost_;
   }
   /// An event of a connection that a peer has asked for and the application has not taken. Half of
   /// the queue stays free of these, and half of the rest of those about requests that failed, so
   /// that neither pushes out what is worth more. False: there was no room for it.
   bool emit_unsolicited(Event event) {
     const size_t part = std::holds_alternative<event::RequestFailed>(event) ? 4 : 2;
-    if (ring_.size() < (ring_.capacity() + part - 1) / part && ring_.push(std::move(event))) {
+    if (ring_.size() < (ring_.capacity() + part - 1) / part && push(std::move(event))) {
       return true;
     }
     ++lost_;
     return false;
   }
+
+  /// Who is told of each event from now on.
+  void set_listener(std::unique_ptr<QueueListener> listener) { listener_ = std::move(listener); }
 
   // --- Application side, one thread at a time ---
 
@@ -49,8 +54,15 @@ class EventQueue {
   }
 
  private:
+  bool push(Event&& event) {
+    if (!ring_.push(std::move(event))) return false;
+    if (listener_ != nullptr) listener_->added(true);
+    return true;
+  }
+
   base::SpscRing<Event> ring_;
   uint64_t& lost_;
+  std::unique_ptr<QueueListener> listener_;  // nullptr: nobody has asked for a descriptor
 };
 
 }  // namespace rnic::device

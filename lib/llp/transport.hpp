@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/fail.hpp"
 #include "base/time.hpp"
@@ -69,6 +70,11 @@ class Transport {
   virtual void output(base::Now now) = 0;
   /// When on_timers() should be called at the latest; kNever when nothing waits.
   [[nodiscard]] virtual base::Now next_deadline() const = 0;
+
+  /// For who wants to sleep until something comes: a descriptor that from this call on is readable
+  /// for poll() as soon as receive() has something to do, what it has by now included. The same one
+  /// at each call; nobody reads or closes it. Nothing: it can only be asked.
+  virtual std::optional<int> arm() { return std::nullopt; }
 };
 
 }  // namespace rnic::llp

@@ -12,6 +12,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -121,6 +122,11 @@ class Port {
   /// When rx_burst() or tx_burst() should be called although nothing arrived: a decorator that
   /// holds frames back, a simulated link. kNever for a real device, which is polled anyway.
   [[nodiscard]] virtual base::Now next_deadline() const { return base::kNever; }
+
+  /// For who wants to sleep until frames come: a descriptor that from this call on is readable for
+  /// poll() as soon as rx_burst() has frames to give, those included that it has by now. The same
+  /// one at each call; nobody reads or closes it. Nothing: this port can only be asked.
+  virtual std::optional<int> arm() { return std::nullopt; }
 };
 
 }  // namespace rnic::port

@@ -103,17 +103,14 @@ bool Context::threaded() const { return runtime_->threaded(); }
 uint32_t Context::poll() { return runtime_->poll(); }
 
 bool Context::wait_for(const std::function<bool()>& done, std::chrono::nanoseconds timeout) {
-  const base::Now deadline = base::after(runtime_->now(), timeout);
-  while (!done()) {
-    if (runtime_->now() >= deadline) return done();
-    if (!threaded()) {
-      runtime_->poll();
-    } else {
-      std::this_thread::yield();
-    }
-  }
-  return true;
+  return runtime_->wait_until(done, base::after(runtime_->now(), timeout));
 }
+
+Result<int> Context::fd() {
+  return guarded("Context::fd", [&] { return runtime_->fd(); });
+}
+
+bool Context::arm() { return runtime_->arm(); }
 
 std::optional<std::chrono::nanoseconds> Context::next_deadline() const {
   const base::Now next = runtime_->next_deadline();

@@ -95,6 +95,7 @@ CompletionQueue::CompletionQueue(CompletionQueue&& other) noexcept { *this = std
 CompletionQueue& CompletionQueue::operator=(CompletionQueue&& other) noexcept {
   std::swap(device_, other.device_);
   std::swap(cq_, other.cq_);
+  std::swap(alarm_, other.alarm_);
   return *this;
 }
 
@@ -106,6 +107,36 @@ CompletionQueue::~CompletionQueue() {
 }
 
 uint32_t CompletionQueue::poll(std::span<Completion> out) { return cq_->poll(out); }
+
+Result<int> CompletionQueue::fd() {
+  return guarded("CompletionQueue::fd", [&]() -> Result<int> {
+    if (device_ == nullptr) {
+      return tl::unexpected(Error{ErrorCode::WrongState, "an empty handle has no descriptor"});
+    }
+    if (alarm_ != nullptr) return alarm_->fd();
+    std::optional<int> driver;
+    if (device_->worker == nullptr) {
+      auto fd = device_->runtime->driver_fd();
+      if (!fd) return fd;
+      driver = *fd;
+    }
+    auto alarm = verbs::QueueAlarm::open(driver);
+    if (!alarm) return tl::unexpected(alarm.error());
+    verbs::QueueAlarm* const made = alarm->get();
+    on_worker(*device_, [&](base::Now) { cq_->set_listener(std::move(*alarm)); });
+    alarm_ = made;
+    return alarm_->fd();
+  });
+}
+
+Status CompletionQueue::arm(Notify what) {
+  if (alarm_ == nullptr) {
+    if (auto opened = fd(); !opened) return tl::unexpected(opened.error());
+  }
+  alarm_->arm(what == Notify::Solicited ? base::BellFor::Urgent : base::BellFor::Anything);
+  if (device_->worker == nullptr) device_->runtime->arm();
+  return {};
+}
 
 // --- QueuePair ---
 
@@ -148,7 +179,7 @@ uint32_t QueuePair::number() const { return qp_->number(); }
 Status QueuePair::post_send(const SendRequest& request) {
   const device::PostResult result = qp_->post_send(request);
   if (result != device::PostResult::Ok) return to_status(result, "send", qp_->spec().send_depth);
-  if (device_->worker != nullptr) device_->worker->wake();
+  device_->wake();
   return {};
 }
 
@@ -156,7 +187,7 @@ Status QueuePair::post_receive(const ReceiveRequest& request) {
   const device::PostResult result = qp_->post_receive(request);
   if (result != device::PostResult::Ok)
     return to_status(result, "receive", qp_->spec().receive_depth);
-  if (device_->worker != nullptr) device_->worker->wake();
+  device_->wake();
   return {};
 }
 
@@ -410,11 +441,15 @@ Status Device::reject(const RequestHandle& request, std::span<const uint8_t> pri
   });
 }
 
-std::optional<Event> Device::poll_event() { return device_->device->poll_event(); }
+std::optional<Event> Device::poll_event() { return device_->poll_event(); }
+
+Result<int> Device::event_fd() {
+  return guarded("Device::event_fd", [&] { return device_->event_fd(); });
+}
 
 uint32_t Device::poll() {
   if (device_->worker != nullptr) return 0;
-  return verbs::turn(*device_->device, device_->runtime->now());
+  return device_->turn();
 }
 
 namespace {

@@ -1,6 +1,8 @@
 #include "verbs/runtime.hpp"
 
+#include <sys/epoll.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -96,6 +98,7 @@ Result<std::unique_ptr<Runtime>> Runtime::open(const settings::Settings& setting
   if (auto status = runtime->start_devices(settings); !status) {
     return tl::unexpected(status.error());
   }
+  runtime->idle_ = runtime->idle_of(settings.worker);
   if (settings.worker.mode == settings::WorkerSettings::Mode::Threaded) {
     if (auto status = runtime->start_workers(settings); !status) {
       return tl::unexpected(status.error());
@@ -107,6 +110,7 @@ Result<std::unique_ptr<Runtime>> Runtime::open(const settings::Settings& setting
 Runtime::~Runtime() {
   workers_.clear();
   for (auto& device : devices_) device->device.reset();
+  if (fd_ >= 0) close(fd_);
 }
 
 Status Runtime::start_eal(const settings::Settings& settings) {
@@ -144,6 +148,7 @@ Status Runtime::open_ports(const settings::Settings& settings) {
     options.mtu = wire.mtu;
     options.ring_size = wire.ring_size;
     options.pool_size = wire.ring_size * 4;
+    options.one_thread = settings.worker.mode == settings::WorkerSettings::Mode::Inline;
     auto pair = dpdk::open_ring_pair(unique_port_name(wire.name, 'a'),
                                      unique_port_name(wire.name, 'b'), options);
     if (!pair) return tl::unexpected(pair.error());
@@ -235,20 +240,23 @@ Status Runtime::start_on_socket(const settings::DeviceSettings& settings,
   return {};
 }
 
-Status Runtime::start_workers(const settings::Settings& settings) {
+/// What `auto` means here. More threads than cores: one that spins would only keep another from
+/// running.
+settings::WorkerSettings::Idle Runtime::idle_of(const settings::WorkerSettings& worker) const {
   using Idle = settings::WorkerSettings::Idle;
-  Idle idle = settings.worker.idle;
-  if (idle == Idle::Auto) {
-    // More threads than cores: a spinning worker would only keep the application from running.
-    const bool crowded = devices_.size() + 1 > std::thread::hardware_concurrency();
-    idle = crowded ? Idle::Sleep : Idle::Spin;
-  }
+  if (worker.idle != Idle::Auto) return worker.idle;
+  const bool threaded = worker.mode == settings::WorkerSettings::Mode::Threaded;
+  const bool crowded = devices_.size() + 1 > std::thread::hardware_concurrency();
+  return threaded && !crowded ? Idle::Spin : Idle::Sleep;
+}
+
+Status Runtime::start_workers(const settings::Settings& settings) {
   for (size_t i = 0; i < devices_.size(); ++i) {
     Worker::Options options;
-    options.idle = idle;
+    options.idle = idle_;
     if (i < settings.worker.cores.size()) options.core = settings.worker.cores[i];
-    auto worker =
-        Worker::start(options, clock_, std::vector<device::Device*>{devices_[i]->device.get()});
+    auto worker = Worker::start(
+        options, clock_, std::vector<device::Device*>{devices_[i]->device.get()}, activity_);
     if (!worker) return tl::unexpected(worker.error());
     workers_.push_back(std::move(*worker));
     devices_[i]->worker = workers_.back().get();
@@ -259,7 +267,11 @@ Status Runtime::start_workers(const settings::Settings& settings) {
 uint32_t Runtime::poll() {
   if (threaded()) return 0;
   uint32_t work = 0;
-  for (auto& device : devices_) work += turn(*device->device, now());
+  for (auto& device : devices_) work += device->turn();
+  // Whoever sleeps on the descriptor without arming it anew is to see that deadlines have changed.
+  if (sleeper_ != nullptr && sleeper_->is_armed() && (work != 0 || sleeper_->deadline() <= now())) {
+    sleeper_->ring_own();
+  }
   return work;
 }
 

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -16,6 +17,9 @@
 #include "port/port.hpp"
 #include "settings/settings.hpp"
 #include "socket/transport.hpp"
+#include "verbs/activity.hpp"
+#include "verbs/queue_alarm.hpp"
+#include "verbs/sleeper.hpp"
 #include "verbs/worker.hpp"
 
 namespace rnic::verbs {
@@ -34,6 +38,20 @@ struct DeviceRuntime {
   std::unique_ptr<pcap::CapturePort> capture;
   std::unique_ptr<net::Reassembler> reassembler;
   std::unique_ptr<device::Device> device;
+  QueueAlarm* event_alarm = nullptr;  // the device's; nullptr: nobody has asked for a descriptor
+  bool arms_driver = false;           // inline: who waits for events waits for the device, too
+  bool quiet = false;  // inline: the latest turn served nothing, and nothing was asked for since
+
+  /// Work was added: wakes who drives the device.
+  void wake();
+  /// Device::event_fd().
+  Result<int> event_fd();
+  /// Made when it is first asked for.
+  Result<QueueAlarm*> alarm_of_events();
+  /// The oldest event; nothing when there is none.
+  std::optional<Event> poll_event();
+  /// Inline: one turn. \return what it served
+  uint32_t turn();
 };
 
 class Runtime {
@@ -48,6 +66,17 @@ class Runtime {
   [[nodiscard]] std::vector<std::unique_ptr<DeviceRuntime>>& devices() { return devices_; }
   uint32_t poll();
   [[nodiscard]] base::Now next_deadline() const;
+
+  /// What is readable when poll() has something to do. Inline; it is opened when first asked for.
+  Result<int> driver_fd();
+  /// The same, or a device has events: Context::fd().
+  Result<int> fd();
+  /// Inline, behind driver_fd(): Context::arm().
+  bool arm();
+  /// Work was added by the thread that polls.
+  void disturb();
+  /// Context::wait_until().
+  bool wait_until(const std::function<bool()>& done, base::Now deadline);
   [[nodiscard]] const std::string& environment() const { return environment_; }
 
  private:
@@ -62,17 +91,30 @@ class Runtime {
   Status start_on_socket(const settings::DeviceSettings& settings,
                          const device::DeviceConfig& config, DeviceRuntime& runtime);
   Status start_workers(const settings::Settings& settings);
+  [[nodiscard]] settings::WorkerSettings::Idle idle_of(
+      const settings::WorkerSettings& worker) const;
+  Result<Sleeper*> sleeper();
+  [[nodiscard]] bool is_quiet() const;
+  bool drive_until(const std::function<bool()>& done, base::Now deadline);
+  bool watch_until(const std::function<bool()>& done, base::Now deadline);
 
   Clock clock_;
   std::string environment_;
+  settings::WorkerSettings::Idle idle_ = settings::WorkerSettings::Idle::Sleep;  // never Auto
   std::vector<std::unique_ptr<DeviceRuntime>> devices_;
+  std::unique_ptr<Sleeper> sleeper_;  // inline, once somebody sleeps
+  int fd_ = -1;                       // an epoll of the sleeper's and of the events'
+  Activity activity_;
   std::vector<std::unique_ptr<Worker>> workers_;  // stop before the devices go
 };
 
 /// Carries `call(now)` out where the device lives and returns what it returned.
 template <typename F>
 auto on_worker(DeviceRuntime& device, F&& call) -> decltype(call(base::Now{})) {
-  if (device.worker == nullptr) return call(device.runtime->now());
+  if (device.worker == nullptr) {
+    device.wake();
+    return call(device.runtime->now());
+  }
   using R = decltype(call(base::Now{}));
   if constexpr (std::is_void_v<R>) {
     device.worker->run([&](base::Now now) { call(now); });

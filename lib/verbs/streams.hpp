@@ -19,10 +19,10 @@ namespace rnic::verbs {
 [[nodiscard]] tl::unexpected<Error> stream_failure(StreamEnd end, const std::string& peer);
 /// The application has closed the handle.
 [[nodiscard]] tl::unexpected<Error> gone();
-/// Rings a doorbell of the device, and wakes its worker.
+/// Rings a doorbell of the device, and wakes who drives it.
 inline void ring(DeviceRuntime& runtime, uint32_t doorbell) {
   runtime.device->ring_doorbell(doorbell);
-  if (runtime.worker != nullptr) runtime.worker->wake();
+  runtime.wake();
 }
 /// What is given, over what is there. InvalidArgument names a time out of its range.
 [[nodiscard]] Result<tcp::ConnectionOptions> merged(tcp::ConnectionOptions out,

@@ -1,10 +1,8 @@
 #include "verbs/worker.hpp"
 
-#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 
-#include <algorithm>
 #include <system_error>
 
 #include "base/log.hpp"
@@ -16,8 +14,6 @@ namespace rnic::verbs {
 namespace {
 
 constexpr uint32_t kTurnsBeforeRest = 256;
-// A port cannot wake us, so a sleeping worker looks at it this often.
-constexpr base::Duration kLongestSleep = std::chrono::microseconds(50);
 
 void pin_to(uint32_t core) {
   cpu_set_t set;
@@ -39,12 +35,13 @@ uint32_t turn(device::Device& device, base::Now now) {
 }
 
 Result<std::unique_ptr<Worker>> Worker::start(const Options& options, Clock clock,
-                                              std::vector<device::Device*> devices) {
-  auto signal = EventSignal::open();
-  if (!signal) return tl::unexpected(signal.error());
+                                              std::vector<device::Device*> devices,
+                                              Activity& activity) {
+  auto sleeper = Sleeper::open(devices);
+  if (!sleeper) return tl::unexpected(sleeper.error());
   try {
-    return std::unique_ptr<Worker>(
-        new Worker(options, std::move(clock), std::move(devices), std::move(*signal)));
+    return std::unique_ptr<Worker>(new Worker(options, std::move(clock), std::move(devices),
+                                              activity, std::move(*sleeper)));
   } catch (const std::system_error& error) {
     return base::fail(ErrorCode::ResourceExhausted,
                       std::string("a worker's thread: ") + error.what() +
@@ -54,11 +51,12 @@ Result<std::unique_ptr<Worker>> Worker::start(const Options& options, Clock cloc
 }
 
 Worker::Worker(const Options& options, Clock clock, std::vector<device::Device*> devices,
-               EventSignal signal)
+               Activity& activity, std::unique_ptr<Sleeper> sleeper)
     : options_(options),
       clock_(std::move(clock)),
       devices_(std::move(devices)),
-      bell_(std::move(signal)),
+      activity_(activity),
+      sleeper_(std::move(sleeper)),
       thread_([this] { loop(); }) {}
 
 Worker::~Worker() {
@@ -103,13 +101,14 @@ void Worker::loop() {
     uint32_t work = serve_calls(now) ? 1 : 0;
     for (device::Device* device : devices_) work += turn(*device, now);
     idle_turns = work == 0 ? idle_turns + 1 : 0;
-    if (idle_turns > kTurnsBeforeRest) rest(idle_turns, now);
+    if (work != 0) activity_.happened();
+    if (idle_turns > kTurnsBeforeRest) rest(now);
   }
   serve_calls(clock_());
   if (registered) dpdk::Eal::unregister_thread();
 }
 
-void Worker::rest(uint32_t, base::Now now) {
+void Worker::rest(base::Now now) {
   if (options_.idle == settings::WorkerSettings::Idle::Spin) {
     __builtin_ia32_pause();
     return;
@@ -118,21 +117,10 @@ void Worker::rest(uint32_t, base::Now now) {
     sched_yield();
     return;
   }
-  base::Duration longest = kLongestSleep;
-  for (device::Device* device : devices_) {
-    const base::Now next = device->next_deadline();
-    if (next != base::kNever) longest = std::min(longest, std::max(next - now, base::Duration(0)));
-  }
-  bell_.arm();
-  const bool called = has_calls_.load(std::memory_order_relaxed) || stop_.load() ||
-                      std::any_of(devices_.begin(), devices_.end(),
-                                  [](device::Device* d) { return d->doorbell_ringing(); });
-  if (!called && longest.count() > 0) {
-    pollfd descriptor{bell_.signal().fd(), POLLIN, 0};
-    const timespec timeout{0, static_cast<long>(longest.count())};
-    ppoll(&descriptor, 1, &timeout, nullptr);
-  }
-  bell_.disarm();
+  const bool nothing = sleeper_->arm(now);
+  const bool called = has_calls_.load(std::memory_order_relaxed) || stop_.load();
+  if (nothing && !called) sleeper_->sleep(now, base::kNever);
+  sleeper_->disarm();
 }
 
 }  // namespace rnic::verbs

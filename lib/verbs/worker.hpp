@@ -18,7 +18,8 @@
 #include "base/time.hpp"
 #include "device/device.hpp"
 #include "settings/settings.hpp"
-#include "verbs/event_signal.hpp"
+#include "verbs/activity.hpp"
+#include "verbs/sleeper.hpp"
 
 namespace rnic::verbs {
 
@@ -36,9 +37,11 @@ class Worker {
     std::optional<uint32_t> core;  ///< pin to it
   };
 
-  /// ResourceExhausted when the system gives no eventfd or no thread.
+  /// ResourceExhausted when the system gives no descriptor or no thread.
+  /// \param devices, activity outlive it
   static Result<std::unique_ptr<Worker>> start(const Options& options, Clock clock,
-                                               std::vector<device::Device*> devices);
+                                               std::vector<device::Device*> devices,
+                                               Activity& activity);
   /// Stops the thread and waits for it.
   ~Worker();
   Worker(const Worker&) = delete;
@@ -56,7 +59,7 @@ class Worker {
   }
 
   /// After a doorbell: wakes the thread if it sleeps. Cheap when it does not.
-  void wake() { bell_.ring(); }
+  void wake() { sleeper_->ring(); }
 
  private:
   /// A call on its way; it lives with its caller, who waits.
@@ -69,15 +72,16 @@ class Worker {
   };
 
   Worker(const Options& options, Clock clock, std::vector<device::Device*> devices,
-         EventSignal signal);
+         Activity& activity, std::unique_ptr<Sleeper> sleeper);
   void hand_over(Call& call);
   void loop();
   bool serve_calls(base::Now now);
-  void rest(uint32_t idle_turns, base::Now now);
+  void rest(base::Now now);
 
   Options options_;
   Clock clock_;
   std::vector<device::Device*> devices_;
+  Activity& activity_;
 
   std::mutex mutex_;  // control path only
   std::condition_variable call_done_;
@@ -85,7 +89,7 @@ class Worker {
   Call* last_call_ = nullptr;   // guarded by mutex_
   std::atomic<bool> has_calls_{false};
   std::atomic<bool> stop_{false};
-  Bell bell_;
+  std::unique_ptr<Sleeper> sleeper_;
   std::thread thread_;  // last: starts when everything else is there
 };
 

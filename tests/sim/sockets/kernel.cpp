@@ -422,6 +422,10 @@ uint32_t Kernel::state_of(const Entry& entry) const {
 int Kernel::epoll_ctl(int, int operation, int descriptor, epoll_event* event) {
   Entry* entry = find(descriptor, "epoll_ctl");
   if (entry == nullptr) return fail(EBADF);
+  if (operation == EPOLL_CTL_MOD && entry->watched && entry->kind == Kind::Listener) {
+    entry->watch.interest = event->events;
+    return 0;
+  }
   if (operation != EPOLL_CTL_ADD || entry->watched) return fail(EEXIST);
   if (entry->kind == Kind::Stream) {
     if (network_.may_break() && fault(plan_.faults.setup)) {
@@ -482,7 +486,9 @@ base::Now Kernel::next_event() {
   base::Now next = base::kNever;
   for (const auto& [number, entry] : entries_) {
     if (!entry.watched) continue;
-    if (entry.kind == Kind::Listener && !entry.backlog.empty()) return network_.now();
+    if (entry.kind == Kind::Listener && !entry.backlog.empty() && entry.watch.interest != 0) {
+      return network_.now();
+    }
     if (entry.watch.pending) next = base::earlier(next, entry.watch.visible);
   }
   return next;

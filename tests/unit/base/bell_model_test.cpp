@@ -121,7 +121,6 @@ class Machine {
   static void run_current() {
     Machine& machine = here();
     machine.current_->body();
-    machine.let_out(*machine.current_, machine.current_->stores.size());
     machine.current_->done = true;
   }
   static void let_out(Thread& thread, size_t count) {
@@ -264,6 +263,41 @@ TEST(Bell, NoWorkIsSleptThrough) {
     wakes += outcome.wakes;
   }
   EXPECT_GT(wakes, kSchedules / 4) << "nobody ever slept: nothing was tried";
+}
+
+/// A signal of one thread.
+class PlainSignal {
+ public:
+  void raise() { *raised_ = true; }
+  void clear() { *raised_ = false; }
+  [[nodiscard]] bool raised() const { return *raised_; }
+
+ private:
+  std::shared_ptr<bool> raised_ = std::make_shared<bool>(false);
+};
+
+TEST(Bell, RingsForWhatItWasArmedForAlone) {
+  BellOver<BellWord, PlainSignal> bell{PlainSignal()};
+  const auto rings = [&](bool urgent) {
+    bell.ring(urgent);
+    return bell.signal().raised();
+  };
+  EXPECT_FALSE(rings(true)) << "nobody has armed it";
+  bell.arm(BellFor::Urgent);
+  EXPECT_FALSE(rings(false));
+  EXPECT_TRUE(rings(true));
+  bell.arm(BellFor::Urgent);
+  EXPECT_FALSE(bell.signal().raised()) << "arming clears";
+  bell.arm(BellFor::Anything);
+  bell.arm(BellFor::Urgent);
+  EXPECT_TRUE(rings(false)) << "who waits for anything goes on doing so";
+  bell.arm();
+  bell.disarm();
+  EXPECT_FALSE(bell.is_armed());
+  EXPECT_FALSE(rings(true));
+  bell.arm();
+  EXPECT_TRUE(bell.is_armed());
+  EXPECT_TRUE(rings(false));
 }
 
 TEST(Bell, TheModelFindsWhatIsWrong) {

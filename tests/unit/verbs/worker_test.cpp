@@ -17,7 +17,8 @@ using rnic::test::Logged;
 
 /// The cores that a worker with these options may run on, as its thread sees them.
 cpu_set_t cores_of(const Worker::Options& options) {
-  auto worker = Worker::start(options, [] { return base::Now(); }, {});
+  Activity activity;
+  auto worker = Worker::start(options, [] { return base::Now(); }, {}, activity);
   cpu_set_t cores;
   CPU_ZERO(&cores);
   (*worker)->run([&](base::Now) { pthread_getaffinity_np(pthread_self(), sizeof cores, &cores); });
@@ -55,7 +56,8 @@ TEST(AWorker, RunsAnywhereWhereItsCoreIsNotThere) {
 }
 
 TEST(AWorker, GivesBackWhatACallThrows) {
-  auto worker = Worker::start({}, [] { return base::Now(std::chrono::seconds(3)); }, {});
+  Activity activity;
+  auto worker = Worker::start({}, [] { return base::Now(std::chrono::seconds(3)); }, {}, activity);
   ASSERT_TRUE(worker);
   try {
     (*worker)->run([](base::Now) { throw std::runtime_error("no"); });

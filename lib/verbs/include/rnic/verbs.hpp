@@ -35,6 +35,7 @@
 namespace rnic {
 
 namespace verbs {
+class QueueAlarm;
 class Runtime;
 struct DeviceRuntime;
 }  // namespace verbs
@@ -71,7 +72,22 @@ class MemoryRegion {
   uint64_t length_ = 0;
 };
 
+/// What CompletionQueue::arm() is for.
+enum class Notify : uint8_t {
+  Next,       ///< the next completion
+  Solicited,  ///< the next one that the peer has solicited, or that is no Success
+};
+
 /// Where completions arrive.
+///
+/// Waiting, with a descriptor for poll() and epoll:
+///
+///     while (cq.poll(out) == 0) {
+///       cq.arm(Notify::Next);
+///       if (cq.poll(out) != 0) break;   // what came before arm() makes nothing readable
+///       epoll_wait(...cq.fd()...);
+///       context.poll();                 // inline: the device moves
+///     }
 class CompletionQueue {
  public:
   CompletionQueue() = default;
@@ -83,11 +99,22 @@ class CompletionQueue {
   /// device.
   uint32_t poll(std::span<Completion> out);
 
+  /// A descriptor for poll() and epoll (POLLIN), the same one each time; nobody reads or closes it.
+  /// It is readable once an entry that arm() was for has been added, until the next arm(). Of an
+  /// inline context also when polling the context could add an entry. ResourceExhausted when the
+  /// system has no descriptor left.
+  Result<int> fd();
+  /// The next entry that is `what` makes fd() readable. Poll once more behind it, then sleep: no
+  /// completion is missed. Who waits for any entry goes on doing so when solicited ones are asked
+  /// for. ResourceExhausted as fd(). The thread that polls.
+  Status arm(Notify what = Notify::Next);
+
  private:
   friend class Device;
   friend class ProtectionDomain;
   verbs::DeviceRuntime* device_ = nullptr;
   device::CompletionQueue* cq_ = nullptr;
+  verbs::QueueAlarm* alarm_ = nullptr;  // the device's; nullptr until fd() or arm()
 };
 
 struct QueuePairOptions {
@@ -215,6 +242,11 @@ class Device {
   uint64_t new_framing_key();
   /// The oldest one; nothing when there is none. Never blocks.
   std::optional<Event> poll_event();
+  /// A descriptor for poll() and epoll (POLLIN), the same one each time; nobody reads or closes it.
+  /// It is readable while poll_event() has events to give; of an inline context also when polling
+  /// the context could bring one. ResourceExhausted when the system has no descriptor left. Where
+  /// events are polled: one thread.
+  Result<int> event_fd();
   /// Inline: one turn of this device alone (one thread may drive one device, another thread another
   /// one; each device's control calls then belong to its thread). Threaded: 0.
   uint32_t poll();
@@ -245,7 +277,25 @@ class Context {
   [[nodiscard]] bool threaded() const;
   /// Inline: one turn of every device; \return frames and doorbells served. Threaded: 0.
   uint32_t poll();
-  /// Polls (inline) or waits (threaded) until `done` returns true.
+
+  /// Inline: one descriptor for an application's own loop (POLLIN), the same one each time; nobody
+  /// reads or closes it. Readable behind arm() as soon as poll() has something to do: something has
+  /// come, a deadline is over (next_deadline()), work was posted; and while a device has events,
+  /// which the loop has to poll. Ports that cannot tell of frames (net_memif, most NICs) make it
+  /// readable every 50 us.
+  ///
+  ///     while (!context.arm()) context.poll();   // then the completion queues and the events
+  ///     epoll_wait(...context.fd()...);
+  ///
+  /// Unsupported in a threaded context: its completion queues and devices have descriptors.
+  /// ResourceExhausted when the system has no descriptor left.
+  Result<int> fd();
+  /// Inline, behind fd(). False: poll() has something to do. True: fd() tells when it has.
+  bool arm();
+
+  /// Drives the devices (inline) or leaves that to the workers until `done` returns true, which it
+  /// asks whenever the devices have done something, and every 10 ms. In between the thread sleeps in
+  /// the kernel, but for the first 50 us (and never with worker.idle = "spin" or "yield").
   /// \param timeout any span: 0 and less: at once; kForever: never
   /// \return false when it was over before
   template <typename Rep, typename Period>

@@ -7,7 +7,7 @@
 #include "base/bell.hpp"
 #include "base/fail.hpp"
 
-namespace rnic::verbs {
+namespace rnic::wakeup {
 
 /// A descriptor that is readable from raise() until clear(): an eventfd.
 class EventSignal {
@@ -34,4 +34,4 @@ class EventSignal {
 
 using Bell = base::BellOver<base::BellWord, EventSignal>;
 
-}  // namespace rnic::verbs
+}  // namespace rnic::wakeup

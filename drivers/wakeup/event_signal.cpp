@@ -1,4 +1,4 @@
-#include "verbs/event_signal.hpp"
+#include "wakeup/event_signal.hpp"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <system_error>
 
-namespace rnic::verbs {
+namespace rnic::wakeup {
 
 Result<EventSignal> EventSignal::open() {
   const int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -31,4 +31,4 @@ void EventSignal::clear() {
   [[maybe_unused]] const ssize_t got = read(fd_, &count, sizeof count);
 }
 
-}  // namespace rnic::verbs
+}  // namespace rnic::wakeup

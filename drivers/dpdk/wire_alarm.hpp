@@ -1,0 +1,35 @@
+/// \file
+/// How the two ends of a pair of rings wake each other; private to the driver.
+#pragma once
+
+#include <memory>
+
+#include "base/fail.hpp"
+#include "wakeup/event_signal.hpp"
+
+struct rte_ring;
+
+namespace rnic::dpdk {
+
+/// Of one direction: who receives may sleep until the sender has put frames into the ring.
+class WireAlarm {
+ public:
+  /// ResourceExhausted when the system has no descriptor left.
+  /// \param ring outlives it \param one_thread both ends are one thread's
+  static Result<std::unique_ptr<WireAlarm>> make(const rte_ring* ring, bool one_thread);
+
+  /// The sender: frames were put into the ring.
+  void sent() { one_thread_ ? bell_.ring_unfenced() : bell_.ring(); }
+  /// The receiver: port::Port::arm().
+  int arm();
+
+ private:
+  WireAlarm(const rte_ring* ring, bool one_thread, wakeup::EventSignal signal)
+      : ring_(ring), one_thread_(one_thread), bell_(std::move(signal)) {}
+
+  const rte_ring* ring_;
+  const bool one_thread_;
+  wakeup::Bell bell_;
+};
+
+}  // namespace rnic::dpdk

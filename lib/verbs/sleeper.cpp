@@ -1,0 +1,103 @@
+#include "verbs/sleeper.hpp"
+
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <system_error>
+#include <utility>
+
+namespace rnic::verbs {
+
+namespace {
+
+timespec to_timespec(base::Duration duration) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(duration);
+  return {static_cast<time_t>(seconds.count()), static_cast<long>((duration - seconds).count())};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Sleeper>> Sleeper::open(std::vector<device::Device*> devices) {
+  auto signal = wakeup::EventSignal::open();
+  if (!signal) return tl::unexpected(signal.error());
+  const int poller = epoll_create1(EPOLL_CLOEXEC);
+  const int timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+  const int error = errno;
+  std::unique_ptr<Sleeper> sleeper(
+      new Sleeper(std::move(devices), std::move(*signal), poller, timer));
+  if (poller >= 0 && timer >= 0 && sleeper->watch(sleeper->bell_.signal().fd()) &&
+      sleeper->watch(timer)) {
+    return sleeper;
+  }
+  return base::fail(ErrorCode::ResourceExhausted,
+                    "a descriptor to sleep on: " + std::generic_category().message(error) +
+                        "; raise the limit of descriptors (ulimit -n)");
+}
+
+Sleeper::Sleeper(std::vector<device::Device*> devices, wakeup::EventSignal signal, int poller,
+                 int timer)
+    : bell_(std::move(signal)), poller_(poller), timer_(timer) {
+  for (device::Device* device : devices) devices_.push_back({device, std::nullopt});
+}
+
+Sleeper::~Sleeper() {
+  if (timer_ >= 0) close(timer_);
+  if (poller_ >= 0) close(poller_);
+}
+
+bool Sleeper::watch(int descriptor) const {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = descriptor;
+  return epoll_ctl(poller_, EPOLL_CTL_ADD, descriptor, &event) == 0;
+}
+
+bool Sleeper::listen_to(Watched& watched) const {
+  const std::optional<int> descriptor = watched.device->arm();
+  if (!descriptor) return false;
+  if (watched.descriptor == descriptor) return true;
+  if (!watch(*descriptor)) return false;
+  watched.descriptor = descriptor;
+  return true;
+}
+
+bool Sleeper::arm(base::Now now) {
+  // First the bell, then the looks: what is added behind a look rings.
+  bell_.arm();
+  deadline_ = base::kNever;
+  for (Watched& watched : devices_) {
+    if (!listen_to(watched)) deadline_ = base::earlier(deadline_, now + kPause);
+    deadline_ = base::earlier(deadline_, watched.device->next_deadline());
+  }
+  return deadline_ > now;
+}
+
+void Sleeper::sleep(base::Now now, base::Now limit) const {
+  pollfd descriptor{poller_, POLLIN, 0};
+  const base::Now until = base::earlier(deadline_, limit);
+  if (until == base::kNever) {
+    ppoll(&descriptor, 1, nullptr, nullptr);
+    return;
+  }
+  const timespec timeout = to_timespec(std::max(until - now, base::Duration(0)));
+  ppoll(&descriptor, 1, &timeout, nullptr);
+}
+
+void Sleeper::set_timer(base::Now now) {
+  // A timer that is set too early wakes for nothing, and that is all; so it is seldom set.
+  if (now < timer_at_ && timer_at_ <= deadline_) return;
+  if (timer_at_ == deadline_ && deadline_ == base::kNever) return;
+  timer_at_ = deadline_;
+  itimerspec time{};
+  if (deadline_ != base::kNever) {
+    time.it_value = to_timespec(std::max(deadline_ - now, base::Duration(1)));
+  }
+  timerfd_settime(timer_, 0, &time, nullptr);
+}
+
+}  // namespace rnic::verbs

@@ -1,0 +1,69 @@
+/// \file
+/// Sleeper: what a thread that drives devices sleeps on.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/fail.hpp"
+#include "base/time.hpp"
+#include "device/device.hpp"
+#include "wakeup/event_signal.hpp"
+
+namespace rnic::verbs {
+
+/// One descriptor of several devices: what comes to their ports, the next deadline, and a bell.
+///
+///     while (devices have work) poll them;
+///     if (sleeper.arm(now)) sleeper.sleep(now, limit);
+///
+/// Belongs to the thread that drives the devices; any thread rings.
+class Sleeper {
+ public:
+  /// Of a port that cannot tell of frames (net_memif, most NICs): how long it is left alone.
+  static constexpr base::Duration kPause = std::chrono::microseconds(50);
+
+  /// ResourceExhausted when the system has no descriptor left. \param devices outlive it
+  static Result<std::unique_ptr<Sleeper>> open(std::vector<device::Device*> devices);
+  ~Sleeper();
+  Sleeper(const Sleeper&) = delete;
+  Sleeper& operator=(const Sleeper&) = delete;
+
+  /// Behind a turn of all devices that served nothing. False: there is something to do now. True:
+  /// from here on fd() is readable as soon as there is.
+  bool arm(base::Now now);
+  void disarm() { bell_.disarm(); }
+  [[nodiscard]] bool is_armed() const { return bell_.is_armed(); }
+  /// Until there is something to do, `limit` at the longest. Behind arm().
+  void sleep(base::Now now, base::Now limit) const;
+
+  /// Any thread: work was added.
+  void ring() { bell_.ring(); }
+  /// The thread that sleeps has added work itself.
+  void ring_own() { bell_.ring_unfenced(); }
+
+  /// For poll() and epoll of others, who are to know of the deadline of the latest arm(), too.
+  [[nodiscard]] int fd() const { return poller_; }
+  void set_timer(base::Now now);
+  [[nodiscard]] base::Now deadline() const { return deadline_; }
+
+ private:
+  struct Watched {
+    device::Device* device = nullptr;
+    std::optional<int> descriptor;  // that epoll knows of
+  };
+
+  Sleeper(std::vector<device::Device*> devices, wakeup::EventSignal signal, int poller, int timer);
+  [[nodiscard]] bool listen_to(Watched& watched) const;
+  [[nodiscard]] bool watch(int descriptor) const;
+
+  std::vector<Watched> devices_;
+  wakeup::Bell bell_;
+  int poller_;                        // an epoll of the bell, the timer and the ports
+  int timer_;                         // a timerfd
+  base::Now deadline_ = base::kNever;  // of the latest arm()
+  base::Now timer_at_ = base::kNever;  // what the timerfd is set to
+};
+
+}  // namespace rnic::verbs

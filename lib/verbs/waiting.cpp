@@ -1,0 +1,193 @@
+// How the application waits: descriptors for its own loop, and wait_until().
+
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "base/starved.hpp"
+#include "verbs/runtime.hpp"
+
+namespace rnic::verbs {
+
+namespace {
+
+using Idle = settings::WorkerSettings::Idle;
+
+// What comes at once finds the thread awake; a sleep costs about as much as this.
+constexpr base::Duration kSpin = std::chrono::microseconds(50);
+// A condition may depend on what the devices do not know of, another thread's doing for one.
+constexpr base::Duration kLookAgain = std::chrono::milliseconds(10);
+
+}  // namespace
+
+// --- DeviceRuntime ---
+
+void DeviceRuntime::wake() {
+  if (worker != nullptr) {
+    worker->wake();
+    return;
+  }
+  quiet = false;
+  runtime->disturb();
+}
+
+uint32_t DeviceRuntime::turn() {
+  const uint32_t work = verbs::turn(*device, runtime->now());
+  quiet = work == 0;
+  return work;
+}
+
+Result<QueueAlarm*> DeviceRuntime::alarm_of_events() {
+  if (event_alarm != nullptr) return event_alarm;
+  std::optional<int> driver;
+  if (worker == nullptr) {
+    auto fd = runtime->driver_fd();
+    if (!fd) return tl::unexpected(fd.error());
+    driver = *fd;
+  }
+  auto alarm = QueueAlarm::open(driver);
+  if (!alarm) return tl::unexpected(alarm.error());
+  QueueAlarm* const made = alarm->get();
+  on_worker(*this, [&](base::Now) { device->set_event_listener(std::move(*alarm)); });
+  event_alarm = made;
+  // What is there already was not told of.
+  event_alarm->arm();
+  event_alarm->keep_readable();
+  return made;
+}
+
+Result<int> DeviceRuntime::event_fd() {
+  auto alarm = alarm_of_events();
+  if (!alarm) return tl::unexpected(alarm.error());
+  arms_driver = worker == nullptr;
+  return (*alarm)->fd();
+}
+
+std::optional<Event> DeviceRuntime::poll_event() {
+  auto event = device->poll_event();
+  if (event || event_alarm == nullptr) return event;
+  event_alarm->arm();
+  if (arms_driver) runtime->arm();
+  event = device->poll_event();
+  // It came in between, and more may have.
+  if (event) event_alarm->keep_readable();
+  return event;
+}
+
+// --- Runtime ---
+
+Result<Sleeper*> Runtime::sleeper() {
+  if (sleeper_ == nullptr) {
+    std::vector<device::Device*> devices;
+    for (const auto& device : devices_) devices.push_back(device->device.get());
+    auto opened = Sleeper::open(std::move(devices));
+    if (!opened) return tl::unexpected(opened.error());
+    sleeper_ = std::move(*opened);
+  }
+  return sleeper_.get();
+}
+
+Result<int> Runtime::driver_fd() {
+  if (threaded()) {
+    return base::fail(ErrorCode::Unsupported,
+                      "a threaded context is driven by its workers: wait on the descriptors of its "
+                      "completion queues and devices, or set worker.mode = inline");
+  }
+  auto sleeper = this->sleeper();
+  if (!sleeper) return tl::unexpected(sleeper.error());
+  return (*sleeper)->fd();
+}
+
+Result<int> Runtime::fd() {
+  if (fd_ >= 0) return fd_;
+  auto driver = driver_fd();
+  if (!driver) return driver;
+  for (auto& device : devices_) {
+    if (auto events = device->alarm_of_events(); !events) return tl::unexpected(events.error());
+  }
+  auto poller = poller_of({*driver});
+  if (!poller) return poller;
+  for (auto& device : devices_) {
+    if (auto added = add_to_poller(*poller, device->event_alarm->own_fd()); !added) {
+      close(*poller);
+      return tl::unexpected(added.error());
+    }
+  }
+  fd_ = *poller;
+  arm();
+  return fd_;
+}
+
+bool Runtime::is_quiet() const {
+  return std::all_of(devices_.begin(), devices_.end(),
+                     [](const auto& device) { return device->quiet; });
+}
+
+bool Runtime::arm() {
+  if (sleeper_ == nullptr) return false;
+  const base::Now time = now();
+  // What was asked for since the latest turn may need one more.
+  const bool nothing = sleeper_->arm(time) && is_quiet();
+  if (nothing) {
+    sleeper_->set_timer(time);
+  } else {
+    sleeper_->ring_own();
+  }
+  return nothing;
+}
+
+void Runtime::disturb() {
+  if (sleeper_ != nullptr) sleeper_->ring_own();
+}
+
+bool Runtime::wait_until(const std::function<bool()>& done, base::Now deadline) {
+  return threaded() ? watch_until(done, deadline) : drive_until(done, deadline);
+}
+
+/// Inline: this thread is the device.
+bool Runtime::drive_until(const std::function<bool()>& done, base::Now deadline) {
+  // Without a descriptor to sleep on there is polling.
+  Sleeper* const sleeper =
+      idle_ == Idle::Sleep ? this->sleeper().value_or(nullptr) : nullptr;
+  base::Now idle_since = base::kNever;
+  for (;;) {
+    if (done()) return true;
+    const base::Now time = now();
+    if (time >= deadline) return done();
+    if (poll() != 0) {
+      idle_since = base::kNever;
+      continue;
+    }
+    if (idle_ == Idle::Yield) std::this_thread::yield();
+    if (idle_since == base::kNever) idle_since = time;
+    if (sleeper == nullptr || time - idle_since < kSpin || !sleeper->arm(time)) continue;
+    // The latest turn may have brought it although it served nothing: by a timer.
+    const bool came = done();
+    if (!came) sleeper->sleep(time, std::min(deadline, time + kLookAgain));
+    sleeper->disarm();
+    if (came) return true;
+  }
+}
+
+/// Threaded: workers drive the devices.
+bool Runtime::watch_until(const std::function<bool()>& done, base::Now deadline) {
+  const base::Now begun = now();
+  while (idle_ != Idle::Sleep || now() - begun < kSpin) {
+    if (done()) return true;
+    if (now() >= deadline) return done();
+    std::this_thread::yield();
+  }
+  const Activity::Waiter waiter(activity_);
+  for (;;) {
+    const uint64_t turns = waiter.turns();
+    if (done()) return true;
+    const base::Now time = now();
+    if (time >= deadline) return done();
+    waiter.sleep(turns, std::min(deadline - time, kLookAgain));
+  }
+}
+
+}  // namespace rnic::verbs

@@ -1,0 +1,274 @@
+// Waiting instead of polling: the descriptors of completion queues, events and a whole context.
+
+#include <poll.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <string>
+#include <utility>
+
+#include "verbs_pair.hpp"
+
+namespace rnic::test {
+namespace {
+
+/// Only a failure waits so long.
+constexpr int kPatienceMs = 20'000;
+
+[[nodiscard]] bool readable(int fd, int timeout_ms = 0) {
+  pollfd descriptor{fd, POLLIN, 0};
+  int ready = 0;
+  do {
+    ready = ::poll(&descriptor, 1, timeout_ms);
+  } while (ready < 0 && errno == EINTR);
+  return ready == 1;
+}
+
+Config socket_config(bool threaded) {
+  Config config = Config::from_text(R"(
+[[device]]
+name = "rnic0"
+port = "socket"
+address = "127.0.0.1/8"
+[[device]]
+name = "rnic1"
+port = "socket"
+address = "127.0.0.1/8"
+)");
+  if (threaded) config.set("worker.mode=threaded");
+  return config;
+}
+
+struct Setup {
+  const char* name;
+  bool sockets;
+  bool threaded;
+};
+
+class Waiting : public testing::TestWithParam<Setup> {
+ protected:
+  [[nodiscard]] static Config config() {
+    Config out =
+        GetParam().sockets ? socket_config(GetParam().threaded) : loopback_config(GetParam().threaded);
+    out.set("worker.idle=sleep");
+    return out;
+  }
+  [[nodiscard]] static bool threaded() { return GetParam().threaded; }
+
+  /// As a program waits that has nothing but this queue's descriptor.
+  static std::optional<Completion> sleep_for_one(World& world, CompletionQueue& queue) {
+    Completion out;
+    for (;;) {
+      if (queue.poll({&out, 1}) == 1) return out;
+      must(queue.arm(Notify::Next));
+      if (queue.poll({&out, 1}) == 1) return out;
+      if (!readable(must(queue.fd()), kPatienceMs)) return std::nullopt;
+      world.context.poll();
+    }
+  }
+};
+
+TEST_P(Waiting, ACompletionMakesItsQueuesDescriptorReadable) {
+  World world(config());
+  Side a(world.left);
+  Side b(world.right);
+  world.connect(a, b);
+  Memory near(a.pd, octets(64, 1), Access::LocalWrite);
+  Memory far(b.pd, std::vector<uint8_t>(64), kEverything);
+  for (uint64_t round = 0; round < 200; ++round) {
+    must(b.qp.post_receive(receive(far.all(), round)));
+    must(a.qp.post_send(request(Opcode::Send, near.all(), round)));
+    const auto received = sleep_for_one(world, b.receive_cq);
+    ASSERT_TRUE(received) << "round " << round;
+    EXPECT_EQ(received->id, round);
+    const auto sent = sleep_for_one(world, a.send_cq);
+    ASSERT_TRUE(sent) << "round " << round;
+    EXPECT_EQ(sent->id, round);
+    EXPECT_EQ(far.data, near.data);
+  }
+}
+
+TEST_P(Waiting, NothingIsReadableWhileNothingComes) {
+  World world(config());
+  Side a(world.left);
+  Side b(world.right);
+  world.connect(a, b);
+  exchange(world, a, b, 1000, 1);
+  ASSERT_FALSE(world.left.poll_event());
+  // What an inline device still has to do comes to an end.
+  const int fd = must(a.receive_cq.fd());
+  const auto calm = [&] {
+    must(a.receive_cq.arm());
+    if (!readable(fd)) return true;
+    world.context.poll();
+    return false;
+  };
+  EXPECT_TRUE(world.wait(calm));
+}
+
+TEST_P(Waiting, WhoWaitsForSolicitedOnesSleepsThroughOthers) {
+  if (!threaded()) return;  // an inline descriptor tells of all that the device has to do
+  World world(config());
+  Side a(world.left);
+  Side b(world.right);
+  world.connect(a, b);
+  Memory near(a.pd, octets(64, 1), Access::LocalWrite);
+  Memory far(b.pd, std::vector<uint8_t>(64), kEverything);
+  for (uint64_t id = 1; id <= 4; ++id) must(b.qp.post_receive(receive(far.all(), id)));
+  const int fd = must(b.receive_cq.fd());
+
+  must(b.receive_cq.arm(Notify::Solicited));
+  must(a.qp.post_send(request(Opcode::Send, near.all(), 1)));
+  world.expect_done(a.send_cq, 1, 64);
+  world.expect_done(b.receive_cq, 1, 64);
+  EXPECT_FALSE(readable(fd)) << "nobody has solicited it";
+
+  SendRequest solicited = request(Opcode::Send, near.all(), 2);
+  solicited.solicited = true;
+  must(a.qp.post_send(solicited));
+  EXPECT_TRUE(readable(fd, kPatienceMs));
+  world.expect_done(b.receive_cq, 2, 64);
+
+  must(b.receive_cq.arm(Notify::Next));
+  must(b.receive_cq.arm(Notify::Solicited));
+  EXPECT_FALSE(readable(fd)) << "arming takes back what was told";
+  must(a.qp.post_send(request(Opcode::Send, near.all(), 3)));
+  EXPECT_TRUE(readable(fd, kPatienceMs)) << "who waits for any goes on doing so";
+  world.expect_done(b.receive_cq, 3, 64);
+
+  must(b.receive_cq.arm(Notify::Solicited));
+  a.qp = QueuePair();
+  EXPECT_TRUE(readable(fd, kPatienceMs)) << "a flushed receive is an error, which always tells";
+}
+
+TEST_P(Waiting, EventsMakeTheirDevicesDescriptorReadable) {
+  World world(config());
+  Side a(world.left);
+  Side b(world.right);
+  const auto next_event = [&](Device& device) -> std::optional<Event> {
+    for (;;) {
+      if (auto event = device.poll_event()) return event;
+      if (!readable(must(device.event_fd()), kPatienceMs)) return std::nullopt;
+      world.context.poll();
+    }
+  };
+  must(world.right.listen(7471));
+  must(a.qp.connect(world.right.address(), 7471));
+  const auto asked = next_event(world.right);
+  ASSERT_TRUE(asked && std::holds_alternative<event::ConnectRequest>(*asked));
+  must(b.qp.accept(std::get<event::ConnectRequest>(*asked).request));
+  const auto established = next_event(world.left);
+  ASSERT_TRUE(established && std::holds_alternative<event::Established>(*established));
+  const auto theirs = next_event(world.right);
+  ASSERT_TRUE(theirs && std::holds_alternative<event::Established>(*theirs));
+}
+
+TEST_P(Waiting, EventsFromBeforeTheDescriptorAreTold) {
+  World world(config());
+  Side a(world.left);
+  must(world.right.listen(7471));
+  must(a.qp.connect(world.right.address(), 7471));
+  std::optional<Event> kept;
+  ASSERT_TRUE(world.wait([&] { return world.right.poll_event().has_value(); }));
+  must(a.qp.disconnect());
+  must(world.right.event_fd());
+  EXPECT_TRUE(readable(must(world.right.event_fd()), kPatienceMs));
+}
+
+TEST_P(Waiting, OneDescriptorIsEnoughForAnInlineContext) {
+  World world(config());
+  if (threaded()) {
+    const auto fd = world.context.fd();
+    ASSERT_FALSE(fd);
+    EXPECT_EQ(fd.error().code, ErrorCode::Unsupported);
+    EXPECT_NE(fd.error().message.find("worker.mode = inline"), std::string::npos);
+    return;
+  }
+  Side a(world.left);
+  Side b(world.right);
+  const int fd = must(world.context.fd());
+  EXPECT_EQ(must(world.context.fd()), fd);
+  // Sleeps until `done`, and nowhere but on the descriptor.
+  const auto sleep_until = [&](const std::function<bool()>& done) {
+    while (!done()) {
+      while (!world.context.arm()) world.context.poll();
+      if (done()) return true;
+      if (!readable(fd, kPatienceMs)) return false;
+      world.context.poll();
+    }
+    return true;
+  };
+  must(world.right.listen(7471));
+  must(a.qp.connect(world.right.address(), 7471));
+  std::optional<event::ConnectRequest> asked;
+  ASSERT_TRUE(sleep_until([&] {
+    asked = world.take<event::ConnectRequest>(world.right);
+    return asked.has_value();
+  }));
+  must(b.qp.accept(asked->request));
+  ASSERT_TRUE(sleep_until([&] { return world.take<event::Established>(world.left).has_value(); }));
+  Memory near(a.pd, octets(200'000, 1), Access::LocalWrite);
+  Memory far(b.pd, std::vector<uint8_t>(200'000), kEverything);
+  Completion done;
+  for (uint64_t round = 0; round < 20; ++round) {
+    must(a.qp.post_send(request(Opcode::Write, near.all(), far, round)));
+    ASSERT_TRUE(sleep_until([&] { return a.send_cq.poll({&done, 1}) == 1; })) << round;
+    ASSERT_TRUE(done.status == CompletionStatus::Success && done.id == round);
+    must(a.qp.post_send(request(Opcode::Read, near.all(), far, round)));
+    ASSERT_TRUE(sleep_until([&] { return a.send_cq.poll({&done, 1}) == 1; })) << round;
+    ASSERT_TRUE(done.status == CompletionStatus::Success && done.id == round);
+  }
+  EXPECT_EQ(far.data, near.data);
+  must(a.qp.disconnect());
+  ASSERT_TRUE(sleep_until([&] { return world.take<event::PeerClosed>(world.right).has_value(); }));
+  must(b.qp.disconnect());
+  ASSERT_TRUE(sleep_until([&] { return world.take<event::Disconnected>(world.left).has_value(); }));
+  EXPECT_TRUE(sleep_until([&] { return world.left.quiescent() && world.right.quiescent(); }));
+}
+
+/// Descriptors of the process may not be more than there are now, while it lives.
+class NoDescriptorLeft {
+ public:
+  NoDescriptorLeft() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    const int next = dup(0);
+    close(next);
+    rlimit none = before_;
+    none.rlim_cur = static_cast<rlim_t>(next);
+    setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoDescriptorLeft() { setrlimit(RLIMIT_NOFILE, &before_); }
+  NoDescriptorLeft(const NoDescriptorLeft&) = delete;
+  NoDescriptorLeft& operator=(const NoDescriptorLeft&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST_P(Waiting, WithoutADescriptorTheCallSaysSoAndPollingGoesOn) {
+  World world(config());
+  Side a(world.left);
+  Side b(world.right);
+  world.connect(a, b);
+  {
+    const NoDescriptorLeft none;
+    const auto fd = a.send_cq.fd();
+    ASSERT_FALSE(fd);
+    EXPECT_EQ(fd.error().code, ErrorCode::ResourceExhausted);
+    EXPECT_NE(fd.error().message.find("ulimit -n"), std::string::npos) << fd.error().message;
+    EXPECT_FALSE(a.send_cq.arm());
+    EXPECT_FALSE(world.left.event_fd());
+    EXPECT_FALSE(world.context.fd());
+    exchange(world, a, b, 1000, 1);
+  }
+  EXPECT_TRUE(a.send_cq.fd());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Everywhere, Waiting,
+    testing::Values(Setup{"WireInline", false, false}, Setup{"WireThreaded", false, true},
+                    Setup{"SocketsInline", true, false}, Setup{"SocketsThreaded", true, true}),
+    [](const testing::TestParamInfo<Setup>& setup) { return std::string(setup.param.name); });
+
+}  // namespace
+}  // namespace rnic::test
