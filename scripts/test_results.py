@@ -17,6 +17,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ALLOWED_SKIPS = os.path.join(ROOT, "tests", "allowed-skips.txt")
 SAVED = "test-results.json"  # in the build directory
 SHOWN_LINES = 40  # of a failure's output
+LONG = "long"  # the suite that ./scripts/test leaves to --long
 
 Case = collections.namedtuple("Case", "test name result detail")  # result: passed, failed, skipped
 
@@ -116,8 +117,9 @@ def scripts_of(build_dir):
     return table
 
 
-def select(build_dir, names, pattern):
-    """The Meson tests to run, and where those that are GoogleTest programs will write their XML."""
+def select(build_dir, names, pattern, long):
+    """The Meson tests to run, where those that are GoogleTest programs will write their XML, and
+    the long ones that nobody has asked for."""
     listed = subprocess.run(["meson", "introspect", "--tests", build_dir], check=True,
                             capture_output=True, text=True).stdout
     tests = json.loads(listed)
@@ -128,12 +130,18 @@ def select(build_dir, names, pattern):
     chosen = [t for t in tests if not names or t["name"] in names]
     if pattern:
         chosen = [t for t in chosen if t["protocol"] == "gtest"]
+    left = [] if names or long else [t["name"] for t in chosen if is_long(t)]
+    chosen = [t for t in chosen if t["name"] not in left]
     xml_of = {t["name"]: os.path.join(t["workdir"] or build_dir, t["name"] + ".xml")
               for t in chosen if t["protocol"] == "gtest"}
     for path in xml_of.values():
         if os.path.exists(path):  # a stale file must not stand for a program that dies
             os.remove(path)
-    return [test["name"] for test in chosen], xml_of
+    return [test["name"] for test in chosen], xml_of, left
+
+
+def is_long(test):
+    return any(suite.split(":")[-1] == LONG for suite in test["suite"])
 
 
 def run(build_dir, names, pattern, multiplier):
@@ -159,7 +167,7 @@ def run(build_dir, names, pattern, multiplier):
         exit2("meson test gave no results: " + one_line("".join(said[-5:])))
 
 
-def report(cases, filtered):
+def report(cases, filtered, left):
     """Prints failures, then the two lines that every caller reads; returns the exit status."""
     allowed = allowed_skips()
     # A reason may end in a count: "no such tool (12 scripts)".
@@ -179,7 +187,8 @@ def report(cases, filtered):
     failed = len(failures) + len(bad_skips)
     text = ", ".join(f"{reason} x{count}" for reason, count in sorted(reasons.items()))
     print()
-    print(f"{sum(reasons.values())} skipped" + (f": {text}" if text else ""))
+    print(f"{sum(reasons.values())} skipped" + (f": {text}" if text else "") +
+          (f"; left to --long: {', '.join(left)}" if left else ""))
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not cases else 0
 
@@ -193,11 +202,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build-dir", required=True)
     parser.add_argument("--filter", default="")
+    parser.add_argument("--long", action="store_true")
     parser.add_argument("--timeout-multiplier", type=int, default=1)
     parser.add_argument("tests", nargs="*")
     options = parser.parse_args()
     build_dir = os.path.abspath(options.build_dir)
-    names, xml_of = select(build_dir, options.tests, options.filter)
+    names, xml_of, left = select(build_dir, options.tests, options.filter, options.long)
     if not names:
         exit2("no such test")
     cases = []
@@ -206,7 +216,7 @@ def main():
     if not options.filter and not options.tests:
         with open(os.path.join(build_dir, SAVED), "w", encoding="utf-8") as file:
             json.dump({"cases": cases}, file)
-    sys.exit(report(cases, bool(options.filter)))
+    sys.exit(report(cases, bool(options.filter), left))
 
 
 if __name__ == "__main__":

@@ -37,5 +37,12 @@ class Programs(unittest.TestCase):
         self.assertEqual(self.results("", filtered=True), [])
 
 
+class LongTests(unittest.TestCase):
+    def test_the_suite_says_it(self):
+        self.assertTrue(test_results.is_long({"suite": ["softrnic:style", "softrnic:long"]}))
+        self.assertFalse(test_results.is_long({"suite": ["softrnic:style"]}))
+        self.assertFalse(test_results.is_long({"suite": ["softrnic"]}))
+
+
 if __name__ == "__main__":
     unittest.main()
