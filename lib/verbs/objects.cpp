@@ -134,7 +134,7 @@ Status CompletionQueue::arm(Notify what) {
     if (auto opened = fd(); !opened) return tl::unexpected(opened.error());
   }
   alarm_->arm(what == Notify::Solicited ? base::BellFor::Urgent : base::BellFor::Anything);
-  if (device_->worker == nullptr) device_->runtime->arm();
+  if (device_->worker == nullptr) device_->runtime->settle();
   return {};
 }
 

@@ -73,6 +73,8 @@ class Runtime {
   Result<int> fd();
   /// Inline, behind driver_fd(): Context::arm().
   bool arm();
+  /// Inline: gives the devices turns until they are quiet, a few at most, and arms.
+  void settle();
   /// Work was added by the thread that polls.
   void disturb();
   /// Context::wait_until().

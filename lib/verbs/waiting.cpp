@@ -18,6 +18,8 @@ using Idle = settings::WorkerSettings::Idle;
 
 // What comes at once finds the thread awake; a sleep costs about as much as this.
 constexpr base::Duration kSpin = std::chrono::microseconds(50);
+// What was posted leaves in the first turn, and the second finds nothing to do.
+constexpr uint32_t kTurnsToSettle = 3;
 // A condition may depend on what the devices do not know of, another thread's doing for one.
 constexpr base::Duration kLookAgain = std::chrono::milliseconds(10);
 
@@ -70,7 +72,7 @@ std::optional<Event> DeviceRuntime::poll_event() {
   auto event = device->poll_event();
   if (event || event_alarm == nullptr) return event;
   event_alarm->arm();
-  if (arms_driver) runtime->arm();
+  if (arms_driver) runtime->settle();
   event = device->poll_event();
   // It came in between, and more may have.
   if (event) event_alarm->keep_readable();
@@ -137,6 +139,13 @@ bool Runtime::arm() {
     sleeper_->ring_own();
   }
   return nothing;
+}
+
+void Runtime::settle() {
+  for (uint32_t i = 0; i < kTurnsToSettle && !is_quiet(); ++i) {
+    for (auto& device : devices_) device->turn();
+  }
+  arm();
 }
 
 void Runtime::disturb() {

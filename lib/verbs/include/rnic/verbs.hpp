@@ -106,7 +106,8 @@ class CompletionQueue {
   Result<int> fd();
   /// The next entry that is `what` makes fd() readable. Poll once more behind it, then sleep: no
   /// completion is missed. Who waits for any entry goes on doing so when solicited ones are asked
-  /// for. ResourceExhausted as fd(). The thread that polls.
+  /// for. Of an inline context: gives the devices a few turns first, so that what was posted is on
+  /// its way. ResourceExhausted as fd(). The thread that polls.
   Status arm(Notify what = Notify::Next);
 
  private:
