@@ -268,10 +268,7 @@ uint32_t Runtime::poll() {
   if (threaded()) return 0;
   uint32_t work = 0;
   for (auto& device : devices_) work += device->turn();
-  // Whoever sleeps on the descriptor without arming it anew is to see that deadlines have changed.
-  if (sleeper_ != nullptr && sleeper_->is_armed() && (work != 0 || sleeper_->deadline() <= now())) {
-    sleeper_->ring_own();
-  }
+  if (sleeper_ != nullptr) sleeper_->check_timer();
   return work;
 }
 

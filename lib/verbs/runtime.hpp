@@ -40,7 +40,7 @@ struct DeviceRuntime {
   std::unique_ptr<device::Device> device;
   QueueAlarm* event_alarm = nullptr;  // the device's; nullptr: nobody has asked for a descriptor
   bool arms_driver = false;           // inline: who waits for events waits for the device, too
-  bool quiet = false;  // inline: the latest turn served nothing, and nothing was asked for since
+  bool asked = true;  // inline: work was added, or a call made, since the latest turn
 
   /// Work was added: wakes who drives the device.
   void wake();
@@ -73,7 +73,7 @@ class Runtime {
   Result<int> fd();
   /// Inline, behind driver_fd(): Context::arm().
   bool arm();
-  /// Inline: gives the devices turns until they are quiet, a few at most, and arms.
+  /// Inline: serves what was asked for since the latest turn, and arms.
   void settle();
   /// Work was added by the thread that polls.
   void disturb();
@@ -96,7 +96,7 @@ class Runtime {
   [[nodiscard]] settings::WorkerSettings::Idle idle_of(
       const settings::WorkerSettings& worker) const;
   Result<Sleeper*> sleeper();
-  [[nodiscard]] bool is_quiet() const;
+  [[nodiscard]] bool is_asked() const;
   bool drive_until(const std::function<bool()>& done, base::Now deadline);
   bool watch_until(const std::function<bool()>& done, base::Now deadline);
 

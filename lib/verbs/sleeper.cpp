@@ -72,9 +72,21 @@ bool Sleeper::arm(base::Now now) {
   deadline_ = base::kNever;
   for (Watched& watched : devices_) {
     if (!listen_to(watched)) deadline_ = base::earlier(deadline_, now + kPause);
-    deadline_ = base::earlier(deadline_, watched.device->next_deadline());
   }
+  deadline_ = base::earlier(deadline_, next_deadline());
   return deadline_ > now;
+}
+
+base::Now Sleeper::next_deadline() const {
+  base::Now next = base::kNever;
+  for (const Watched& watched : devices_) {
+    next = base::earlier(next, watched.device->next_deadline());
+  }
+  return next;
+}
+
+void Sleeper::check_timer() {
+  if (bell_.is_armed() && next_deadline() < timer_at_) bell_.ring_unfenced();
 }
 
 void Sleeper::sleep(base::Now now, base::Now limit) const {

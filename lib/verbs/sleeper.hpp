@@ -34,7 +34,6 @@ class Sleeper {
   /// from here on fd() is readable as soon as there is.
   bool arm(base::Now now);
   void disarm() { bell_.disarm(); }
-  [[nodiscard]] bool is_armed() const { return bell_.is_armed(); }
   /// Until there is something to do, `limit` at the longest. Behind arm().
   void sleep(base::Now now, base::Now limit) const;
 
@@ -46,7 +45,9 @@ class Sleeper {
   /// For poll() and epoll of others, who are to know of the deadline of the latest arm(), too.
   [[nodiscard]] int fd() const { return poller_; }
   void set_timer(base::Now now);
-  [[nodiscard]] base::Now deadline() const { return deadline_; }
+  /// Behind a turn: whoever sleeps on the descriptor without another arm() must not sleep through a
+  /// deadline that has come in between.
+  void check_timer();
 
  private:
   struct Watched {
@@ -55,6 +56,7 @@ class Sleeper {
   };
 
   Sleeper(std::vector<device::Device*> devices, wakeup::EventSignal signal, int poller, int timer);
+  [[nodiscard]] base::Now next_deadline() const;
   [[nodiscard]] bool listen_to(Watched& watched) const;
   [[nodiscard]] bool watch(int descriptor) const;
 

@@ -18,8 +18,6 @@ using Idle = settings::WorkerSettings::Idle;
 
 // What comes at once finds the thread awake; a sleep costs about as much as this.
 constexpr base::Duration kSpin = std::chrono::microseconds(50);
-// What was posted leaves in the first turn, and the second finds nothing to do.
-constexpr uint32_t kTurnsToSettle = 3;
 // A condition may depend on what the devices do not know of, another thread's doing for one.
 constexpr base::Duration kLookAgain = std::chrono::milliseconds(10);
 
@@ -32,14 +30,13 @@ void DeviceRuntime::wake() {
     worker->wake();
     return;
   }
-  quiet = false;
+  asked = true;
   runtime->disturb();
 }
 
 uint32_t DeviceRuntime::turn() {
-  const uint32_t work = verbs::turn(*device, runtime->now());
-  quiet = work == 0;
-  return work;
+  asked = false;
+  return verbs::turn(*device, runtime->now());
 }
 
 Result<QueueAlarm*> DeviceRuntime::alarm_of_events() {
@@ -123,16 +120,16 @@ Result<int> Runtime::fd() {
   return fd_;
 }
 
-bool Runtime::is_quiet() const {
-  return std::all_of(devices_.begin(), devices_.end(),
-                     [](const auto& device) { return device->quiet; });
+bool Runtime::is_asked() const {
+  return std::any_of(devices_.begin(), devices_.end(),
+                     [](const auto& device) { return device->asked; });
 }
 
 bool Runtime::arm() {
   if (sleeper_ == nullptr) return false;
   const base::Now time = now();
-  // What was asked for since the latest turn may need one more.
-  const bool nothing = sleeper_->arm(time) && is_quiet();
+  // What a turn has left over tells of itself, by its port's descriptor or a deadline that is over.
+  const bool nothing = sleeper_->arm(time) && !is_asked();
   if (nothing) {
     sleeper_->set_timer(time);
   } else {
@@ -142,7 +139,7 @@ bool Runtime::arm() {
 }
 
 void Runtime::settle() {
-  for (uint32_t i = 0; i < kTurnsToSettle && !is_quiet(); ++i) {
+  if (is_asked()) {
     for (auto& device : devices_) device->turn();
   }
   arm();
