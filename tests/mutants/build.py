@@ -184,14 +184,17 @@ class Programs:
         by_file, bad, tasks = {}, [], []
         for m in mutants:
             by_file.setdefault(m["file"], []).append(m)
+        headers = {path: mine for path, mine in by_file.items() if path.endswith(".hpp")}
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
             for path, mine in by_file.items():
                 if path.endswith(".hpp"):  # those without mutants are the tree's
                     archive = self.archives[mine[0]["room"]][0]
-                    tasks.append((archive, pool.submit(self.object_of, archive, path, mine)))
+                    others = {name: of for name, of in headers.items() if name != path}
+                    tasks.append((archive, pool.submit(self.object_of, archive, path, mine,
+                                                       others)))
             self.take(tasks, bad)
             of_headers = {path: [m for m in mine if m["id"] not in bad]
-                          for path, mine in by_file.items() if path.endswith(".hpp")}
+                          for path, mine in headers.items()}
             self.headers = self.digest_of_headers()
             tasks = [(archive, pool.submit(self.object_of, archive, path, by_file.get(path, []),
                                            of_headers))

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from types import MappingProxyType
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -326,6 +327,24 @@ class BuildThatBreaks(unittest.TestCase):
         self.assertEqual(blamed("lib/x/x.hpp", [{**mine, "line": 6}, other], said),
                          [{**mine, "line": 6}], "a call is told by the line it begins on")
         self.assertEqual(blamed("lib/x/a.cpp", [{**other, "line": 9}], said), [])
+
+
+    def test_a_header_may_use_the_template_of_another(self):
+        mine = {"id": 1, "file": "lib/x/x.hpp", "room": "x", "line": 4, "text": "f(M)"}
+        other = {"id": 2, "file": "lib/x/y.hpp", "room": "x", "line": 9, "text": "g(M)"}
+        seen = {}
+
+        def object_of(_, path, mutants, headers=MappingProxyType({})):
+            seen[path] = (mutants, dict(headers))
+            return path + ".o", []
+
+        self.programs.archives = {"x": ("libx.a", [])}
+        self.programs.objects = {}
+        self.programs.object_of = object_of
+        self.programs.digest_of_headers = lambda: ""
+        self.assertEqual(self.programs.try_objects([mine, other], 1), [])
+        self.assertEqual(seen["lib/x/x.hpp"], ([mine], {"lib/x/y.hpp": [other]}))
+        self.assertEqual(seen["lib/x/y.hpp"], ([other], {"lib/x/x.hpp": [mine]}))
 
 
 class Judge(unittest.TestCase):
