@@ -107,6 +107,12 @@ Result<std::unique_ptr<TapQueue>> open_tap(uint32_t index, uint32_t mtu) {
                                                 why + "; configure a smaller one");
 }
 
+/// nullptr where it is not to be found.
+std::unique_ptr<TapQueue> find_tap(uint32_t index) {
+  char name[IF_NAMESIZE];
+  return if_indextoname(index, name) == nullptr ? nullptr : TapQueue::find(name);
+}
+
 /// Gives the device a frame size that fits. \return octets that one mbuf must hold
 uint32_t fit_frames(Spec& spec, const PortOptions& options) {
   const uint32_t frame = options.mtu + port::kLinkHeader;
@@ -220,8 +226,7 @@ Result<std::vector<EthPortSetup>> start(std::shared_ptr<OpenDevice> owned, const
     if (!queue) return tl::unexpected(queue.error());
     tap = std::move(*queue);
   } else if (spec.is("net_tap")) {
-    char name[IF_NAMESIZE];
-    if (if_indextoname(facts.if_index, name) != nullptr) tap = TapQueue::find(name);
+    tap = find_tap(facts.if_index);
   }
   rte_ether_addr own{};
   rte_eth_macaddr_get(device->id(), &own);

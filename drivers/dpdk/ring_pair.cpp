@@ -124,13 +124,13 @@ Result<PortPair> open_ring_pair(std::string_view name_a, std::string_view name_b
   auto medium = make_medium(options);
   if (!medium) return tl::unexpected(medium.error());
   Medium& m = **medium;
-  auto a = make_port(std::string(name_a), options.mac_a, options,
-                     {m.b_to_a, m.a_to_b, m.pool_a.get(), m.wakes_a.get(), m.wakes_b.get()},
-                     *medium);
+  auto a =
+      make_port(std::string(name_a), options.mac_a, options,
+                {m.b_to_a, m.a_to_b, m.pool_a.get(), m.wakes_a.get(), m.wakes_b.get()}, *medium);
   if (!a) return tl::unexpected(a.error());
-  auto b = make_port(std::string(name_b), options.mac_b, options,
-                     {m.a_to_b, m.b_to_a, m.pool_b.get(), m.wakes_b.get(), m.wakes_a.get()},
-                     *medium);
+  auto b =
+      make_port(std::string(name_b), options.mac_b, options,
+                {m.a_to_b, m.b_to_a, m.pool_b.get(), m.wakes_b.get(), m.wakes_a.get()}, *medium);
   if (!b) return tl::unexpected(b.error());
   return PortPair{std::move(*a), std::move(*b)};
 }

@@ -78,8 +78,8 @@ class BellOver {
  private:
   static constexpr uint32_t kNobody = static_cast<uint32_t>(BellFor::Nobody);
 
-  Word armed_;   // a BellFor: who wants to be told of the next work
-  Word raised_;  // the signal may be raised
+  Word armed_;            // a BellFor: who wants to be told of the next work
+  Word raised_;           // the signal may be raised
   bool disarmed_ = true;  // who arms has let go of it since; it alone looks here
   Signal signal_;
 };

@@ -139,9 +139,10 @@ constexpr Key kKeys[] = {
     {"worker", "mode", Basic, in_worker<&Wk::mode>, "", kNone,
      "inline: the application's thread polls; threaded: one thread a device"},
     {"worker", "idle", Basic, in_worker<&Wk::idle>, "", kNone,
-     "what a thread with nothing to do does; auto: sleep where the devices' threads and the "
-     "application's "
-     "outnumber the cores, spin otherwise"},
+     "what a thread with nothing to do does, a device's own and one in wait_until(); sleep: in the "
+     "kernel, until something comes (a port that cannot tell is looked at every 50 us, which takes "
+     "some percent of a core); auto: spin for devices' threads where they and the application have "
+     "a core each, sleep otherwise"},
     {"worker", "cores", Basic, in_worker<&Wk::cores>, "", {0, 1023},
      "threaded: the core of each device's thread, in the order of the devices; empty: not pinned"},
 

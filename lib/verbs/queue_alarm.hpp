@@ -35,8 +35,7 @@ class QueueAlarm final : public device::QueueListener {
   [[nodiscard]] int own_fd() const { return bell_.signal().fd(); }
 
  private:
-  QueueAlarm(wakeup::EventSignal signal, int poller)
-      : bell_(std::move(signal)), poller_(poller) {}
+  QueueAlarm(wakeup::EventSignal signal, int poller) : bell_(std::move(signal)), poller_(poller) {}
 
   wakeup::Bell bell_;
   int poller_;  // an epoll of the bell and the driver; -1: there is no driver

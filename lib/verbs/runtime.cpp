@@ -255,8 +255,8 @@ Status Runtime::start_workers(const settings::Settings& settings) {
     Worker::Options options;
     options.idle = idle_;
     if (i < settings.worker.cores.size()) options.core = settings.worker.cores[i];
-    auto worker = Worker::start(
-        options, clock_, std::vector<device::Device*>{devices_[i]->device.get()}, activity_);
+    auto worker = Worker::start(options, clock_,
+                                std::vector<device::Device*>{devices_[i]->device.get()}, activity_);
     if (!worker) return tl::unexpected(worker.error());
     workers_.push_back(std::move(*worker));
     devices_[i]->worker = workers_.back().get();

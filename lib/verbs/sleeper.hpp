@@ -62,8 +62,8 @@ class Sleeper {
 
   std::vector<Watched> devices_;
   wakeup::Bell bell_;
-  int poller_;                        // an epoll of the bell, the timer and the ports
-  int timer_;                         // a timerfd
+  int poller_;                         // an epoll of the bell, the timer and the ports
+  int timer_;                          // a timerfd
   base::Now deadline_ = base::kNever;  // of the latest arm()
   base::Now timer_at_ = base::kNever;  // what the timerfd is set to
 };

@@ -156,8 +156,7 @@ bool Runtime::wait_until(const std::function<bool()>& done, base::Now deadline) 
 /// Inline: this thread is the device.
 bool Runtime::drive_until(const std::function<bool()>& done, base::Now deadline) {
   // Without a descriptor to sleep on there is polling.
-  Sleeper* const sleeper =
-      idle_ == Idle::Sleep ? this->sleeper().value_or(nullptr) : nullptr;
+  Sleeper* const sleeper = idle_ == Idle::Sleep ? this->sleeper().value_or(nullptr) : nullptr;
   base::Now idle_since = base::kNever;
   for (;;) {
     if (done()) return true;

@@ -40,8 +40,8 @@ Result<std::unique_ptr<Worker>> Worker::start(const Options& options, Clock cloc
   auto sleeper = Sleeper::open(devices);
   if (!sleeper) return tl::unexpected(sleeper.error());
   try {
-    return std::unique_ptr<Worker>(new Worker(options, std::move(clock), std::move(devices),
-                                              activity, std::move(*sleeper)));
+    return std::unique_ptr<Worker>(
+        new Worker(options, std::move(clock), std::move(devices), activity, std::move(*sleeper)));
   } catch (const std::system_error& error) {
     return base::fail(ErrorCode::ResourceExhausted,
                       std::string("a worker's thread: ") + error.what() +

@@ -369,9 +369,10 @@ int main(int argc, char** argv) {
       for (std::atomic<uint64_t> turn = 0;;) turn.fetch_add(1, std::memory_order_relaxed);
     }));
   }
-  std::printf("%u round trips of %u octets between two processes, asleep while waiting, in each of "
-              "%u interleaved rounds, beside %u busy processes; us\n\n",
-              trips, kSize, rounds, busy);
+  std::printf(
+      "%u round trips of %u octets between two processes, asleep while waiting, in each of "
+      "%u interleaved rounds, beside %u busy processes; us\n\n",
+      trips, kSize, rounds, busy);
   std::array<std::vector<double>, kKinds.size()> medians;
   std::array<std::vector<double>, kKinds.size()> slow;
   for (uint32_t round = 0; round < rounds; ++round) {
@@ -382,8 +383,8 @@ int main(int argc, char** argv) {
     }
   }
   for (const pid_t other : others) stop(other);
-  std::printf("%-16s %8s %17s %6s   %8s %17s %6s\n", "", "median", "(least to most)", "ratio", "p99",
-              "(least to most)", "ratio");
+  std::printf("%-16s %8s %17s %6s   %8s %17s %6s\n", "", "median", "(least to most)", "ratio",
+              "p99", "(least to most)", "ratio");
   for (size_t i = 0; i < kKinds.size(); ++i) {
     const auto [least, most] = std::minmax_element(medians[i].begin(), medians[i].end());
     const auto [least99, most99] = std::minmax_element(slow[i].begin(), slow[i].end());

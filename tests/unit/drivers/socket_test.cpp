@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -361,6 +362,11 @@ TEST_F(SocketDriver, ConnectionsWaitInTheBacklog) {
   second_near.stream = *left_->connect({}, {kV4, port_}, second_near, now_);
   ASSERT_TRUE(run_until([&] { return right_->counters().accepts_deferred > 3; }));
   EXPECT_FALSE(second_far.is_established);
+  // Who waits there keeps nobody awake: he is looked at again by a deadline.
+  pollfd descriptor{right_->arm().value(), POLLIN, 0};
+  EXPECT_EQ(::poll(&descriptor, 1, 0), 0);
+  EXPECT_GT(right_->next_deadline(), now_);
+  EXPECT_LE(right_->next_deadline(), now_ + std::chrono::milliseconds(10));
   near_.stream->abort();
   ASSERT_TRUE(run_until([&] { return second_far.is_established; }));
   EXPECT_FALSE(right_->connect({}, {kV4, port_}, near_, now_).has_value());

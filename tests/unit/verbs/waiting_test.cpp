@@ -48,8 +48,8 @@ struct Setup {
 class Waiting : public testing::TestWithParam<Setup> {
  protected:
   [[nodiscard]] static Config config() {
-    Config out =
-        GetParam().sockets ? socket_config(GetParam().threaded) : loopback_config(GetParam().threaded);
+    Config out = GetParam().sockets ? socket_config(GetParam().threaded)
+                                    : loopback_config(GetParam().threaded);
     out.set("worker.idle=sleep");
     return out;
   }

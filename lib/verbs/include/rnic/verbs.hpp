@@ -295,8 +295,8 @@ class Context {
   bool arm();
 
   /// Drives the devices (inline) or leaves that to the workers until `done` returns true, which it
-  /// asks whenever the devices have done something, and every 10 ms. In between the thread sleeps in
-  /// the kernel, but for the first 50 us (and never with worker.idle = "spin" or "yield").
+  /// asks whenever the devices have done something, and every 10 ms. In between the thread sleeps
+  /// in the kernel, but for the first 50 us (and never with worker.idle = "spin" or "yield").
   /// \param timeout any span: 0 and less: at once; kForever: never
   /// \return false when it was over before
   template <typename Rep, typename Period>
