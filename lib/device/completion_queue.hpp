@@ -48,6 +48,10 @@ class CompletionQueue {
   /// Worker: whether an overrun is news, which it is once until the application polls.
   bool tell_overrun() { return !overrun_told_.exchange(true, std::memory_order_relaxed); }
 
+  /// Worker: nobody polls it any more; it goes with the last queue pair that completes here.
+  void release() { released_ = true; }
+  [[nodiscard]] bool is_released() const { return released_; }
+
   // Worker: how many queue pairs complete here.
   void add_user() { ++users_; }
   void drop_user() { --users_; }
@@ -57,6 +61,7 @@ class CompletionQueue {
   base::SpscRing<Completion> ring_;
   std::atomic<bool> overrun_told_{false};
   uint32_t users_ = 0;
+  bool released_ = false;
   std::unique_ptr<QueueListener> listener_;  // nullptr: nobody has asked for a descriptor
 };
 

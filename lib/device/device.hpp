@@ -70,6 +70,9 @@ class Device {
   Status deregister_memory(mem::Stag stag) { return resources_.deregister_memory(stag); }
   Result<CompletionQueue*> create_cq(uint32_t depth) { return resources_.create_cq(depth); }
   Status destroy_cq(CompletionQueue* cq) { return resources_.destroy_cq(cq); }
+  /// Of whoever named them nothing is left: they go with the last that stands on them.
+  void release_pd(uint32_t pd) { resources_.release_pd(pd); }
+  void release_cq(CompletionQueue* cq) { resources_.release_cq(cq); }
   Result<QueuePair*> create_qp(const QueuePairSpec& spec);
   /// Aborts the connection if there is one. Completions not yet polled stay in the CQs.
   Status destroy_qp(QueuePair* qp);

@@ -13,6 +13,7 @@ Resources::Resources(const DeviceConfig& config, DeviceCounters& counters)
       counters_(counters),
       memory_(config.limits.max_regions, {config.secret[0] ^ config.seed, config.secret[1]}),
       pds_(config.limits.max_pds + 1),
+      released_pds_(config.limits.max_pds + 1),
       pd_users_(config.limits.max_pds + 1),
       qps_(config.limits.max_qps + 1) {}
 
@@ -20,6 +21,7 @@ Result<uint32_t> Resources::alloc_pd() {
   for (uint32_t pd = 1; pd < pds_.size(); ++pd) {
     if (pds_[pd]) continue;
     pds_[pd] = true;
+    released_pds_[pd] = false;
     pd_users_[pd] = 0;
     return pd;
   }
@@ -41,6 +43,17 @@ Status Resources::free_pd(uint32_t pd) {
   return {};
 }
 
+void Resources::release_pd(uint32_t pd) {
+  if (!has_pd(pd)) return;
+  released_pds_[pd] = true;
+  pds_[pd] = pd_users_[pd] != 0;
+}
+
+void Resources::drop_pd_user(uint32_t pd) {
+  --pd_users_[pd];
+  if (released_pds_[pd]) release_pd(pd);
+}
+
 Result<mem::Stag> Resources::register_memory(const mem::RegionSpec& spec) {
   if (!has_pd(spec.pd)) {
     return fail(ErrorCode::NotFound, "register_memory: no such protection domain");
@@ -55,7 +68,7 @@ Result<mem::Stag> Resources::register_memory(const mem::RegionSpec& spec) {
 Status Resources::deregister_memory(mem::Stag stag) {
   const uint32_t pd = memory_.pd_of(stag);
   if (auto status = memory_.remove(stag); !status) return status;
-  --pd_users_[pd];
+  drop_pd_user(pd);
   ++counters_.regions_deregistered;
   return {};
 }
@@ -85,6 +98,16 @@ Status Resources::destroy_cq(CompletionQueue* cq) {
   }
   cqs_.erase(it);
   return {};
+}
+
+void Resources::release_cq(CompletionQueue* cq) {
+  cq->release();
+  if (cq->users() == 0) static_cast<void>(destroy_cq(cq));
+}
+
+void Resources::drop_cq_user(CompletionQueue& cq) {
+  cq.drop_user();
+  if (cq.is_released()) release_cq(&cq);
 }
 
 Status Resources::check_spec(const QueuePairSpec& spec) const {
@@ -127,9 +150,10 @@ Result<std::unique_ptr<QueuePair>> Resources::take_qp(QueuePair* qp) {
   const auto place = std::find_if(qps_.begin(), qps_.end(), [&](auto& q) { return q.get() == qp; });
   if (qp == nullptr || place == qps_.end()) return fail(ErrorCode::NotFound, "no such queue pair");
   const QueuePairSpec& spec = qp->spec();
-  --pd_users_[spec.pd];
-  spec.send_cq->drop_user();
-  spec.receive_cq->drop_user();
+  drop_pd_user(spec.pd);
+  // The first of two drops leaves one user where both are the same queue.
+  drop_cq_user(*spec.send_cq);
+  drop_cq_user(*spec.receive_cq);
   return std::move(*place);
 }
 

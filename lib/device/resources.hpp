@@ -24,12 +24,16 @@ class Resources {
   Result<uint32_t> alloc_pd();
   /// WrongState while the domain has regions or queue pairs.
   Status free_pd(uint32_t pd);
+  /// Nobody names the domain any more: it goes with the last region or queue pair that it has.
+  void release_pd(uint32_t pd);
   Result<mem::Stag> register_memory(const mem::RegionSpec& spec);
   /// Revokes: see Device::deregister_memory().
   Status deregister_memory(mem::Stag stag);
   Result<CompletionQueue*> create_cq(uint32_t depth);
   /// WrongState while queue pairs complete there.
   Status destroy_cq(CompletionQueue* cq);
+  /// Nobody polls it any more: it goes with the last queue pair that completes there.
+  void release_cq(CompletionQueue* cq);
   Result<QueuePair*> create_qp(const QueuePairSpec& spec, const QueuePairParts& parts);
   /// Takes it out of the table; the domain and the completion queues have a user less.
   Result<std::unique_ptr<QueuePair>> take_qp(QueuePair* qp);
@@ -49,12 +53,15 @@ class Resources {
 
  private:
   [[nodiscard]] bool has_pd(uint32_t pd) const { return pd < pds_.size() && pds_[pd]; }
+  void drop_pd_user(uint32_t pd);
+  void drop_cq_user(CompletionQueue& cq);
   [[nodiscard]] Status check_spec(const QueuePairSpec& spec) const;
 
   const Limits& limits_;
   DeviceCounters& counters_;
   mem::StagTable memory_;
   std::vector<bool> pds_;           // index: PD number; 0 is never given out
+  std::vector<bool> released_pds_;  // of these, those that go with their last user
   std::vector<uint32_t> pd_users_;  // regions and queue pairs of each PD
   std::vector<std::unique_ptr<CompletionQueue>> cqs_;
   std::vector<std::unique_ptr<QueuePair>> qps_;  // index: QP number; 0 is never given out

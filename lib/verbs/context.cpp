@@ -62,7 +62,7 @@ Status Config::check() const {
   });
 }
 
-Context::Context(std::unique_ptr<verbs::Runtime> runtime) : runtime_(std::move(runtime)) {}
+Context::Context(std::shared_ptr<verbs::Runtime> runtime) : runtime_(std::move(runtime)) {}
 Context::Context(Context&&) noexcept = default;
 Context& Context::operator=(Context&&) noexcept = default;
 Context::~Context() = default;
@@ -81,14 +81,28 @@ Result<Context> Context::open(const Config& config) {
 std::vector<std::string> Context::device_names() const {
   return guarded_or(std::vector<std::string>{}, [&] {
     std::vector<std::string> names;
+    if (runtime_ == nullptr) return names;
     for (const auto& device : runtime_->devices()) names.push_back(device->name);
     return names;
   });
 }
 
+namespace {
+
+Error empty_context() {
+  return {ErrorCode::WrongState,
+          base::worded([] { return "the context is empty: it was moved from"; })};
+}
+
+}  // namespace
+
 Result<Device> Context::device(const std::string& name) {
+  if (runtime_ == nullptr) return tl::unexpected(empty_context());
   for (const auto& device : runtime_->devices()) {
-    if (device->name == name) return Device(device.get());
+    if (device->name == name) {
+      // It shares the context's life.
+      return Device(std::shared_ptr<verbs::DeviceRuntime>(runtime_, device.get()));
+    }
   }
   return tl::unexpected(Error{ErrorCode::NotFound, base::worded([&] {
                                 std::string known;
@@ -99,31 +113,35 @@ Result<Device> Context::device(const std::string& name) {
                               })});
 }
 
-bool Context::threaded() const { return runtime_->threaded(); }
-uint32_t Context::poll() { return runtime_->poll(); }
+bool Context::threaded() const { return runtime_ != nullptr && runtime_->threaded(); }
+uint32_t Context::poll() { return runtime_ == nullptr ? 0 : runtime_->poll(); }
 
 bool Context::wait_for(const std::function<bool()>& done, std::chrono::nanoseconds timeout) {
+  if (runtime_ == nullptr) return done();
   return runtime_->wait_until(done, base::after(runtime_->now(), timeout));
 }
 
 Result<int> Context::fd() {
+  if (runtime_ == nullptr) return tl::unexpected(empty_context());
   return guarded("Context::fd", [&] { return runtime_->fd(); });
 }
 
-bool Context::arm() { return runtime_->arm(); }
+bool Context::arm() { return runtime_ != nullptr && runtime_->arm(); }
 
 std::optional<std::chrono::nanoseconds> Context::next_deadline() const {
+  if (runtime_ == nullptr) return std::nullopt;
   const base::Now next = runtime_->next_deadline();
   if (next == base::kNever) return std::nullopt;
   return std::max(std::chrono::nanoseconds(0), next - runtime_->now());
 }
 
 std::chrono::nanoseconds Context::now() const {
-  return std::chrono::nanoseconds(base::nanos(runtime_->now()));
+  return std::chrono::nanoseconds(runtime_ == nullptr ? 0 : base::nanos(runtime_->now()));
 }
 
 std::string Context::environment() const {
-  return guarded_or(std::string{}, [&] { return runtime_->environment(); });
+  return guarded_or(std::string{},
+                    [&] { return runtime_ == nullptr ? std::string{} : runtime_->environment(); });
 }
 
 }  // namespace rnic

@@ -60,8 +60,9 @@ tl::unexpected<Error> broken(tuf::Error cause) {
 
 // --- FramedStream ---
 
-FramedStream::FramedStream(verbs::DeviceRuntime* device, device::FramedSocket* socket)
-    : TcpHandle(device, socket) {}
+FramedStream::FramedStream(std::shared_ptr<verbs::DeviceRuntime> device,
+                           device::FramedSocket* socket)
+    : TcpHandle(std::move(device), socket) {}
 
 device::FramedSocket& FramedStream::socket() const {
   return static_cast<device::FramedSocket&>(*app_);

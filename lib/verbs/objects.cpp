@@ -59,20 +59,32 @@ Status to_status(device::PostResult result, const char* queue, uint32_t depth) {
   return {};
 }
 
+tl::unexpected<Error> empty_handle() {
+  return tl::unexpected(Error{ErrorCode::WrongState, base::worded([] {
+                                return "the handle is empty: it was never filled, or what it stood "
+                                       "for was moved from it or destroyed";
+                              })});
+}
+
 base::ByteView view(std::span<const uint8_t> octets) { return {octets.data(), octets.size()}; }
 
 }  // namespace
 
 // --- MemoryRegion ---
 
-MemoryRegion::MemoryRegion(MemoryRegion&& other) noexcept { *this = std::move(other); }
+MemoryRegion::MemoryRegion(MemoryRegion&& other) noexcept { swap(other); }
 
 MemoryRegion& MemoryRegion::operator=(MemoryRegion&& other) noexcept {
+  MemoryRegion before(std::move(other));
+  swap(before);
+  return *this;
+}
+
+void MemoryRegion::swap(MemoryRegion& other) noexcept {
   std::swap(device_, other.device_);
   std::swap(stag_, other.stag_);
   std::swap(address_, other.address_);
   std::swap(length_, other.length_);
-  return *this;
 }
 
 MemoryRegion::~MemoryRegion() {
@@ -81,38 +93,55 @@ MemoryRegion::~MemoryRegion() {
 
 Status MemoryRegion::deregister() {
   if (device_ == nullptr) return {};
-  verbs::DeviceRuntime& device = *std::exchange(device_, nullptr);
+  const auto device = std::exchange(device_, nullptr);
   return guarded("MemoryRegion::deregister", [&] {
-    return on_worker(device,
-                     [&](base::Now) { return device.device->deregister_memory(mem::Stag{stag_}); });
+    return on_worker(
+        *device, [&](base::Now) { return device->device->deregister_memory(mem::Stag{stag_}); });
   });
 }
 
 // --- CompletionQueue ---
 
-CompletionQueue::CompletionQueue(CompletionQueue&& other) noexcept { *this = std::move(other); }
+CompletionQueue::CompletionQueue(CompletionQueue&& other) noexcept { swap(other); }
 
 CompletionQueue& CompletionQueue::operator=(CompletionQueue&& other) noexcept {
+  CompletionQueue before(std::move(other));
+  swap(before);
+  return *this;
+}
+
+void CompletionQueue::swap(CompletionQueue& other) noexcept {
   std::swap(device_, other.device_);
   std::swap(cq_, other.cq_);
   std::swap(alarm_, other.alarm_);
-  return *this;
 }
 
 CompletionQueue::~CompletionQueue() {
   if (device_ == nullptr) return;
-  quietly([this] {
-    on_worker(*device_, [&](base::Now) { static_cast<void>(device_->device->destroy_cq(cq_)); });
+  quietly([this] { on_worker(*device_, [&](base::Now) { device_->device->release_cq(cq_); }); });
+}
+
+Status CompletionQueue::destroy() {
+  if (device_ == nullptr) return {};
+  return guarded("CompletionQueue::destroy", [&]() -> Status {
+    const Status status =
+        on_worker(*device_, [&](base::Now) { return device_->device->destroy_cq(cq_); });
+    if (status) {
+      device_ = nullptr;
+      cq_ = nullptr;
+      alarm_ = nullptr;
+    }
+    return status;
   });
 }
 
-uint32_t CompletionQueue::poll(std::span<Completion> out) { return cq_->poll(out); }
+uint32_t CompletionQueue::poll(std::span<Completion> out) {
+  return cq_ == nullptr ? 0 : cq_->poll(out);
+}
 
 Result<int> CompletionQueue::fd() {
   return guarded("CompletionQueue::fd", [&]() -> Result<int> {
-    if (device_ == nullptr) {
-      return tl::unexpected(Error{ErrorCode::WrongState, "an empty handle has no descriptor"});
-    }
+    if (device_ == nullptr) return empty_handle();
     if (alarm_ != nullptr) return alarm_->fd();
     std::optional<int> driver;
     if (device_->worker == nullptr) {
@@ -156,27 +185,41 @@ class QueuePair::Trace final : public base::TraceSink {
 };
 
 QueuePair::QueuePair() = default;
-QueuePair::QueuePair(QueuePair&& other) noexcept { *this = std::move(other); }
+QueuePair::QueuePair(QueuePair&& other) noexcept { swap(other); }
 
 QueuePair& QueuePair::operator=(QueuePair&& other) noexcept {
-  std::swap(device_, other.device_);
-  std::swap(qp_, other.qp_);
-  std::swap(trace_, other.trace_);
+  QueuePair before(std::move(other));
+  swap(before);
   return *this;
 }
 
-QueuePair::~QueuePair() {
-  if (device_ == nullptr) return;
-  const auto destroy = [this](base::Now) {
-    if (trace_ != nullptr) device_->device->end_trace(*qp_);
-    static_cast<void>(device_->device->destroy_qp(qp_));
-  };
-  quietly([&] { on_worker(*device_, destroy); });
+void QueuePair::swap(QueuePair& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(qp_, other.qp_);
+  std::swap(trace_, other.trace_);
 }
 
-uint32_t QueuePair::number() const { return qp_->number(); }
+QueuePair::~QueuePair() {
+  quietly([this] { static_cast<void>(destroy()); });
+}
+
+Status QueuePair::destroy() {
+  if (device_ == nullptr) return {};
+  return guarded("QueuePair::destroy", [&] {
+    const auto device = std::exchange(device_, nullptr);
+    device::QueuePair* const qp = std::exchange(qp_, nullptr);
+    const auto trace = std::move(trace_);  // it outlives the recording
+    return on_worker(*device, [&](base::Now) {
+      if (trace != nullptr) device->device->end_trace(*qp);
+      return device->device->destroy_qp(qp);
+    });
+  });
+}
+
+uint32_t QueuePair::number() const { return qp_ == nullptr ? 0 : qp_->number(); }
 
 Status QueuePair::post_send(const SendRequest& request) {
+  if (qp_ == nullptr) return empty_handle();
   const device::PostResult result = qp_->post_send(request);
   if (result != device::PostResult::Ok) return to_status(result, "send", qp_->spec().send_depth);
   device_->wake();
@@ -184,6 +227,7 @@ Status QueuePair::post_send(const SendRequest& request) {
 }
 
 Status QueuePair::post_receive(const ReceiveRequest& request) {
+  if (qp_ == nullptr) return empty_handle();
   const device::PostResult result = qp_->post_receive(request);
   if (result != device::PostResult::Ok)
     return to_status(result, "receive", qp_->spec().receive_depth);
@@ -224,6 +268,7 @@ Status QueuePair::post_immediate(uint64_t id, const ImmediateData& octets, bool 
 Status QueuePair::connect(const std::string& address, uint16_t port,
                           std::span<const uint8_t> private_data, const ConnectOptions& options) {
   return guarded("QueuePair::connect", [&]() -> Status {
+    if (device_ == nullptr) return empty_handle();
     auto ip = parse_ip(address);
     if (!ip) return tl::unexpected(ip.error());
     if (port == 0) {
@@ -238,6 +283,7 @@ Status QueuePair::connect(const std::string& address, uint16_t port,
 Status QueuePair::connect(Stream& stream, std::span<const uint8_t> private_data,
                           const ConnectOptions& options) {
   return guarded("QueuePair::connect", [&]() -> Status {
+    if (device_ == nullptr) return empty_handle();
     if (!stream.is_valid() || stream.device_ != device_) {
       return tl::unexpected(
           Error{ErrorCode::InvalidArgument, "the stream is closed, or another device's"});
@@ -250,7 +296,8 @@ Status QueuePair::connect(Stream& stream, std::span<const uint8_t> private_data,
 
 Status QueuePair::accept(const RequestHandle& request, std::span<const uint8_t> private_data,
                          const ConnectOptions& options) {
-  return guarded("QueuePair::accept", [&] {
+  return guarded("QueuePair::accept", [&]() -> Status {
+    if (device_ == nullptr) return empty_handle();
     return on_worker(*device_, [&](base::Now now) {
       return device_->device->accept(request, *qp_, view(private_data), now, options);
     });
@@ -258,13 +305,15 @@ Status QueuePair::accept(const RequestHandle& request, std::span<const uint8_t> 
 }
 
 Status QueuePair::disconnect() {
-  return guarded("QueuePair::disconnect", [&] {
+  return guarded("QueuePair::disconnect", [&]() -> Status {
+    if (device_ == nullptr) return empty_handle();
     return on_worker(*device_, [&](base::Now) { return device_->device->disconnect(*qp_); });
   });
 }
 
 Status QueuePair::start_trace(size_t max_events) {
   return guarded("QueuePair::start_trace", [&]() -> Status {
+    if (device_ == nullptr) return empty_handle();
     const uint64_t octets =
         std::min<uint64_t>(max_events, UINT64_MAX / sizeof(TraceEvent)) * sizeof(TraceEvent);
     if (auto enough =
@@ -282,6 +331,7 @@ Status QueuePair::start_trace(size_t max_events) {
 
 Result<std::vector<TraceEvent>> QueuePair::take_trace() {
   return guarded("QueuePair::take_trace", [&]() -> Result<std::vector<TraceEvent>> {
+    if (device_ == nullptr) return empty_handle();
     if (trace_ == nullptr) {
       return tl::unexpected(Error{ErrorCode::WrongState, "no trace was started"});
     }
@@ -309,18 +359,31 @@ Status enough_for(device::QueuePairSpec spec, const device::Limits& limits) {
 
 }  // namespace
 
-ProtectionDomain::ProtectionDomain(ProtectionDomain&& other) noexcept { *this = std::move(other); }
+ProtectionDomain::ProtectionDomain(ProtectionDomain&& other) noexcept { swap(other); }
 
 ProtectionDomain& ProtectionDomain::operator=(ProtectionDomain&& other) noexcept {
+  ProtectionDomain before(std::move(other));
+  swap(before);
+  return *this;
+}
+
+void ProtectionDomain::swap(ProtectionDomain& other) noexcept {
   std::swap(device_, other.device_);
   std::swap(pd_, other.pd_);
-  return *this;
 }
 
 ProtectionDomain::~ProtectionDomain() {
   if (device_ == nullptr) return;
-  quietly([this] {
-    on_worker(*device_, [&](base::Now) { static_cast<void>(device_->device->free_pd(pd_)); });
+  quietly([this] { on_worker(*device_, [&](base::Now) { device_->device->release_pd(pd_); }); });
+}
+
+Status ProtectionDomain::destroy() {
+  if (device_ == nullptr) return {};
+  return guarded("ProtectionDomain::destroy", [&]() -> Status {
+    const Status status =
+        on_worker(*device_, [&](base::Now) { return device_->device->free_pd(pd_); });
+    if (status) device_ = nullptr;
+    return status;
   });
 }
 
@@ -332,6 +395,7 @@ Result<MemoryRegion> ProtectionDomain::register_memory(std::span<std::byte> memo
   spec.pd = pd_;
   spec.rights = access;
   return guarded("ProtectionDomain::register_memory", [&]() -> Result<MemoryRegion> {
+    if (device_ == nullptr) return empty_handle();
     auto stag =
         on_worker(*device_, [&](base::Now) { return device_->device->register_memory(spec); });
     if (!stag) return tl::unexpected(stag.error());
@@ -346,6 +410,9 @@ Result<MemoryRegion> ProtectionDomain::register_memory(std::span<std::byte> memo
 
 Result<QueuePair> ProtectionDomain::create_qp(CompletionQueue& send_cq, CompletionQueue& receive_cq,
                                               const QueuePairOptions& options) {
+  if (device_ == nullptr || send_cq.device_ == nullptr || receive_cq.device_ == nullptr) {
+    return empty_handle();
+  }
   if (send_cq.device_ != device_ || receive_cq.device_ != device_) {
     return tl::unexpected(Error{ErrorCode::InvalidArgument, base::worded([] {
                                   return "a completion queue belongs to another device";

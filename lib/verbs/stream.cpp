@@ -67,8 +67,8 @@ Result<tcp::ConnectionOptions> merged(tcp::ConnectionOptions out, const StreamOp
 
 // --- Stream ---
 
-Stream::Stream(verbs::DeviceRuntime* device, device::StreamSocket* socket)
-    : TcpHandle(device, socket) {}
+Stream::Stream(std::shared_ptr<verbs::DeviceRuntime> device, device::StreamSocket* socket)
+    : TcpHandle(std::move(device), socket) {}
 
 device::StreamSocket& Stream::socket() const { return static_cast<device::StreamSocket&>(*app_); }
 

@@ -58,9 +58,11 @@ tl::unexpected<Error> stream_failure(StreamEnd end, const std::string& peer) {
 TcpHandle::TcpHandle(TcpHandle&& other) noexcept { *this = std::move(other); }
 
 TcpHandle& TcpHandle::operator=(TcpHandle&& other) noexcept {
-  std::swap(device_, other.device_);
-  std::swap(app_, other.app_);
-  std::swap(finished_, other.finished_);
+  if (this == &other) return *this;
+  close();
+  device_ = std::move(other.device_);
+  app_ = std::exchange(other.app_, nullptr);
+  finished_ = std::exchange(other.finished_, false);
   return *this;
 }
 
@@ -132,14 +134,19 @@ std::string TcpHandle::remote() const {
 TcpListener::TcpListener(TcpListener&& other) noexcept { *this = std::move(other); }
 
 TcpListener& TcpListener::operator=(TcpListener&& other) noexcept {
-  std::swap(device_, other.device_);
-  std::swap(app_, other.app_);
+  if (this == &other) return *this;
+  stop();
+  device_ = std::move(other.device_);
+  app_ = std::exchange(other.app_, nullptr);
   return *this;
 }
 
-TcpListener::~TcpListener() {
+TcpListener::~TcpListener() { stop(); }
+
+void TcpListener::stop() noexcept {
   if (app_ == nullptr) return;
-  quietly([this] { on_worker(*device_, [&](base::Now now) { app_->stop(now); }); });
+  device::AppListener& listener = *std::exchange(app_, nullptr);
+  quietly([&] { on_worker(*device_, [&](base::Now now) { listener.stop(now); }); });
 }
 
 uint16_t TcpListener::port() const { return app_ == nullptr ? 0 : app_->local().port; }

@@ -36,6 +36,22 @@ inline Config loopback_config(bool threaded = false) {
   return config;
 }
 
+/// The same two devices over the system's sockets.
+inline Config socket_config(bool threaded) {
+  Config config = Config::from_text(R"(
+[[device]]
+name = "rnic0"
+port = "socket"
+address = "127.0.0.1/8"
+[[device]]
+name = "rnic1"
+port = "socket"
+address = "127.0.0.1/8"
+)");
+  if (threaded) config.set("worker.mode=threaded");
+  return config;
+}
+
 inline std::vector<uint8_t> octets(size_t size, uint64_t seed) {
   std::vector<uint8_t> out(size);
   uint64_t state = seed * 0x9e3779b97f4a7c15u + 1;

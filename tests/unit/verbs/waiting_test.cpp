@@ -24,21 +24,6 @@ constexpr int kPatienceMs = 20'000;
   return ready == 1;
 }
 
-Config socket_config(bool threaded) {
-  Config config = Config::from_text(R"(
-[[device]]
-name = "rnic0"
-port = "socket"
-address = "127.0.0.1/8"
-[[device]]
-name = "rnic1"
-port = "socket"
-address = "127.0.0.1/8"
-)");
-  if (threaded) config.set("worker.mode=threaded");
-  return config;
-}
-
 struct Setup {
   const char* name;
   bool sockets;

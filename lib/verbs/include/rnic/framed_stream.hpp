@@ -27,6 +27,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -138,7 +139,7 @@ class FramedStream : public TcpHandle {
  private:
   friend class Device;
   friend class FramedStreamListener;
-  FramedStream(verbs::DeviceRuntime* device, device::FramedSocket* socket);
+  FramedStream(std::shared_ptr<verbs::DeviceRuntime> device, device::FramedSocket* socket);
   [[nodiscard]] device::FramedSocket& socket() const;
   Result<size_t> taken(size_t octets, bool over, std::optional<StreamEnd> end);
   template <typename Change>

@@ -21,6 +21,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -92,7 +93,7 @@ class Stream : public TcpHandle {
   friend class Device;
   friend class QueuePair;
   friend class StreamListener;
-  Stream(verbs::DeviceRuntime* device, device::StreamSocket* socket);
+  Stream(std::shared_ptr<verbs::DeviceRuntime> device, device::StreamSocket* socket);
   [[nodiscard]] device::StreamSocket& socket() const;
 };
 

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "rnic/error.hpp"
 #include "rnic/transport.hpp"
@@ -58,8 +60,8 @@ class TcpHandle {
 
  protected:
   TcpHandle() = default;
-  TcpHandle(verbs::DeviceRuntime* device, device::AppSocket* socket)
-      : device_(device), app_(socket) {}
+  TcpHandle(std::shared_ptr<verbs::DeviceRuntime> device, device::AppSocket* socket)
+      : device_(std::move(device)), app_(socket) {}
   TcpHandle(TcpHandle&& other) noexcept;
   TcpHandle& operator=(TcpHandle&& other) noexcept;
   /// close().
@@ -71,7 +73,7 @@ class TcpHandle {
   /// Why a call fails: the application's own doing, or how the connection ended.
   [[nodiscard]] tl::unexpected<Error> failure(StreamEnd end) const;
 
-  verbs::DeviceRuntime* device_ = nullptr;
+  std::shared_ptr<verbs::DeviceRuntime> device_;
   device::AppSocket* app_ = nullptr;  // nullptr after close()
 
  private:
@@ -85,14 +87,17 @@ class TcpListener {
 
  protected:
   TcpListener() = default;
-  TcpListener(verbs::DeviceRuntime* device, device::AppListener* listener)
-      : device_(device), app_(listener) {}
+  TcpListener(std::shared_ptr<verbs::DeviceRuntime> device, device::AppListener* listener)
+      : device_(std::move(device)), app_(listener) {}
   TcpListener(TcpListener&& other) noexcept;
   TcpListener& operator=(TcpListener&& other) noexcept;
   ~TcpListener();
 
-  verbs::DeviceRuntime* device_ = nullptr;
+  std::shared_ptr<verbs::DeviceRuntime> device_;
   device::AppListener* app_ = nullptr;
+
+ private:
+  void stop() noexcept;
 };
 
 }  // namespace rnic

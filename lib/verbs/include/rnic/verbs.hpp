@@ -11,9 +11,15 @@
 /// device's events. Everything else of an inline context belongs to one thread; of a threaded
 /// context it may be called from any thread (it is carried out by the worker).
 ///
-/// Ownership: objects are handles that give back what they stand for when they are destroyed.
-/// Destroy them before what they were made from: queue pairs before completion queues, regions
-/// before their protection domain, everything before the context.
+/// Ownership: objects are handles that give back what they stand for when they are destroyed, in
+/// any order. What others still stand on (a completion queue with queue pairs, a domain with
+/// regions, the context with any of them) loses its name at once and goes with the last of those; a
+/// region is revoked at once, whatever stands on it. destroy() refuses instead, where there is
+/// something left.
+///
+/// A handle that nothing was put into, or that was moved from or destroyed, is empty: its calls
+/// answer WrongState, nothing or 0. Who moves into a handle that is not empty destroys what it
+/// stood for.
 #pragma once
 
 #include <chrono>
@@ -66,7 +72,9 @@ class MemoryRegion {
 
  private:
   friend class ProtectionDomain;
-  verbs::DeviceRuntime* device_ = nullptr;
+  void swap(MemoryRegion& other) noexcept;
+
+  std::shared_ptr<verbs::DeviceRuntime> device_;
   uint32_t stag_ = 0;
   uint64_t address_ = 0;
   uint64_t length_ = 0;
@@ -93,7 +101,11 @@ class CompletionQueue {
   CompletionQueue() = default;
   CompletionQueue(CompletionQueue&& other) noexcept;
   CompletionQueue& operator=(CompletionQueue&& other) noexcept;
+  /// Completions that nobody has polled are lost with it; queue pairs may still complete there.
   ~CompletionQueue();
+  /// The same as a call, which leaves the handle empty. WrongState while queue pairs complete
+  /// there: then nothing has changed.
+  Status destroy();
 
   /// Oldest first; \return how many were written. Never blocks, and does not drive an inline
   /// device.
@@ -113,7 +125,9 @@ class CompletionQueue {
  private:
   friend class Device;
   friend class ProtectionDomain;
-  verbs::DeviceRuntime* device_ = nullptr;
+  void swap(CompletionQueue& other) noexcept;
+
+  std::shared_ptr<verbs::DeviceRuntime> device_;
   device::CompletionQueue* cq_ = nullptr;
   verbs::QueueAlarm* alarm_ = nullptr;  // the device's; nullptr until fd() or arm()
 };
@@ -131,8 +145,10 @@ class QueuePair {
   QueuePair();
   QueuePair(QueuePair&& other) noexcept;
   QueuePair& operator=(QueuePair&& other) noexcept;
-  /// Aborts the connection if there is one.
+  /// Aborts the connection if there is one. Completions not yet polled stay in their queues.
   ~QueuePair();
+  /// The same as a call, which leaves the handle empty.
+  Status destroy();
 
   [[nodiscard]] uint32_t number() const;
 
@@ -182,7 +198,9 @@ class QueuePair {
  private:
   friend class ProtectionDomain;
   class Trace;
-  verbs::DeviceRuntime* device_ = nullptr;
+  void swap(QueuePair& other) noexcept;
+
+  std::shared_ptr<verbs::DeviceRuntime> device_;
   device::QueuePair* qp_ = nullptr;
   std::unique_ptr<Trace> trace_;
 };
@@ -193,7 +211,11 @@ class ProtectionDomain {
   ProtectionDomain() = default;
   ProtectionDomain(ProtectionDomain&& other) noexcept;
   ProtectionDomain& operator=(ProtectionDomain&& other) noexcept;
+  /// What was made from it goes on as it was.
   ~ProtectionDomain();
+  /// The same as a call, which leaves the handle empty. WrongState while it has regions or queue
+  /// pairs: then nothing has changed.
+  Status destroy();
 
   /// Registers memory of the application, any address. It must stay valid until deregistered.
   Result<MemoryRegion> register_memory(std::span<std::byte> memory, AccessSet access);
@@ -202,13 +224,18 @@ class ProtectionDomain {
 
  private:
   friend class Device;
-  verbs::DeviceRuntime* device_ = nullptr;
+  void swap(ProtectionDomain& other) noexcept;
+
+  std::shared_ptr<verbs::DeviceRuntime> device_;
   uint32_t pd_ = 0;
 };
 
-/// One software RNIC of a context. A cheap handle; the context owns the device.
+/// One software RNIC of a context. A view that may be copied, also where it is moved: never empty.
 class Device {
  public:
+  Device(const Device&) = default;
+  Device& operator=(const Device&) = default;
+  ~Device() = default;
   [[nodiscard]] const std::string& name() const;
   [[nodiscard]] std::string address() const;  ///< "10.0.0.1"
   /// What it stands on, as the configuration says: "wire:loop:0", "socket", "0000:01:00.0".
@@ -259,8 +286,8 @@ class Device {
 
  private:
   friend class Context;
-  explicit Device(verbs::DeviceRuntime* device) : device_(device) {}
-  verbs::DeviceRuntime* device_;
+  explicit Device(std::shared_ptr<verbs::DeviceRuntime> device) : device_(std::move(device)) {}
+  std::shared_ptr<verbs::DeviceRuntime> device_;  // never empty
 };
 
 /// The devices of one configuration and the workers that run them.
@@ -311,10 +338,10 @@ class Context {
   [[nodiscard]] std::string environment() const;
 
  private:
-  explicit Context(std::unique_ptr<verbs::Runtime> runtime);
+  explicit Context(std::shared_ptr<verbs::Runtime> runtime);
   bool wait_for(const std::function<bool()>& done, std::chrono::nanoseconds timeout);
 
-  std::unique_ptr<verbs::Runtime> runtime_;
+  std::shared_ptr<verbs::Runtime> runtime_;  // nullptr: moved from
 };
 
 }  // namespace rnic

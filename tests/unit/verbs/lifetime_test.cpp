@@ -1,0 +1,284 @@
+// Handles: empty ones, moved ones, and those that end before what stands on them.
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "verbs_pair.hpp"
+
+namespace rnic::test {
+namespace {
+
+template <typename T>
+void expect_empty(const Result<T>& result, const char* call) {
+  ASSERT_FALSE(result) << call;
+  EXPECT_EQ(result.error().code, ErrorCode::WrongState) << call;
+  EXPECT_NE(result.error().message.find("empty"), std::string::npos) << result.error().message;
+}
+void expect_empty(const Status& status, const char* call) {
+  ASSERT_FALSE(status) << call;
+  EXPECT_EQ(status.error().code, ErrorCode::WrongState) << call;
+  EXPECT_NE(status.error().message.find("empty"), std::string::npos) << status.error().message;
+}
+
+void expect_empty(QueuePair& qp) {
+  EXPECT_EQ(qp.number(), 0u);
+  expect_empty(qp.post_send({}), "post_send");
+  expect_empty(qp.post_receive({}), "post_receive");
+  expect_empty(qp.post_fetch_add(1, {}, 1), "post_fetch_add");
+  expect_empty(qp.post_compare_swap(1, {}, 1, 2), "post_compare_swap");
+  expect_empty(qp.post_immediate(1, {}), "post_immediate");
+  expect_empty(qp.connect("10.0.0.2", 7471), "connect");
+  Stream stream;
+  expect_empty(qp.connect(stream), "connect");
+  expect_empty(qp.accept({}), "accept");
+  expect_empty(qp.disconnect(), "disconnect");
+  expect_empty(qp.start_trace(1), "start_trace");
+  expect_empty(qp.take_trace(), "take_trace");
+  EXPECT_TRUE(qp.destroy()) << "there is nothing to destroy";
+}
+void expect_empty(CompletionQueue& cq) {
+  Completion out;
+  EXPECT_EQ(cq.poll({&out, 1}), 0u);
+  expect_empty(cq.fd(), "fd");
+  expect_empty(cq.arm(), "arm");
+  EXPECT_TRUE(cq.destroy());
+}
+void expect_empty(MemoryRegion& region) { EXPECT_TRUE(region.deregister()); }
+void expect_empty(ProtectionDomain& pd) {
+  std::byte memory{};
+  expect_empty(pd.register_memory({&memory, 1}, kEverything), "register_memory");
+  CompletionQueue cq;
+  expect_empty(pd.create_qp(cq, cq), "create_qp");
+  EXPECT_TRUE(pd.destroy());
+}
+void expect_empty(Context& context) {
+  EXPECT_TRUE(context.device_names().empty());
+  expect_empty(context.device("rnic0"), "device");
+  EXPECT_FALSE(context.threaded());
+  EXPECT_EQ(context.poll(), 0u);
+  expect_empty(context.fd(), "fd");
+  EXPECT_FALSE(context.arm());
+  EXPECT_FALSE(context.wait_until([] { return false; }, kForever)) << "it would wait for ever";
+  EXPECT_TRUE(context.wait_until([] { return true; }, std::chrono::seconds(0)));
+  EXPECT_FALSE(context.next_deadline());
+  EXPECT_EQ(context.now(), std::chrono::nanoseconds(0));
+  EXPECT_EQ(context.environment(), "");
+}
+
+TEST(Handles, AnEmptyOneAnswers) {
+  QueuePair qp;
+  CompletionQueue cq;
+  MemoryRegion region;
+  ProtectionDomain pd;
+  expect_empty(qp);
+  expect_empty(cq);
+  expect_empty(region);
+  expect_empty(pd);
+}
+
+TEST(Handles, OneThatWasMovedFromIsEmptyAndTheOtherWorks) {
+  World world;
+  Side a(world.left);
+  Side b(world.right);
+  Memory near(a.pd, octets(64, 1), Access::LocalWrite);
+
+  QueuePair qp = std::move(a.qp);
+  CompletionQueue cq = std::move(a.send_cq);
+  ProtectionDomain pd = std::move(a.pd);
+  MemoryRegion region = std::move(near.region);
+  Context context = std::move(world.context);
+  expect_empty(a.qp);
+  expect_empty(a.send_cq);
+  expect_empty(a.pd);
+  expect_empty(near.region);
+  expect_empty(world.context);
+
+  Device moved = std::move(a.device);
+  EXPECT_EQ(a.device.name(), "rnic0") << "a device is a view";
+  EXPECT_EQ(moved.name(), "rnic0");
+  a.device = std::move(moved);
+  world.context = std::move(context);
+  a.qp = std::move(qp);
+  a.send_cq = std::move(cq);
+  a.pd = std::move(pd);
+  near.region = std::move(region);
+  world.connect(a, b);
+  exchange(world, a, b, 100, 1);
+}
+
+TEST(Handles, MovingIntoOneEndsWhatItStoodFor) {
+  Config config = loopback_config();
+  config.set("limits.max_pds=2");
+  config.set("limits.max_cqs=2");
+  config.set("limits.max_qps=2");
+  config.set("limits.max_regions=2");
+  World world(config);
+  ProtectionDomain pd = must(world.left.alloc_pd());
+  CompletionQueue cq = must(world.left.create_cq(16));
+  QueuePair qp = must(pd.create_qp(cq, cq));
+  std::vector<std::byte> memory(16);
+  MemoryRegion region = must(pd.register_memory(memory, kEverything));
+  Stream stream;
+  StreamListener listener;
+  for (int i = 0; i < 20; ++i) {
+    qp = must(pd.create_qp(cq, cq));
+    region = must(pd.register_memory(memory, kEverything));
+    listener = must(world.left.listen_stream(static_cast<uint16_t>(7000 + i % 2)));
+  }
+  EXPECT_FALSE(must(world.left.alloc_pd()).destroy().has_value() &&
+               !world.left.alloc_pd().has_value());
+  pd = ProtectionDomain();  // its region and queue pair go on
+  EXPECT_TRUE(world.left.alloc_pd()) << "of two domains one is in use";
+  cq = CompletionQueue();
+  qp = std::move(qp);  // NOLINT: into itself
+  EXPECT_NE(qp.number(), 0u);
+}
+
+TEST(Handles, DestroyingWhatIsUsedIsRefusedAndNamesTheUser) {
+  World world;
+  Side a(world.left);
+  std::vector<std::byte> memory(16);
+  MemoryRegion region = must(a.pd.register_memory(memory, kEverything));
+  const auto refused = [](const Status& status, const char* user) {
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code, ErrorCode::WrongState);
+    EXPECT_NE(status.error().message.find(user), std::string::npos) << status.error().message;
+  };
+  refused(a.pd.destroy(), "2 regions or queue pairs");
+  refused(a.send_cq.destroy(), "1 queue pairs");
+  must(region.deregister());
+  EXPECT_NE(a.qp.number(), 0u);
+  must(a.qp.destroy());
+  expect_empty(a.qp);
+  must(a.pd.destroy());
+  must(a.send_cq.destroy());
+  expect_empty(a.pd);
+  expect_empty(a.send_cq);
+}
+
+TEST(Handles, WhatLostItsNameGoesWithItsLastUser) {
+  Config config = loopback_config();
+  config.set("limits.max_pds=1");
+  config.set("limits.max_cqs=1");
+  World world(config);
+  auto pd = std::optional(must(world.left.alloc_pd()));
+  auto cq = std::optional(must(world.left.create_cq(16)));
+  std::optional<QueuePair> qp = must(pd->create_qp(*cq, *cq));
+  std::vector<std::byte> memory(16);
+  std::optional<MemoryRegion> region = must(pd->register_memory(memory, kEverything));
+  pd.reset();
+  cq.reset();
+  EXPECT_FALSE(world.left.alloc_pd()) << "a region and a queue pair are in it";
+  EXPECT_FALSE(world.left.create_cq(16)) << "a queue pair completes there";
+  region.reset();
+  EXPECT_FALSE(world.left.alloc_pd());
+  qp.reset();
+  EXPECT_TRUE(world.left.alloc_pd());
+  EXPECT_TRUE(world.left.create_cq(16));
+}
+
+/// A set of handles of each kind, in the middle of traffic, whose ends come in a given order.
+class Set {
+ public:
+  static constexpr size_t kKinds = 6;
+
+  explicit Set(const Config& config)
+      : world_(std::in_place, config), left_(world_->left), right_(world_->right), far_(right_) {
+    pd_ = must(left_.alloc_pd());
+    send_cq_ = must(left_.create_cq(64));
+    receive_cq_ = must(left_.create_cq(64));
+    Side near(left_);
+    near.qp = must(pd_->create_qp(*send_cq_, *receive_cq_));
+    region_ = must(pd_->register_memory(std::as_writable_bytes(std::span(memory_)), kEverything));
+    world_->connect(near, far_);
+    qp_ = std::move(near.qp);
+    from_.emplace(far_.pd, octets(kOctets, 1), kEverything);
+    traffic();
+  }
+
+  void end(size_t kind) {
+    switch (kind) {
+      case 0: world_.reset(); break;
+      case 1: pd_.reset(); break;
+      case 2:
+        region_.reset();
+        kept_ = memory_;
+        break;
+      case 3: send_cq_.reset(); break;
+      case 4: receive_cq_.reset(); break;
+      case 5: qp_.reset(); break;
+    }
+    for (int i = 0; i < 20; ++i) {
+      left_.poll();
+      right_.poll();
+    }
+  }
+  /// The memory is as it was when its region ended.
+  [[nodiscard]] bool is_untouched() const { return memory_ == kept_; }
+
+ private:
+  static constexpr uint32_t kOctets = 100'000;
+
+  /// Writes and Reads of both ends, and receives, none of which is waited for.
+  void traffic() {
+    const Sge mine = region_->sge(0, kOctets);
+    const RemoteAddress me{region_->stag(), region_->address()};
+    for (uint64_t id = 1; id <= 4; ++id) {
+      SendRequest theirs = request(id % 2 == 0 ? Opcode::Write : Opcode::Read, from_->all(), id);
+      theirs.remote = me;
+      must(far_.qp.post_send(theirs));
+      must(qp_->post_send(request(id % 2 == 0 ? Opcode::Read : Opcode::Write, mine, *from_, id)));
+      must(qp_->post_receive(receive(mine, id)));
+    }
+    for (int i = 0; i < 5; ++i) world_->context.poll();
+  }
+
+  std::vector<uint8_t> memory_ = std::vector<uint8_t>(kOctets);  // outlives its region
+  std::vector<uint8_t> kept_;
+  std::optional<World> world_;
+  Device left_;
+  Device right_;
+  Side far_;
+  std::optional<Memory> from_;
+  std::optional<ProtectionDomain> pd_;
+  std::optional<CompletionQueue> send_cq_;
+  std::optional<CompletionQueue> receive_cq_;
+  std::optional<MemoryRegion> region_;
+  std::optional<QueuePair> qp_;
+};
+
+struct Place {
+  const char* name;
+  bool sockets;
+  bool threaded;
+};
+
+class Orders : public testing::TestWithParam<Place> {};
+
+TEST_P(Orders, OfTheEndsOfOneSetAllAreSafe) {
+  std::array<size_t, Set::kKinds> order{};
+  std::iota(order.begin(), order.end(), size_t{0});
+  size_t tried = 0;
+  do {
+    Config config = GetParam().sockets ? socket_config(GetParam().threaded)
+                                       : loopback_config(GetParam().threaded);
+    Set set(config);
+    for (const size_t kind : order) set.end(kind);
+    EXPECT_TRUE(set.is_untouched()) << "order " << tried;
+    ++tried;
+  } while (std::next_permutation(order.begin(), order.end()));
+  EXPECT_EQ(tried, 720u);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Everywhere, Orders,
+    testing::Values(Place{"WireInline", false, false}, Place{"WireThreaded", false, true},
+                    Place{"SocketsInline", true, false}, Place{"SocketsThreaded", true, true}),
+    [](const testing::TestParamInfo<Place>& place) { return std::string(place.param.name); });
+
+}  // namespace
+}  // namespace rnic::test
