@@ -14,7 +14,7 @@ void Dctcp::on_ack(const AckSample& s, bool ece, uint32_t gain_shift) {
   bytes_acked_ = bytes_marked_ = 0;
 }
 
-void Dctcp::reduce(CongestionWindow& w) const {
+void Dctcp::reduce(CongestionWindow& w) {
   const uint64_t cut = uint64_t{w.cwnd} * alpha_ / (2 * kScale);
   w.set_cwnd(w.cwnd - cut);
   w.set_ssthresh(w.cwnd);

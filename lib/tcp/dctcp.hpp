@@ -15,7 +15,7 @@ class Dctcp {
   /// \param gain_shift g is 2 to the power of minus this
   void on_ack(const AckSample& s, bool ece, uint32_t gain_shift);
   /// Section 3.3 step 9: cwnd * (1 - Alpha / 2), once a window of data.
-  void reduce(CongestionWindow& w) const;
+  void reduce(CongestionWindow& w);
 
   [[nodiscard]] uint32_t alpha() const { return alpha_; }
 

@@ -12,19 +12,25 @@ bool EcnState::fall_back() {
   return first;
 }
 
-bool EcnState::arrived(bool ce, bool cwr) {
+void EcnState::set_echo(bool echo, Prediction& prediction) {
+  echo_ = echo;
+  if (echo) prediction.end();
+}
+
+bool EcnState::arrived(bool ce, bool cwr, Prediction& prediction) {
   // CWR is processed before CE.
   const bool echoed = echo_;
-  if (cwr) echo_ = false;
-  if (ce) echo_ = true;
+  if (cwr) set_echo(false, prediction);
+  if (ce) set_echo(true, prediction);
   // The sender is told of the first mark at once. After CWR the ACK is not delayed either: a sender
   // that has just reduced may have so small a window that a delayed ACK would stall it.
   return cwr || echo_ != echoed;
 }
 
-EcnState::Change EcnState::arrived_dctcp(bool ce, bool unacknowledged, base::Seq32 ack) {
+EcnState::Change EcnState::arrived_dctcp(bool ce, bool unacknowledged, base::Seq32 ack,
+                                         Prediction& prediction) {
   if (ce == echo_) return Change::None;
-  echo_ = ce;
+  set_echo(ce, prediction);
   if (!unacknowledged) return Change::Changed;
   if (owed_count_ < kMaxOwed) {
     owed_[owed_count_++] = ack;

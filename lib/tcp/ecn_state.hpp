@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/seq32.hpp"
+#include "tcp/prediction.hpp"
 
 namespace rnic::tcp {
 
@@ -47,14 +48,15 @@ class EcnState {
 
   /// Our segments carry ECN-Echo; under DCTCP this is DCTCP.CE.
   [[nodiscard]] bool echoes() const { return echo_; }
-  /// Data inside the window has arrived (RFC 3168 s.6.1.3). \return the sender has to be told at
-  /// once
-  [[nodiscard]] bool arrived(bool ce, bool cwr);
+  /// Data inside the window has arrived (RFC 3168 s.6.1.3). \param prediction is ended when a mark
+  /// is to be echoed. \return the sender has to be told at once
+  [[nodiscard]] bool arrived(bool ce, bool cwr, Prediction& prediction);
   enum class Change : uint8_t { None, Changed, Merged };
   /// Data inside the window has arrived under DCTCP (RFC 8257 s.3.2). \param unacknowledged earlier
   /// segments, up to `ack`, are still to be reported by their own mark. \return Merged: there is no
   /// room for another ACK
-  [[nodiscard]] Change arrived_dctcp(bool ce, bool unacknowledged, base::Seq32 ack);
+  [[nodiscard]] Change arrived_dctcp(bool ce, bool unacknowledged, base::Seq32 ack,
+                                     Prediction& prediction);
   /// An ACK that is owed for the segments before a change of CE.
   struct Owed {
     base::Seq32 ack;
@@ -93,6 +95,8 @@ class EcnState {
  private:
   static constexpr uint32_t kMaxOwed = 4;
   static constexpr uint8_t kMaxHolds = 6;
+
+  void set_echo(bool echo, Prediction& prediction);
 
   bool offered_ = false;
   bool fell_back_ = false;  // a SYN of either side did not ask: ECT is not set any more

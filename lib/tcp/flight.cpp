@@ -355,7 +355,7 @@ void Flight::try_undo(AckResult& result) {
 
 void Flight::undo_recovery(AckResult& result) {
   const bool timeout = recovery_.phase() == RecoveryPhase::Loss;
-  spurious_.undone(timeout);
+  spurious_.undone(timeout, core_.prediction);
   result.keep_window = true;  // RFC 4015 s.3.4
   // Step 9: an ACK with ECN-Echo signals congestion all the same. If all data was acknowledged
   // before, the path is empty and takes the burst that a new connection may send.

@@ -89,11 +89,11 @@ void Receiver::take_ecn(const Segment& s) {
   if (cwr) ++counters().cwr_in;
   if (binding().dctcp()) {
     using Change = EcnState::Change;
-    const Change change =
-        core_.ecn.arrived_dctcp(ce, ack_.unacknowledged() != 0, core_.tcb.ack_seq());
+    const Change change = core_.ecn.arrived_dctcp(ce, ack_.unacknowledged() != 0,
+                                                  core_.tcb.ack_seq(), core_.prediction);
     if (change == Change::None) return;
     if (change == Change::Merged) ++counters().ce_changes_merged;
-  } else if (!core_.ecn.arrived(ce, cwr)) {
+  } else if (!core_.ecn.arrived(ce, cwr, core_.prediction)) {
     return;
   }
   ask_ack();

@@ -2,8 +2,13 @@
 
 namespace rnic::tcp {
 
+void Recovery::set_phase(RecoveryPhase next) {
+  phase_ = next;
+  if (next != RecoveryPhase::Open) board_.end_prediction();
+}
+
 void Recovery::enter() {
-  phase_ = RecoveryPhase::Recovery;
+  set_phase(RecoveryPhase::Recovery);
   point_ = board_.tcb().snd_nxt;
   prr_delivered_ = 0;
   prr_out_ = 0;
@@ -12,13 +17,13 @@ void Recovery::enter() {
 }
 
 void Recovery::time_out() {
-  phase_ = RecoveryPhase::Loss;
+  set_phase(RecoveryPhase::Loss);
   point_ = board_.tcb().snd_nxt;
   forced_ = alone_ = true;  // RFC 6298 s.5.4: the earliest segment only
 }
 
 void Recovery::end() {
-  phase_ = RecoveryPhase::Open;
+  set_phase(RecoveryPhase::Open);
   forced_ = alone_ = false;
 }
 

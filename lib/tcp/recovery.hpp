@@ -66,6 +66,9 @@ class Recovery {
   void validate() const;
 
  private:
+  /// The one place that sets the phase, from any phase to any other: a time-out ends a fast
+  /// recovery and another time-out, and each can be left or undone.
+  void set_phase(RecoveryPhase next);
   void end();
   /// The third duplicate ACK arrived after a time-out. \return a new loss was found
   bool lost_again(uint32_t smss);

@@ -158,6 +158,9 @@ class Scoreboard {
   void clear() { records_.clear(); }
   void validate() const;
 
+  /// A recovery begins: the next segments are not predicted.
+  void end_prediction() { prediction_.end(); }
+
  private:
   void pop_marked();
   void check_records() const;

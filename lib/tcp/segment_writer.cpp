@@ -27,7 +27,7 @@ bool SegmentWriter::begin(uint32_t payload, TxSlot& slot, base::Now now) {
   return true;
 }
 
-uint8_t SegmentWriter::ecn_flags(TxSlot& slot) const {
+uint8_t SegmentWriter::ecn_flags(TxSlot& slot) {
   // RFC 3168 s.6.1.4-6.1.6: these segments are not ECN-capable unless the Config asks for it under
   // DCTCP (RFC 8257 s.4.1).
   if (core_.shared.config.dctcp_ect_on_control && core_.binding().dctcp() &&

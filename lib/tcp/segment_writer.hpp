@@ -40,7 +40,7 @@ class SegmentWriter {
   [[nodiscard]] bool send_owed_acks(EcnState& ecn, base::Now now);
 
  private:
-  [[nodiscard]] uint8_t ecn_flags(TxSlot& slot) const;
+  [[nodiscard]] uint8_t ecn_flags(TxSlot& slot);
 
   const ConnectionCore& core_;
   Receiver& receiver_;

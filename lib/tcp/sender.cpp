@@ -435,6 +435,7 @@ void Sender::take_window(const Segment& s, int64_t ack, bool advanced, base::Now
   if (ack < static_cast<int64_t>(core_.tcb.snd_una)) return;
   const bool old = core_.tcb.snd_wl1 > seq || (core_.tcb.snd_wl1 == seq && core_.tcb.snd_wl2 > ack);
   if (old && !advanced) return;
+  core_.prediction.end();  // it expects another window, and none that is closed
   const bool was_shut = core_.tcb.snd_wnd == 0;
   core_.tcb.snd_wnd = static_cast<uint32_t>(s.window) << core_.tcb.snd_wind_shift;
   if (was_shut && core_.tcb.snd_wnd != 0) [[unlikely]] {

@@ -23,11 +23,13 @@ void SpuriousDetector::watch_on() {
   undo_marker_ = tcb_.snd_una;
 }
 
-void SpuriousDetector::undone(bool timeout) {
+void SpuriousDetector::undone(bool timeout, Prediction& prediction) {
   may_undo_ = false;
   eifel_armed_ = false;
   frto_ = Frto::Off;
-  if (timeout) adapt_rto_ = true;
+  if (!timeout) return;
+  adapt_rto_ = true;
+  prediction.end();
 }
 
 SpuriousDetector::Verdict SpuriousDetector::detect(AckResult& result, uint64_t point, uint64_t fack,

@@ -9,6 +9,7 @@
 #include "tcp/ack_result.hpp"
 #include "tcp/config.hpp"
 #include "tcp/congestion.hpp"
+#include "tcp/prediction.hpp"
 #include "tcp/rto_estimator.hpp"
 #include "tcp/tcb.hpp"
 
@@ -34,8 +35,9 @@ class SpuriousDetector {
   void retransmitted(uint64_t octets) { undo_octets_ += static_cast<int64_t>(octets); }
   /// The recovery is over.
   void recovered() { frto_ = Frto::Off; }
-  /// The recovery was spurious and was undone. \param timeout it had begun with a time-out
-  void undone(bool timeout);
+  /// The recovery was spurious and was undone. \param timeout it had begun with a time-out: a
+  /// sample is waited for, and `prediction` ended
+  void undone(bool timeout, Prediction& prediction);
 
   /// Judges an ACK in a recovery. \param result keep_window is set where this sets cwnd. \param
   /// point the recovery's. \param fack highest offset known to have arrived. \param new_data a full

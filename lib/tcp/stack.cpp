@@ -35,7 +35,7 @@ class Stack::Impl : public Engine {
     RNIC_CHECK(of_this_stack != nullptr);
     return *of_this_stack;
   }
-  [[nodiscard]] Connection& connection_of(llp::Stream& stream) const {
+  [[nodiscard]] Connection& connection_of(llp::Stream& stream) {
     const Connection* of_this_stack = find(stream);
     RNIC_CHECK(of_this_stack != nullptr);
     return dynamic_cast<Connection&>(stream);

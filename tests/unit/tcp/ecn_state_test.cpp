@@ -10,10 +10,12 @@ namespace {
 struct Agreed {
   Agreed() { ecn.take_syn(true, false, true); }
   ~Agreed() { ecn.validate(); }
+  Prediction prediction;
   EcnState ecn;
 };
 
 TEST(EcnState, IsOnWhereOneSideAsksAndTheOtherAgrees) {
+  Prediction prediction;
   EcnState e;
   e.take_syn(true, true, true);
   EXPECT_FALSE(e.on()) << "an answer to what was not asked";
@@ -33,24 +35,24 @@ TEST(EcnState, IsOnWhereOneSideAsksAndTheOtherAgrees) {
 
 TEST(EcnState, AMarkIsEchoedUntilCwrComes) {
   Agreed a;
-  EXPECT_TRUE(a.ecn.arrived(true, false)) << "told at once";
-  EXPECT_FALSE(a.ecn.arrived(true, false));
-  EXPECT_FALSE(a.ecn.arrived(false, false));
+  EXPECT_TRUE(a.ecn.arrived(true, false, a.prediction)) << "told at once";
+  EXPECT_FALSE(a.ecn.arrived(true, false, a.prediction));
+  EXPECT_FALSE(a.ecn.arrived(false, false, a.prediction));
   EXPECT_TRUE(a.ecn.echoes());
-  EXPECT_TRUE(a.ecn.arrived(false, true));
+  EXPECT_TRUE(a.ecn.arrived(false, true, a.prediction));
   EXPECT_FALSE(a.ecn.echoes());
-  EXPECT_TRUE(a.ecn.arrived(true, true));
+  EXPECT_TRUE(a.ecn.arrived(true, true, a.prediction));
   EXPECT_TRUE(a.ecn.echoes()) << "CWR first, then CE";
 }
 
 TEST(EcnState, UnderDctcpWhatCameBeforeAChangeIsReportedAsItWasMarked) {
   using Change = EcnState::Change;
   Agreed a;
-  EXPECT_EQ(a.ecn.arrived_dctcp(false, true, base::Seq32(1)), Change::None);
-  EXPECT_EQ(a.ecn.arrived_dctcp(true, false, base::Seq32(1)), Change::Changed);
+  EXPECT_EQ(a.ecn.arrived_dctcp(false, true, base::Seq32(1), a.prediction), Change::None);
+  EXPECT_EQ(a.ecn.arrived_dctcp(true, false, base::Seq32(1), a.prediction), Change::Changed);
   EXPECT_FALSE(a.ecn.owes_acks()) << "nothing waits";
-  EXPECT_EQ(a.ecn.arrived_dctcp(false, true, base::Seq32(2)), Change::Changed);
-  EXPECT_EQ(a.ecn.arrived_dctcp(true, true, base::Seq32(3)), Change::Changed);
+  EXPECT_EQ(a.ecn.arrived_dctcp(false, true, base::Seq32(2), a.prediction), Change::Changed);
+  EXPECT_EQ(a.ecn.arrived_dctcp(true, true, base::Seq32(3), a.prediction), Change::Changed);
   const EcnState::Owed first = a.ecn.take_owed();
   EXPECT_EQ(first.ack, base::Seq32(2));
   EXPECT_TRUE(first.ece);
@@ -58,9 +60,9 @@ TEST(EcnState, UnderDctcpWhatCameBeforeAChangeIsReportedAsItWasMarked) {
   EXPECT_EQ(second.ack, base::Seq32(3));
   EXPECT_FALSE(second.ece);
   for (uint32_t i = 0; i < 4; ++i) {
-    EXPECT_EQ(a.ecn.arrived_dctcp(i % 2 != 0, true, base::Seq32(i)), Change::Changed);
+    EXPECT_EQ(a.ecn.arrived_dctcp(i % 2 != 0, true, base::Seq32(i), a.prediction), Change::Changed);
   }
-  EXPECT_EQ(a.ecn.arrived_dctcp(false, true, base::Seq32(9)), Change::Merged);
+  EXPECT_EQ(a.ecn.arrived_dctcp(false, true, base::Seq32(9), a.prediction), Change::Merged);
 }
 
 TEST(EcnState, MarksOfOneWindowAreAnsweredOnce) {

@@ -90,9 +90,7 @@ class LinkWorld {
     pair_.connect();
     for (uint32_t turn = 0; turn < 120 && !over(); ++turn) {
       act();
-      pair_.link.run(microseconds(100 * (1 + random_.below(30))));
-      pair_.link.a.validate();
-      pair_.link.b.validate();
+      run_turn();
       note_state();
     }
     for (RecordUser* u : {&pair_.a, &pair_.b}) {
@@ -107,7 +105,24 @@ class LinkWorld {
     return std::move(story_);
   }
 
+  /// From now on prediction goes on and off every few microseconds: while it is off nobody predicts
+  /// anew behind a segment, and what was predicted before ends by its mutators or not at all.
+  void switch_often() { switches_ = true; }
+
  private:
+  void run_turn() {
+    const uint32_t parts = switches_ ? 60 : 1;
+    const auto part = microseconds(100 * (1 + random_.below(30))) / parts;
+    for (uint32_t i = 0; i < parts; ++i) {
+      if (switches_) {
+        pair_.link.a.set_prediction(random_.below(2) == 0);
+        pair_.link.b.set_prediction(random_.below(2) == 0);
+      }
+      pair_.link.run(part);
+      pair_.link.a.validate();
+      pair_.link.b.validate();
+    }
+  }
   LinkWeather choose_weather() {
     LinkWeather w;
     if (random_.below(3) == 0) return w;  // fair
@@ -180,6 +195,7 @@ class LinkWorld {
   LinkWeather weather_;
   Pair pair_;
   Story story_;
+  bool switches_ = false;
 };
 
 void compare(const Story& with, const Story& without, uint64_t seed) {
@@ -205,6 +221,17 @@ TEST(Prediction, TwoStacksOverABadLinkSayAndDoTheSame) {
   // It was put to the test: a good part went the short way, and another part did not.
   EXPECT_GT(predicted, segments / 5);
   EXPECT_LT(predicted, segments * 9 / 10);
+}
+
+TEST(Prediction, WhoeverMakesASegmentUnpredictableEndsIt) {
+  uint64_t predicted = 0;
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE(seed);
+    LinkWorld world(seed, true);
+    world.switch_often();
+    predicted += world.run().predicted;
+  }
+  EXPECT_GT(predicted, 1000u);
 }
 
 // --- one stack against segments of any kind ------------------------------------------------------

@@ -156,7 +156,8 @@ TEST(SegmentWriter, NewDataIsEcnCapableAndTellsOfAReductionOnce) {
     EXPECT_EQ(slot.traffic_class, kEct0);
   }
   EXPECT_EQ(w.counters.cwr_out, 1u);
-  EXPECT_TRUE(w.core.ecn.arrived(true, false));  // a mark: until the peer says CWR
+  EXPECT_TRUE(
+      w.core.ecn.arrived(true, false, w.core.prediction));  // a mark: until the peer says CWR
   w.write(0, "abc");
   EXPECT_TRUE(w.writer.send_ack(w.now));
   for (int i = 0; i < 2; ++i) {

@@ -67,7 +67,7 @@ TEST(SpuriousDetector, FrtoNeedsTwoAcksOfWhatWasSentOnce) {
   EXPECT_EQ(l.cc.cwnd(), 2 * Lossy::kSegment);
   EXPECT_TRUE(l.detector.frto_sends());
   EXPECT_EQ(l.ack(Lossy::kSegment, true), Verdict::Frto);
-  l.detector.undone(true);
+  l.detector.undone(true, l.prediction);
   EXPECT_FALSE(l.detector.frto());
   EXPECT_TRUE(l.detector.adapts());
 }
