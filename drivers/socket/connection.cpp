@@ -122,7 +122,6 @@ void Connection::on_epoll(uint32_t events, base::Now now) {
     open(now);
     if (is_over()) return;
   }
-  if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) readiness_.tell_end();
   if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0 && !peer_finished_) {
     readiness_.set_readable(true);
     look_again();
@@ -284,16 +283,15 @@ uint32_t Connection::receive(std::vector<uint8_t>& buffer, llp::BeforeHandUp& be
       break;
     }
     const size_t most = std::min<size_t>(buffer.size(), std::max(room, 1u));
-    const bool owed = owed_ != 0;
-    const bool sure = owed || (room != 0 && user_->sure_room() >= most);
-    ssize_t got = system_.recv(descriptor(), buffer.data(), owed ? owed_ : most,
+    const bool sure = owed_ != 0 || (room != 0 && user_->sure_room() >= most);
+    ssize_t got = system_.recv(descriptor(), buffer.data(), owed_ != 0 ? owed_ : most,
                                MSG_DONTWAIT | (sure ? 0 : MSG_PEEK));
     if (got > 0 && sure) note_read(got);
     if (got > 0 && room == 0) {
       fail(write_error_);  // nothing of the peer's can come behind them
       break;
     }
-    if (got > 0 && owed) {
+    if (got > 0 && owed_ != 0) {
       owed_ -= static_cast<uint32_t>(got);
       continue;
     }
@@ -320,8 +318,6 @@ uint32_t Connection::receive(std::vector<uint8_t>& buffer, llp::BeforeHandUp& be
       end_of_file(now);
       break;
     }
-    // It gave all that it had; what comes next has an edge of its own.
-    if (sure && static_cast<size_t>(got) < most) readiness_.drained();
     before.before_hand_up();
     if (!is_over()) hand_up({buffer.data(), static_cast<size_t>(got)}, now);
     if (error != 0) fail(error);

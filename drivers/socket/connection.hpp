@@ -49,10 +49,6 @@ class Readiness {
   [[nodiscard]] bool reads() const { return readable_ && lack_ == Lack::None; }
   [[nodiscard]] Lack lack() const { return lack_; }
   void set_readable(bool readable) { readable_ = readable; }
-  /// No octet is left with the system. That the peer has ended is read, too, where it was told.
-  void drained() { readable_ = end_told_; }
-  /// The system has told of the end: of octets, or of the connection.
-  void tell_end() { end_told_ = true; }
   void wait_for(Lack what) { lack_ = what; }
   void room_grew() { lack_ = Lack::None; }
   /// What was a part may be whole now.
@@ -67,8 +63,7 @@ class Readiness {
   void set_user_has(bool something) { user_ready_ = something; }
 
  private:
-  bool readable_ = false;  // the system may have octets of the peer, or their end
-  bool end_told_ = false;  // no edge follows that would tell of the end
+  bool readable_ = false;  // the system may have octets of the peer
   Lack lack_ = Lack::None;
   bool writable_ = false;    // the system may take octets
   bool user_ready_ = false;  // pull() may have something

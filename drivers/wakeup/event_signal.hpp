@@ -6,6 +6,7 @@
 
 #include "base/bell.hpp"
 #include "base/fail.hpp"
+#include "wakeup/descriptor.hpp"
 
 namespace rnic::wakeup {
 
@@ -14,22 +15,17 @@ class EventSignal {
  public:
   /// ResourceExhausted when the system has no descriptor left.
   static Result<EventSignal> open();
-  ~EventSignal();
-  EventSignal(EventSignal&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  EventSignal& operator=(EventSignal&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
 
   /// Any thread.
   void raise();
   void clear();
   /// For poll() and epoll: readable while it is raised. Nobody else reads or writes it.
-  [[nodiscard]] int fd() const { return fd_; }
+  [[nodiscard]] int fd() const { return descriptor_.get(); }
 
  private:
-  explicit EventSignal(int fd) : fd_(fd) {}
-  int fd_ = -1;
+  explicit EventSignal(Descriptor descriptor) : descriptor_(std::move(descriptor)) {}
+
+  Descriptor descriptor_;
 };
 
 using Bell = base::BellOver<base::BellWord, EventSignal>;

@@ -2,13 +2,14 @@
 /// QueueAlarm: the descriptor of a completion queue, or of a device's events.
 #pragma once
 
-#include <initializer_list>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "base/fail.hpp"
 #include "device/queue_listener.hpp"
 #include "wakeup/event_signal.hpp"
+#include "wakeup/poller.hpp"
 
 namespace rnic::verbs {
 
@@ -19,7 +20,7 @@ class QueueAlarm final : public device::QueueListener {
   /// \param driver the descriptor of who fills the queue, where that is the thread that reads it:
   ///        then ours is readable, too, when it has something to do
   static Result<std::unique_ptr<QueueAlarm>> open(std::optional<int> driver);
-  ~QueueAlarm() override;
+  ~QueueAlarm() override = default;
   QueueAlarm(const QueueAlarm&) = delete;
   QueueAlarm& operator=(const QueueAlarm&) = delete;
 
@@ -30,19 +31,16 @@ class QueueAlarm final : public device::QueueListener {
   void arm(base::BellFor what = base::BellFor::Anything) { bell_.arm(what); }
   /// There is more in the queue than the caller has taken.
   void keep_readable() { bell_.ring_unfenced(); }
-  [[nodiscard]] int fd() const { return poller_ >= 0 ? poller_ : bell_.signal().fd(); }
+  [[nodiscard]] int fd() const { return poller_ ? poller_->fd() : own_fd(); }
   /// Of the bell alone.
   [[nodiscard]] int own_fd() const { return bell_.signal().fd(); }
 
  private:
-  QueueAlarm(wakeup::EventSignal signal, int poller) : bell_(std::move(signal)), poller_(poller) {}
+  QueueAlarm(wakeup::EventSignal signal, std::optional<wakeup::Poller> poller)
+      : bell_(std::move(signal)), poller_(std::move(poller)) {}
 
   wakeup::Bell bell_;
-  int poller_;  // an epoll of the bell and the driver; -1: there is no driver
+  std::optional<wakeup::Poller> poller_;  // of the bell and the driver, where there is a driver
 };
-
-/// An epoll of `descriptors`. ResourceExhausted when the system has no descriptor left.
-Result<int> poller_of(std::initializer_list<int> descriptors);
-Status add_to_poller(int poller, int descriptor);
 
 }  // namespace rnic::verbs

@@ -1,8 +1,6 @@
 #include "verbs/runtime.hpp"
 
-#include <sys/epoll.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -110,7 +108,6 @@ Result<std::unique_ptr<Runtime>> Runtime::open(const settings::Settings& setting
 Runtime::~Runtime() {
   workers_.clear();
   for (auto& device : devices_) device->device.reset();
-  if (fd_ >= 0) close(fd_);
 }
 
 Status Runtime::start_eal(const settings::Settings& settings) {

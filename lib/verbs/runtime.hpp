@@ -21,6 +21,7 @@
 #include "verbs/queue_alarm.hpp"
 #include "verbs/sleeper.hpp"
 #include "verbs/worker.hpp"
+#include "wakeup/poller.hpp"
 
 namespace rnic::verbs {
 
@@ -105,7 +106,7 @@ class Runtime {
   settings::WorkerSettings::Idle idle_ = settings::WorkerSettings::Idle::Sleep;  // never Auto
   std::vector<std::unique_ptr<DeviceRuntime>> devices_;
   std::unique_ptr<Sleeper> sleeper_;  // inline, once somebody sleeps
-  int fd_ = -1;                       // an epoll of the sleeper's and of the events'
+  std::optional<wakeup::Poller> fd_;  // of the sleeper's and of the events'
   Activity activity_;
   std::vector<std::unique_ptr<Worker>> workers_;  // stop before the devices go
 };

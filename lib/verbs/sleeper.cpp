@@ -1,14 +1,10 @@
 #include "verbs/sleeper.hpp"
 
 #include <poll.h>
-#include <sys/epoll.h>
 #include <sys/timerfd.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <system_error>
 #include <utility>
 
 namespace rnic::verbs {
@@ -25,43 +21,28 @@ timespec to_timespec(base::Duration duration) {
 Result<std::unique_ptr<Sleeper>> Sleeper::open(std::vector<device::Device*> devices) {
   auto signal = wakeup::EventSignal::open();
   if (!signal) return tl::unexpected(signal.error());
-  const int poller = epoll_create1(EPOLL_CLOEXEC);
-  const int timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-  const int error = errno;
-  std::unique_ptr<Sleeper> sleeper(
-      new Sleeper(std::move(devices), std::move(*signal), poller, timer));
-  if (poller >= 0 && timer >= 0 && sleeper->watch(sleeper->bell_.signal().fd()) &&
-      sleeper->watch(timer)) {
-    return sleeper;
+  auto poller = wakeup::Poller::open();
+  if (!poller) return tl::unexpected(poller.error());
+  wakeup::Descriptor timer(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
+  if (!timer.is_open()) return wakeup::no_descriptor("a timerfd");
+  for (const int descriptor : {signal->fd(), timer.get()}) {
+    if (auto added = poller->add(descriptor); !added) return tl::unexpected(added.error());
   }
-  return base::fail(ErrorCode::ResourceExhausted,
-                    "a descriptor to sleep on: " + std::generic_category().message(error) +
-                        "; raise the limit of descriptors (ulimit -n)");
+  return std::unique_ptr<Sleeper>(
+      new Sleeper(devices, std::move(*signal), std::move(*poller), std::move(timer)));
 }
 
-Sleeper::Sleeper(std::vector<device::Device*> devices, wakeup::EventSignal signal, int poller,
-                 int timer)
-    : bell_(std::move(signal)), poller_(poller), timer_(timer) {
+Sleeper::Sleeper(const std::vector<device::Device*>& devices, wakeup::EventSignal signal,
+                 wakeup::Poller poller, wakeup::Descriptor timer)
+    : bell_(std::move(signal)), poller_(std::move(poller)), timer_(std::move(timer)) {
   for (device::Device* device : devices) devices_.push_back({device, std::nullopt});
-}
-
-Sleeper::~Sleeper() {
-  if (timer_ >= 0) close(timer_);
-  if (poller_ >= 0) close(poller_);
-}
-
-bool Sleeper::watch(int descriptor) const {
-  epoll_event event{};
-  event.events = EPOLLIN;
-  event.data.fd = descriptor;
-  return epoll_ctl(poller_, EPOLL_CTL_ADD, descriptor, &event) == 0;
 }
 
 bool Sleeper::listen_to(Watched& watched) const {
   const std::optional<int> descriptor = watched.device->arm();
   if (!descriptor) return false;
   if (watched.descriptor == descriptor) return true;
-  if (!watch(*descriptor)) return false;
+  if (!poller_.add(*descriptor)) return false;
   watched.descriptor = descriptor;
   return true;
 }
@@ -90,7 +71,7 @@ void Sleeper::check_timer() {
 }
 
 void Sleeper::sleep(base::Now now, base::Now limit) const {
-  pollfd descriptor{poller_, POLLIN, 0};
+  pollfd descriptor{poller_.fd(), POLLIN, 0};
   const base::Now until = base::earlier(deadline_, limit);
   if (until == base::kNever) {
     ppoll(&descriptor, 1, nullptr, nullptr);
@@ -109,7 +90,7 @@ void Sleeper::set_timer(base::Now now) {
   if (deadline_ != base::kNever) {
     time.it_value = to_timespec(std::max(deadline_ - now, base::Duration(1)));
   }
-  timerfd_settime(timer_, 0, &time, nullptr);
+  timerfd_settime(timer_.get(), 0, &time, nullptr);
 }
 
 }  // namespace rnic::verbs

@@ -9,7 +9,9 @@
 #include "base/fail.hpp"
 #include "base/time.hpp"
 #include "device/device.hpp"
+#include "wakeup/descriptor.hpp"
 #include "wakeup/event_signal.hpp"
+#include "wakeup/poller.hpp"
 
 namespace rnic::verbs {
 
@@ -26,7 +28,7 @@ class Sleeper {
 
   /// ResourceExhausted when the system has no descriptor left. \param devices outlive it
   static Result<std::unique_ptr<Sleeper>> open(std::vector<device::Device*> devices);
-  ~Sleeper();
+  ~Sleeper() = default;
   Sleeper(const Sleeper&) = delete;
   Sleeper& operator=(const Sleeper&) = delete;
 
@@ -43,7 +45,7 @@ class Sleeper {
   void ring_own() { bell_.ring_unfenced(); }
 
   /// For poll() and epoll of others, who are to know of the deadline of the latest arm(), too.
-  [[nodiscard]] int fd() const { return poller_; }
+  [[nodiscard]] int fd() const { return poller_.fd(); }
   void set_timer(base::Now now);
   /// Behind a turn: whoever sleeps on the descriptor without another arm() must not sleep through a
   /// deadline that has come in between.
@@ -55,15 +57,15 @@ class Sleeper {
     std::optional<int> descriptor;  // that epoll knows of
   };
 
-  Sleeper(std::vector<device::Device*> devices, wakeup::EventSignal signal, int poller, int timer);
+  Sleeper(const std::vector<device::Device*>& devices, wakeup::EventSignal signal,
+          wakeup::Poller poller, wakeup::Descriptor timer);
   [[nodiscard]] base::Now next_deadline() const;
   [[nodiscard]] bool listen_to(Watched& watched) const;
-  [[nodiscard]] bool watch(int descriptor) const;
 
   std::vector<Watched> devices_;
   wakeup::Bell bell_;
-  int poller_;                         // an epoll of the bell, the timer and the ports
-  int timer_;                          // a timerfd
+  wakeup::Poller poller_;              // of the bell, the timer and the ports
+  wakeup::Descriptor timer_;           // a timerfd
   base::Now deadline_ = base::kNever;  // of the latest arm()
   base::Now timer_at_ = base::kNever;  // what the timerfd is set to
 };

@@ -1,8 +1,5 @@
 // How the application waits: descriptors for its own loop, and wait_until().
 
-#include <sys/epoll.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -101,23 +98,22 @@ Result<int> Runtime::driver_fd() {
 }
 
 Result<int> Runtime::fd() {
-  if (fd_ >= 0) return fd_;
+  if (fd_) return fd_->fd();
   auto driver = driver_fd();
   if (!driver) return driver;
+  auto poller = wakeup::Poller::open();
+  if (!poller) return tl::unexpected(poller.error());
+  if (auto added = poller->add(*driver); !added) return tl::unexpected(added.error());
   for (auto& device : devices_) {
-    if (auto events = device->alarm_of_events(); !events) return tl::unexpected(events.error());
-  }
-  auto poller = poller_of({*driver});
-  if (!poller) return poller;
-  for (auto& device : devices_) {
-    if (auto added = add_to_poller(*poller, device->event_alarm->own_fd()); !added) {
-      close(*poller);
+    auto alarm = device->alarm_of_events();
+    if (!alarm) return tl::unexpected(alarm.error());
+    if (auto added = poller->add((*alarm)->own_fd()); !added) {
       return tl::unexpected(added.error());
     }
   }
-  fd_ = *poller;
+  fd_ = std::move(*poller);
   arm();
-  return fd_;
+  return fd_->fd();
 }
 
 bool Runtime::is_asked() const {

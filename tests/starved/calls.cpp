@@ -234,6 +234,15 @@ std::vector<Call> context_calls() {
                     : Outcome{};
        },
        nullptr},
+      {"Context::fd, Context::arm", nullptr,
+       [](World& w) {
+         const auto fd = w.context->fd();
+         static_cast<void>(w.context->arm());
+         const bool refused =
+             w.setting.threaded && !fd && fd.error().code == ErrorCode::Unsupported;
+         return refused ? Outcome{} : of(fd);
+       },
+       nullptr},
       {"Context::threaded, Context::poll, Context::next_deadline, Context::now, "
        "Context::wait_until, Device::poll",
        nullptr,
@@ -255,7 +264,7 @@ std::vector<Call> context_calls() {
 std::vector<Call> device_calls() {
   return {
       {"Device::name, Device::port, Device::mtu, Device::checksum_mode, "
-       "Device::new_framing_key, Device::quiescent, Device::counter",
+       "Device::new_framing_key, Device::quiescent, Device::counter, Device::~Device",
        [](World& w) { w.text = "polls"; },
        [](World& w) {
          static_cast<void>(w.near().name());
@@ -282,6 +291,7 @@ std::vector<Call> device_calls() {
                     : Outcome{false, ErrorCode::ResourceExhausted, true};
        },
        nullptr},
+      {"Device::event_fd", nullptr, [](World& w) { return of(w.near().event_fd()); }, nullptr},
       {"Device::alloc_pd, ProtectionDomain::~ProtectionDomain", nullptr,
        [](World& w) { return keep(w.pd, w.near().alloc_pd()); }, nullptr},
       {"Device::create_cq, CompletionQueue::~CompletionQueue", nullptr,
@@ -419,6 +429,23 @@ std::vector<Call> memory_calls() {
        [](World& w) {
          if (w.qp->number() == 0) broken("the queue pair has no number");
        }},
+      {"ProtectionDomain::destroy", [](World& w) { w.pd.emplace(must(w.near().alloc_pd())); },
+       [](World& w) { return of(w.pd->destroy()); }, nullptr},
+      {"CompletionQueue::destroy", [](World& w) { w.cq.emplace(must(w.near().create_cq(64))); },
+       [](World& w) { return of(w.cq->destroy()); }, nullptr},
+      {"QueuePair::destroy",
+       [](World& w) {
+         w.pd.emplace(must(w.near().alloc_pd()));
+         w.cq.emplace(must(w.near().create_cq(64)));
+         w.qp.emplace(must(w.pd->create_qp(*w.cq, *w.cq, {64, 64, 4, 4})));
+       },
+       [](World& w) { return of(w.qp->destroy()); }, nullptr},
+      {"CompletionQueue::fd, CompletionQueue::arm", connected,
+       [](World& w) {
+         const auto fd = w.a.cq.fd();
+         return fd ? of(w.a.cq.arm()) : of(fd);
+       },
+       nullptr},
       {"CompletionQueue::poll", connected,
        [](World& w) {
          w.a.cq.poll({&w.completion, 1});

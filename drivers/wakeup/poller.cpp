@@ -1,0 +1,21 @@
+#include "wakeup/poller.hpp"
+
+#include <sys/epoll.h>
+
+namespace rnic::wakeup {
+
+Result<Poller> Poller::open() {
+  Descriptor descriptor(epoll_create1(EPOLL_CLOEXEC));
+  if (!descriptor.is_open()) return no_descriptor("an epoll");
+  return Poller(std::move(descriptor));
+}
+
+Status Poller::add(int descriptor) const {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = descriptor;
+  if (epoll_ctl(fd(), EPOLL_CTL_ADD, descriptor, &event) == 0) return {};
+  return no_descriptor("a watch of an epoll");
+}
+
+}  // namespace rnic::wakeup
