@@ -11,11 +11,15 @@ Result<Poller> Poller::open() {
 }
 
 Status Poller::add(int descriptor) const {
+  if (watch(descriptor)) return {};
+  return no_descriptor("a watch of an epoll");
+}
+
+bool Poller::watch(int descriptor) const noexcept {
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.fd = descriptor;
-  if (epoll_ctl(fd(), EPOLL_CTL_ADD, descriptor, &event) == 0) return {};
-  return no_descriptor("a watch of an epoll");
+  return epoll_ctl(fd(), EPOLL_CTL_ADD, descriptor, &event) == 0;
 }
 
 }  // namespace rnic::wakeup

@@ -15,6 +15,8 @@ class Poller {
   static Result<Poller> open();
   /// It is readable, too, while `descriptor` is. ResourceExhausted likewise.
   Status add(int descriptor) const;
+  /// The same for who needs no words, and may have no memory for them.
+  [[nodiscard]] bool watch(int descriptor) const noexcept;
   [[nodiscard]] int fd() const { return descriptor_.get(); }
 
  private:

@@ -42,7 +42,7 @@ bool Sleeper::listen_to(Watched& watched) const {
   const std::optional<int> descriptor = watched.device->arm();
   if (!descriptor) return false;
   if (watched.descriptor == descriptor) return true;
-  if (!poller_.add(*descriptor)) return false;
+  if (!poller_.watch(*descriptor)) return false;
   watched.descriptor = descriptor;
   return true;
 }

@@ -151,8 +151,11 @@ bool Runtime::wait_until(const std::function<bool()>& done, base::Now deadline) 
 
 /// Inline: this thread is the device.
 bool Runtime::drive_until(const std::function<bool()>& done, base::Now deadline) {
-  // Without a descriptor to sleep on there is polling.
-  Sleeper* const sleeper = idle_ == Idle::Sleep ? this->sleeper().value_or(nullptr) : nullptr;
+  Sleeper* sleeper = nullptr;
+  if (idle_ == Idle::Sleep) {
+    // Without a descriptor, or memory, to sleep on there is polling.
+    if (!base::attempt([&] { sleeper = this->sleeper().value_or(nullptr); })) sleeper = nullptr;
+  }
   base::Now idle_since = base::kNever;
   for (;;) {
     if (done()) return true;
