@@ -1,5 +1,7 @@
 #include "rnic/event.hpp"
 
+#include <type_traits>
+
 namespace rnic::event {
 
 namespace {
@@ -26,6 +28,22 @@ const Common& common(const Event& event) {
 
 Common& common(Event& event) {
   return std::visit([](auto& each) -> Common& { return each; }, event);
+}
+
+const Fault* fault(const Event& event) {
+  return std::visit(
+      [](const auto& each) -> const Fault* {
+        using Kind = std::decay_t<decltype(each)>;
+        if constexpr (std::is_base_of_v<Ending, Kind>) {
+          return each.fault ? &*each.fault : nullptr;
+        } else if constexpr (std::is_same_v<Kind, TerminateSent> ||
+                             std::is_same_v<Kind, TerminateReceived>) {
+          return &each.fault;
+        } else {
+          return nullptr;
+        }
+      },
+      event);
 }
 
 const char* to_string(const Event& event) { return std::visit(Name{}, event); }

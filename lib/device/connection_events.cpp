@@ -43,26 +43,4 @@ StreamEnd end_of(framing::StartFailure why) {
   }
 }
 
-Event event_of(const rdmap::EndpointEvent& source) {
-  const auto with = [&source](auto event) {
-    event.detail = base::worded([&] { return source.detail; });
-    return event;
-  };
-  switch (source.kind) {
-    case rdmap::EventKind::TerminateSent:
-      return with(event::TerminateSent{{}, source.fault.value_or(Fault{})});
-    case rdmap::EventKind::TerminateReceived:
-      return with(event::TerminateReceived{{}, source.fault.value_or(Fault{})});
-    case rdmap::EventKind::Disconnected: {
-      auto event = with(event::Disconnected{{{}, source.fault, source.end}});
-      // Short enough to need no memory.
-      if (event.detail.empty()) event.detail = to_string(source.end);
-      return event;
-    }
-    case rdmap::EventKind::PeerClosed:
-    case rdmap::EventKind::RtrSent: break;
-  }
-  return with(event::PeerClosed{});
-}
-
 }  // namespace rnic::device

@@ -34,7 +34,4 @@ Kind ending(Connection& connection, framing::StartFailure why, const char* text)
   return event;
 }
 
-/// \param source not RtrSent, of which the application learns nothing
-[[nodiscard]] Event event_of(const rdmap::EndpointEvent& source);
-
 }  // namespace rnic::device

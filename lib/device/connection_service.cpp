@@ -538,31 +538,33 @@ uint64_t ConnectionService::held_octets(const QueuePair& qp) {
   return connection == nullptr ? 0 : connection->held_octets();
 }
 
-void ConnectionService::endpoint_event(QueuePair& qp, const rdmap::EndpointEvent& source,
-                                       base::Now now) {
+void ConnectionService::rtr_sent(QueuePair& qp, base::Now now) {
   Connection* running = connections_.get(qp.connection());
-  if (source.kind == rdmap::EventKind::RtrSent) {
-    if (running != nullptr) running->complete(now);
-    return;
+  if (running != nullptr) running->complete(now);
+}
+
+void ConnectionService::endpoint_event(QueuePair& qp, Event event, base::Now now) {
+  Connection* running = connections_.get(qp.connection());
+  event::Common& said = event::common(event);
+  if (const auto* gone = std::get_if<event::Disconnected>(&event)) {
+    // Short enough to need no memory.
+    if (said.detail.empty()) said.detail = to_string(gone->end);
+    // The start-up had agreed, but the stream ended before the RTR: this is the outcome of the
+    // attempt, and Disconnected follows it.
+    if (running != nullptr && running->state() == ConnectionState::Running &&
+        !running->outcome_reported()) {
+      start_failed(*running, ConnectionState::Running, framing::StartFailure::StreamEnded, {}, now);
+    }
+    if (running != nullptr && running->evicted_for() != nullptr) {
+      said.detail = base::worded([&] { return running->evicted_for(); });
+    }
   }
-  // The start-up had agreed, but the stream ended before the RTR: this is the outcome of the
-  // attempt, and Disconnected follows it.
-  if (source.kind == rdmap::EventKind::Disconnected && running != nullptr &&
-      running->state() == ConnectionState::Running && !running->outcome_reported()) {
-    start_failed(*running, ConnectionState::Running, framing::StartFailure::StreamEnded, {}, now);
-  }
-  Event event = event_of(source);
-  event::Common& said = common(event);
   said.qp = qp.number();
-  if (source.kind == rdmap::EventKind::Disconnected && running != nullptr &&
-      running->evicted_for() != nullptr) {
-    said.detail = base::worded([&] { return running->evicted_for(); });
-  }
   if (const Connection* connection = connections_.get(qp.connection()); connection != nullptr) {
     said.local = connection->local();
     said.remote = connection->remote();
   }
-  if (source.fault && source.fault->failed()) {
+  if (const Fault* fault = event::fault(event); fault != nullptr && fault->failed()) {
     base::log(base::LogLevel::Warning, "rnic", [&] {
       return config_.name + " qp " + std::to_string(qp.number()) + ": " + said.detail;
     });

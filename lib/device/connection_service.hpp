@@ -99,7 +99,8 @@ class ConnectionService final : public QueuePairOwner,
 
   // QueuePairOwner
   void completion_overrun(QueuePair& qp, CompletionQueue& cq) override;
-  void endpoint_event(QueuePair& qp, const rdmap::EndpointEvent& event, base::Now now) override;
+  void rtr_sent(QueuePair& qp, base::Now now) override;
+  void endpoint_event(QueuePair& qp, Event event, base::Now now) override;
 
  private:
   static constexpr uint32_t kInboundLogged = 10;  // a second

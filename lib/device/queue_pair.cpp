@@ -1,5 +1,7 @@
 #include "device/queue_pair.hpp"
 
+#include <utility>
+
 #include "base/check.hpp"
 
 namespace rnic::device {
@@ -38,30 +40,12 @@ uint64_t QueuePair::octets_for(const QueuePairSpec& spec) {
 }
 
 PostResult QueuePair::check(const SendRequest& work) const {
-  uint32_t most = kMaxSge;
-  switch (work.opcode) {
-    case Opcode::Send:
-    case Opcode::SendInvalidate:
-    case Opcode::Write: break;
-    case Opcode::Immediate:
-    case Opcode::LocalInvalidate: most = 0; break;
-    case Opcode::Read:
-    case Opcode::ReadInvalidate:
-    case Opcode::FetchAdd:
-    case Opcode::CompareSwap: most = 1; break;
-    default: return PostResult::BadOpcode;  // a receive's, and every number without a name
-  }
-  if (work.sges.size() > most) return PostResult::TooManySge;
-  const bool atomic = is_atomic(work.opcode);
-  if (atomic && !work.sges.empty() && work.sges[0].length != kAtomicSize) {
-    return PostResult::BadLength;
-  }
-  if (work.opcode == Opcode::ReadInvalidate && work.sges.empty()) {
-    return PostResult::BadLength;
-  }
-  const bool extension = atomic || work.opcode == Opcode::Immediate;
-  if (extension && !extensions_) return PostResult::Disabled;
-  return work.sges.length() > UINT32_MAX ? PostResult::TooLong : PostResult::Ok;
+  const rdmap::WorkRow& row = rdmap::work_row(work.opcode);
+  const std::span<const Sge> sges = work.sges.view();
+  const PostResult shape =
+      rdmap::check_shape(row, work.sges.size(), sges.data(), work.sges.length());
+  if (shape != PostResult::Ok) return shape;
+  return row.extension && !extensions_ ? PostResult::Disabled : PostResult::Ok;
 }
 
 PostResult QueuePair::post_send(const SendRequest& work) {
@@ -116,8 +100,12 @@ void QueuePair::complete(CompletionQueue& cq, const Completion& completion) {
   if (!cq.push(completion)) owner_.completion_overrun(*this, cq);
 }
 
-void QueuePair::event(const rdmap::EndpointEvent& event, base::Now now) {
-  if (!orphaned_) owner_.endpoint_event(*this, event, now);
+void QueuePair::rtr_sent(base::Now now) {
+  if (!orphaned_) owner_.rtr_sent(*this, now);
+}
+
+void QueuePair::event(Event event, base::Now now) {
+  if (!orphaned_) owner_.endpoint_event(*this, std::move(event), now);
 }
 
 }  // namespace rnic::device

@@ -14,6 +14,7 @@
 #include "framing/start.hpp"
 #include "mem/stag_table.hpp"
 #include "rdmap/rdmap.hpp"
+#include "rdmap/work_opcodes.hpp"
 
 namespace rnic::device {
 
@@ -36,21 +37,15 @@ struct SegmentChoice {
   friend bool operator==(const SegmentChoice&, const SegmentChoice&) = default;
 };
 
-enum class PostResult : uint8_t {
-  Ok,
-  Full,        ///< `depth` requests are outstanding
-  TooManySge,  ///< more than 16; more than 1 for a Read or atomic; any for what has no payload
-  BadLength,   ///< the memory for an atomic's result is not 8 octets; no sink to invalidate
-  TooLong,     ///< a message has less than 2^32 octets (RFC 5041 s.5.2)
-  BadOpcode,   ///< not of the send queue
-  Disabled,    ///< RFC 7306 is switched off for the device
-};
+using rdmap::PostResult;
 
 /// Learns of a queue pair's events (worker).
 class QueuePairOwner {
  public:
   virtual void completion_overrun(QueuePair& qp, CompletionQueue& cq) = 0;
-  virtual void endpoint_event(QueuePair& qp, const rdmap::EndpointEvent& event, base::Now now) = 0;
+  virtual void rtr_sent(QueuePair& qp, base::Now now) = 0;
+  /// \param event PeerClosed, Disconnected, TerminateSent or TerminateReceived
+  virtual void endpoint_event(QueuePair& qp, Event event, base::Now now) = 0;
 
  protected:
   ~QueuePairOwner() = default;
@@ -126,7 +121,8 @@ class QueuePair final : public rdmap::EndpointOwner {
   // rdmap::EndpointOwner
   void send_completed(const Completion& completion) override;
   void receive_completed(const Completion& completion) override;
-  void event(const rdmap::EndpointEvent& event, base::Now now) override;
+  void rtr_sent(base::Now now) override;
+  void event(Event event, base::Now now) override;
 
  private:
   void set_use(QueuePairUse next, base::Handle connection);

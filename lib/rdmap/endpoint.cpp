@@ -132,14 +132,14 @@ void Endpoint::Impl::raise(const Fault& fault, const ddp::SegmentReport& segment
   current_.kind = Kind::None;
   framing_->discard_received();
   count(fault);
-  EndpointEvent event{.kind = EventKind::TerminateSent, .fault = fault};
+  event::TerminateSent event{{}, fault};
   event.detail = base::worded([&] {
     std::string text = "Terminate sent: " + describe(fault) + ", rule " + fault.rule;
     if (segment.header_size == 0) return text;
     return text + "; segment of " + std::to_string(segment.length) + " octets, header " +
            hex(segment.view());
   });
-  owner_.event(event, now);
+  owner_.event(std::move(event), now);
   flush();
   call_ready();
 }
@@ -216,9 +216,9 @@ void Endpoint::Impl::peer_finished(bool clean, base::Now now) {
     if (framing_ != nullptr) framing_->abort();
     return;
   }
-  EndpointEvent event{.kind = EventKind::PeerClosed};
+  event::PeerClosed event;
   event.detail = base::worded([] { return "the peer closed its direction"; });
-  owner_.event(event, now);
+  owner_.event(std::move(event), now);
   if (requester_.outstanding() == 0) return;  // DDP-6.2.1-03: the other half lives on
   // The Responses that are outstanding will not come any more.
   fail();
@@ -238,12 +238,12 @@ void Endpoint::Impl::ended(StreamEnd how, base::Now now) {
   stream_.stop();
   current_.kind = Kind::None;
   flush();
-  EndpointEvent event{.kind = EventKind::Disconnected, .fault = end_cause_, .end = how};
+  event::Disconnected event{{{}, end_cause_, how}};
   event.detail = base::worded([&] {
     const std::string text = std::string("stream ended: ") + to_string(how);
     return end_cause_ && end_cause_->failed() ? text + ": " + describe(*end_cause_) : text;
   });
-  owner_.event(event, now);
+  owner_.event(std::move(event), now);
 }
 
 Endpoint::Endpoint(const EndpointConfig& config, mem::StagTable& memory, Counters& counters,

@@ -143,7 +143,7 @@ Fault Endpoint::Impl::deliver_terminate(const UntaggedMessage& message) {
   ++counters_.terminates_in;
   const auto octets = base::ByteView(terminate_in_).first(message.length);
   auto received = read_terminate(octets);
-  EndpointEvent event{.kind = EventKind::TerminateReceived};
+  event::TerminateReceived event;
   if (received) {
     event.fault = received->fault;
     if (received->order == wire::TerminateBitOrder::Siw) ++counters_.siw_terminates;
@@ -158,7 +158,7 @@ Fault Endpoint::Impl::deliver_terminate(const UntaggedMessage& message) {
   set_state(EndpointState::Error);
   stream_.stop();
   current_.kind = Kind::None;
-  owner_.event(event, message.now);
+  owner_.event(std::move(event), message.now);
   flush();
   if (framing_ != nullptr) {
     framing_->discard_received();

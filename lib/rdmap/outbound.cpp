@@ -244,7 +244,7 @@ llp::PulledUlpdu Endpoint::Impl::pull_rtr(uint32_t max, llp::UlpduWriter& out, b
   ++counters_.messages_out;
   ++counters_.rtrs_out;
   requester_.rtr_sent(rtr_.kind());
-  owner_.event({.kind = EventKind::RtrSent}, now);
+  owner_.rtr_sent(now);
   if (sends_.has_next()) call_ready();
   return {.length = length,
           .last = true,

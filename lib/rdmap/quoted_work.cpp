@@ -1,5 +1,6 @@
 #include "rdmap/quoted_work.hpp"
 
+#include "rdmap/work_opcodes.hpp"
 #include "wire/ddp.hpp"
 #include "wire/rdmap.hpp"
 
@@ -56,7 +57,7 @@ std::optional<uint32_t> quoted_work(const SendQueue& sends, const wire::Terminat
     const PostedSend& work = *slot.work;
     if (!slot.started) continue;
     bool quoted = false;
-    if (work.opcode == Opcode::Write) {
+    if (work_row(work.opcode).tagged) {
       quoted = is_of_write(quote, work);
     } else if (quote.untagged) {
       quoted = is_of_message(quote, slot);

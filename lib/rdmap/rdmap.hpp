@@ -22,7 +22,7 @@
 #include "rdmap/receive_queue.hpp"
 #include "rdmap/send_queue.hpp"
 #include "rnic/connection.hpp"
-#include "rnic/fault.hpp"
+#include "rnic/event.hpp"
 #include "rnic/work.hpp"
 
 namespace rnic::rdmap {
@@ -46,24 +46,6 @@ struct Agreement {
   bool send_rtr_in = false;
 };
 
-/// The kinds of asynchronous events.
-enum class EventKind : uint8_t {
-  PeerClosed,         ///< FIN at an FPDU boundary
-  Disconnected,       ///< the stream ended (how in `end`)
-  TerminateSent,      ///< we found `fault` in what the peer sent
-  TerminateReceived,  ///< the peer found `fault` in what we sent
-  RtrSent,            ///< the RTR was handed down: the connection is complete for the initiator
-};
-
-struct EndpointEvent {
-  EventKind kind = EventKind::Disconnected;
-  /// Of both Terminates; of Disconnected where there is a cause: a loss of the stream in use is
-  /// 2/0/01, with a `rule` where the peer broke one.
-  std::optional<Fault> fault;
-  StreamEnd end = StreamEnd::Closed;
-  std::string detail;  ///< one line for the log: rule, offending header in hex
-};
-
 /// Where the application posts; they outlive the endpoint.
 struct Queues {
   SendQueue& sends;
@@ -77,7 +59,12 @@ class EndpointOwner {
   virtual ~EndpointOwner() = default;
   virtual void send_completed(const Completion& completion) = 0;
   virtual void receive_completed(const Completion& completion) = 0;
-  virtual void event(const EndpointEvent& event, base::Now now) = 0;
+  /// The RTR was handed down: the connection is complete for the initiator.
+  virtual void rtr_sent(base::Now now) = 0;
+  /// \param event without its queue pair and addresses. PeerClosed: FIN at an FPDU boundary.
+  /// TerminateSent, TerminateReceived: who found the fault. Disconnected: with a cause where there
+  /// is one; a loss of the stream in use is 2/0/01, with a `rule` where the peer broke one.
+  virtual void event(Event event, base::Now now) = 0;
 };
 
 class Endpoint {

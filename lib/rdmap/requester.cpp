@@ -40,7 +40,7 @@ Requester::Next Requester::pass_over() {
       sends_.advance();
       continue;
     }
-    if (slot.work->opcode != Opcode::LocalInvalidate) return Next::Message;
+    if (work_row(slot.work->opcode).has_message) return Next::Message;
     // What was posted before may still have to be read from the region, or written to it: whoever
     // releases the last of it comes back here (invalidation_is_due()).
     if (sends_.report() != seq) return Next::Nothing;
@@ -74,32 +74,23 @@ Requester::Next Requester::choose(bool peer_finished) {
   }
   if (request) {
     sends_.number(seq, msns_.request);
-  } else if (work.opcode != Opcode::Write) {
+  } else if (!work_row(work.opcode).tagged) {
     sends_.number(seq, msns_.send);
   }
   return Next::Message;
 }
 
 CompletionStatus Requester::check_work(const PostedSend& work) const {
-  if (work.length > UINT32_MAX) return CompletionStatus::LocalLength;  // DDP-5.2-02
-  if (work.opcode == Opcode::Immediate && !work.sges().empty()) {
+  const std::span<const Sge> sges = work.sges();
+  const auto count = static_cast<uint32_t>(sges.size());
+  if (check_shape(work_row(work.opcode), count, sges.data(), work.length) != PostResult::Ok) {
     return CompletionStatus::LocalLength;
   }
-  return has_response(work.opcode) ? check_sink(work) : CompletionStatus::Success;
+  return has_response(work.opcode) ? check_sink(first_sge(work)) : CompletionStatus::Success;
 }
 
 /// Checks where the response to a Read or an atomic goes.
-CompletionStatus Requester::check_sink(const PostedSend& work) const {
-  if (work.sges().size() > 1) return CompletionStatus::LocalLength;
-  if (work.sges().empty()) {
-    // There is no sink whose STag could be invalidated.
-    return work.opcode == Opcode::ReadInvalidate ? CompletionStatus::LocalLength
-                                                 : CompletionStatus::Success;
-  }
-  const Sge& sink = work.sges()[0];
-  if (is_atomic(work.opcode) && sink.length != kAtomicSize) {
-    return CompletionStatus::LocalLength;
-  }
+CompletionStatus Requester::check_sink(const Sge& sink) const {
   if (sink.length == 0) return CompletionStatus::Success;
   const auto grant = memory_.access(sink.stag, sink.address, sink.length, Access::LocalWrite);
   return grant.fault == mem::AccessFault::None ? CompletionStatus::Success
@@ -114,7 +105,7 @@ ddp::OutboundMessage Requester::message(uint32_t seq, uint8_t version) const {
   ddp::OutboundMessage message{.version = version,
                                .rsvd_ulp = wire::rdmap_control(opcode, version),
                                .length = message_length(slot)};
-  if (work.opcode == Opcode::Write) {
+  if (row.tagged) {
     message.tagged = true;
     message.stag = work.remote_stag;
     message.to = work.remote_offset;
@@ -157,7 +148,7 @@ bool Requester::finish() {
                     .length = slot.length(),
                     .coverage = {}});
     ++msns_.request;
-  } else if (work.opcode != Opcode::Write) {
+  } else if (!work_row(work.opcode).tagged) {
     ++msns_.send;
   }
   sends_.advance();
@@ -175,7 +166,7 @@ void Requester::rtr_sent(Rtr kind) {
 
 bool Requester::invalidation_is_due() const {
   if (sends_.report() != sends_.next() || !sends_.has_next()) return false;
-  return sends_.at(sends_.next()).work->opcode == Opcode::LocalInvalidate;
+  return !work_row(sends_.at(sends_.next()).work->opcode).has_message;
 }
 
 bool Requester::fills(uint32_t octets, uint32_t overhead, uint32_t pulled) const {
@@ -183,11 +174,11 @@ bool Requester::fills(uint32_t octets, uint32_t overhead, uint32_t pulled) const
   uint64_t waiting = 0;
   for (uint32_t seq = sends_.next(); seq != sends_.end(); ++seq) {
     const SendSlot& slot = sends_.at(seq);
-    if (slot.work->opcode == Opcode::LocalInvalidate) return true;
+    const WorkRow& row = work_row(slot.work->opcode);
+    if (!row.has_message) return true;
     const uint32_t payload = message_length(slot) - (seq == sends_.next() ? pulled : 0);
-    const bool tagged = slot.work->opcode == Opcode::Write;
     waiting +=
-        uint64_t{payload} + overhead + (tagged ? wire::kDdpTaggedSize : wire::kDdpUntaggedSize);
+        uint64_t{payload} + overhead + (row.tagged ? wire::kDdpTaggedSize : wire::kDdpUntaggedSize);
     if (waiting >= octets) return true;
   }
   return false;
@@ -198,7 +189,7 @@ uint64_t Requester::octets_waiting(uint64_t most, uint32_t overhead, bool begun)
   for (uint32_t send = sends_.next() + (begun ? 1 : 0); send != sends_.end() && waiting <= most;
        ++send) {
     const SendSlot& slot = sends_.at(send);
-    if (slot.work->opcode == Opcode::LocalInvalidate) continue;
+    if (!work_row(slot.work->opcode).has_message) continue;
     waiting += wire::kDdpUntaggedSize + uint64_t{message_length(slot)} + overhead;
   }
   return waiting;

@@ -57,37 +57,48 @@ constexpr std::array<WorkRow, 10> kWorkRows{{
     {.opcode = Opcode::SendInvalidate,
      .message = WireOpcode::SendInvalidate,
      .solicited_message = WireOpcode::SendSolicitedInvalidate},
-    {.opcode = Opcode::Write, .message = WireOpcode::Write, .solicited_message = WireOpcode::Write},
+    {.opcode = Opcode::Write,
+     .tagged = true,
+     .message = WireOpcode::Write,
+     .solicited_message = WireOpcode::Write},
     {.opcode = Opcode::Read,
+     .max_sges = 1,
      .message = WireOpcode::ReadRequest,
      .solicited_message = WireOpcode::ReadRequest,
      .size = wire::kRdmapReadRequestSize,
      .make = make_read_request},
-    {.opcode = Opcode::Receive, .has_message = false},
+    {.opcode = Opcode::Receive, .sent = false, .has_message = false},
     {.opcode = Opcode::ReadInvalidate,
+     .max_sges = 1,
+     .needs_sink = true,
      .message = WireOpcode::ReadRequest,
      .solicited_message = WireOpcode::ReadRequest,
      .size = wire::kRdmapReadRequestSize,
      .make = make_read_request},
     {.opcode = Opcode::FetchAdd,
+     .max_sges = 1,
+     .sink_length = kAtomicSize,
      .message = WireOpcode::AtomicRequest,
      .solicited_message = WireOpcode::AtomicRequest,
      .extension = true,
      .size = wire::kRdmapAtomicRequestSize,
      .make = make_fetch_add},
     {.opcode = Opcode::CompareSwap,
+     .max_sges = 1,
+     .sink_length = kAtomicSize,
      .message = WireOpcode::AtomicRequest,
      .solicited_message = WireOpcode::AtomicRequest,
      .extension = true,
      .size = wire::kRdmapAtomicRequestSize,
      .make = make_compare_swap},
     {.opcode = Opcode::Immediate,
+     .max_sges = 0,
      .message = WireOpcode::Immediate,
      .solicited_message = WireOpcode::ImmediateSolicited,
      .extension = true,
      .size = wire::kRdmapImmediateSize,
      .make = make_immediate},
-    {.opcode = Opcode::LocalInvalidate, .has_message = false},
+    {.opcode = Opcode::LocalInvalidate, .has_message = false, .max_sges = 0},
 }};
 
 static_assert(
@@ -101,7 +112,20 @@ static_assert(
 
 }  // namespace
 
-const WorkRow& work_row(Opcode opcode) { return kWorkRows[static_cast<size_t>(opcode)]; }
+const WorkRow& work_row(Opcode opcode) {
+  const auto row = static_cast<size_t>(opcode);
+  return kWorkRows[row < kWorkRows.size() ? row : static_cast<size_t>(Opcode::Receive)];
+}
+
+PostResult check_shape(const WorkRow& row, uint32_t sge_count, const Sge* sges, uint64_t length) {
+  if (!row.sent) return PostResult::BadOpcode;
+  if (sge_count > row.max_sges) return PostResult::TooManySge;
+  if (sge_count == 0 && row.needs_sink) return PostResult::BadLength;
+  if (sge_count != 0 && row.sink_length != 0 && sges[0].length != row.sink_length) {
+    return PostResult::BadLength;
+  }
+  return length > UINT32_MAX ? PostResult::TooLong : PostResult::Ok;  // DDP-5.2-02
+}
 
 Sge first_sge(const PostedSend& work) { return work.sges().empty() ? Sge{} : work.sges()[0]; }
 

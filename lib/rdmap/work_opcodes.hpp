@@ -1,5 +1,5 @@
 /// \file
-/// One row per opcode of a work request: the message that carries it out.
+/// One row per opcode of a work request: what may be posted and the message that carries it out.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,26 @@
 
 namespace rnic::rdmap {
 
-/// Everything that a requester does by opcode with what is posted.
+/// What became of a request that was to be posted.
+enum class PostResult : uint8_t {
+  Ok,
+  Full,        ///< the queue has no place
+  TooManySge,  ///< more elements than the opcode takes
+  BadLength,   ///< a sink of another size than what comes back, or none where there must be one
+  Disabled,    ///< an extension of RFC 7306, which the device does without
+  TooLong,     ///< 2^32 octets or more (DDP-5.2-02)
+  BadOpcode,   ///< none of the send queue's
+};
+
+/// Everything that differs by opcode in what is posted to a send queue.
 struct WorkRow {
   Opcode opcode;
-  bool has_message = true;
+  bool sent = true;         ///< a send queue takes it
+  bool has_message = true;  ///< false: it is carried out here
+  bool tagged = false;      ///< a Write: Tagged DDP Segments, which have no MSN
+  uint32_t max_sges = kMaxSge;
+  uint32_t sink_length = 0;  ///< octets that the only SGE must have; 0: any number
+  bool needs_sink = false;   ///< a request without an SGE makes no sense
   /// The opcode of the message, without a solicited event and with one where it can have one.
   WireOpcode message{};
   WireOpcode solicited_message{};
@@ -23,7 +39,13 @@ struct WorkRow {
   void (*make)(const SendSlot& slot, uint8_t* out) = nullptr;
 };
 
+/// \param opcode any number: what is none of the send queue's has a row that is not `sent`
 [[nodiscard]] const WorkRow& work_row(Opcode opcode);
+
+/// Whether a request of this shape can be carried out, whatever its memory is.
+/// \param sges as many as are counted, or the first kMaxSge \param length octets of them all
+[[nodiscard]] PostResult check_shape(const WorkRow& row, uint32_t sge_count, const Sge* sges,
+                                     uint64_t length);
 
 /// The only sink of a Read or an atomic; of no octets where it has none.
 [[nodiscard]] Sge first_sge(const PostedSend& work);

@@ -31,7 +31,8 @@ class Owner final : public rdmap::EndpointOwner {
  public:
   void send_completed(const rnic::Completion&) override {}
   void receive_completed(const rnic::Completion&) override {}
-  void event(const rdmap::EndpointEvent&, base::Now) override {}
+  void rtr_sent(base::Now) override {}
+  void event(Event, base::Now) override {}
 };
 
 class Starter final : public framing::StartEvents {

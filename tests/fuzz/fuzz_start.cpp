@@ -35,7 +35,8 @@ class Owner final : public rdmap::EndpointOwner {
  public:
   void send_completed(const rnic::Completion&) override {}
   void receive_completed(const rnic::Completion&) override {}
-  void event(const rdmap::EndpointEvent&, base::Now) override {}
+  void rtr_sent(base::Now) override {}
+  void event(Event, base::Now) override {}
 };
 
 /// Counts the outcomes: there is one, or a start behind which the RTR was missing.

@@ -71,7 +71,7 @@ TEST_F(CloseTest, GracefulLetsPostedWorkFinish_DDP_6_2_1_01) {
   pair.a.user().ended(StreamEnd::Closed, {});
   EXPECT_EQ(a->endpoint.state(), EndpointState::Closed);
   ASSERT_EQ(a->owner.events.size(), 1u);
-  EXPECT_EQ(a->owner.events[0].kind, EventKind::Disconnected);
+  EXPECT_TRUE(std::holds_alternative<event::Disconnected>(a->owner.events[0]));
 }
 
 TEST_F(CloseTest, IdleDisconnectClosesAtOnce) {
@@ -86,7 +86,7 @@ TEST_F(CloseTest, PeerHalfCloseLeavesOurDirectionOpen_DDP_6_2_1_03) {
   write(1, 0, 8, 0);
   pair.a.user().peer_finished(true, {});
   ASSERT_EQ(a->owner.events.size(), 1u);
-  EXPECT_EQ(a->owner.events[0].kind, EventKind::PeerClosed);
+  EXPECT_TRUE(std::holds_alternative<event::PeerClosed>(a->owner.events[0]));
   write(2, 0, 8, 0);
   pair.pump();
   EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2}));
@@ -124,8 +124,7 @@ TEST_F(CloseTest, UncleanFinish_DDP_6_2_2_01) {
   pair.a.user().ended(StreamEnd::Aborted, {});
   EXPECT_EQ(a->endpoint.state(), EndpointState::Error);
   ASSERT_EQ(a->owner.events.size(), 1u);
-  const EndpointEvent& told = a->owner.events[0];
-  EXPECT_EQ(told.kind, EventKind::Disconnected);
+  const event::Disconnected& told = a->owner.disconnected(0);
   EXPECT_EQ(told.end, StreamEnd::Aborted);
   EXPECT_EQ(told.fault.value().layer, FaultLayer::Llp);
   EXPECT_EQ(told.fault.value().type, 0x0);
@@ -198,10 +197,10 @@ TEST_F(CloseTest, LossFlushesInPostOrder_BUG_06) {
   EXPECT_EQ(a->owner.sends.size(), 303u);
   EXPECT_EQ(a->owner.receives.size(), 305u);
   ASSERT_EQ(a->owner.events.size(), 1u);
-  EXPECT_EQ(a->owner.events[0].end, StreamEnd::TimedOut);
-  EXPECT_EQ(a->owner.events[0].fault.value().layer, FaultLayer::Llp);
-  EXPECT_EQ(a->owner.events[0].fault.value().type, 0);
-  EXPECT_EQ(a->owner.events[0].fault.value().code, 1);
+  EXPECT_EQ(a->owner.disconnected(0).end, StreamEnd::TimedOut);
+  EXPECT_EQ(a->owner.fault(0).layer, FaultLayer::Llp);
+  EXPECT_EQ(a->owner.fault(0).type, 0);
+  EXPECT_EQ(a->owner.fault(0).code, 1);
 }
 
 // Which ends are a loss: not a graceful one, not our own, and not one that comes after.
@@ -215,10 +214,10 @@ TEST_F(CloseTest, OnlyALossHasACode_MPA_8_01) {
       pair.a.user().ended(how, {});
       ASSERT_EQ(a->owner.events.size(), 1u);
       const bool lost = in_use && how != StreamEnd::Closed && how != StreamEnd::Aborted;
-      const std::optional<Fault>& fault = a->owner.events[0].fault;
+      const std::optional<Fault>& fault = a->owner.disconnected(0).fault;
       ASSERT_EQ(fault.has_value(), lost) << to_string(how) << in_use;
       EXPECT_EQ(fault.value_or(Fault{}).code, lost ? 1 : 0) << to_string(how);
-      EXPECT_EQ(a->owner.events[0].end, how);
+      EXPECT_EQ(a->owner.disconnected(0).end, how);
     }
   }
 }

@@ -166,8 +166,8 @@ TEST_F(InboundTest, InvalidateStagIsIgnoredElsewhere_RDMAP_4_1_05) {
   base::store_be32(terminate.data() + 18, 0x02050000);  // RDMAP, remote operation, RV
   inject(terminate);
   ASSERT_EQ(b->owner.events.size(), 1u);
-  EXPECT_EQ(b->owner.events[0].kind, EventKind::TerminateReceived);
-  EXPECT_EQ(b->owner.events[0].fault.value().code, 5);
+  EXPECT_TRUE(std::holds_alternative<event::TerminateReceived>(b->owner.events[0]));
+  EXPECT_EQ(b->owner.fault(0).code, 5);
   EXPECT_EQ(b->counters.malformed_terminates, 0u);
   EXPECT_EQ(b->table.access({mem::Stag{b->all}, 0, 1, {}, b->pd, 9}).fault, mem::AccessFault::None);
 }

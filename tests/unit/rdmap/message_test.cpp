@@ -419,8 +419,8 @@ TEST_F(MessageTest, ASinkThatIsGoneCannotBeInvalidated_RDMAP_7_1_01) {
   EXPECT_EQ(a->owner.sends[0].status, CompletionStatus::LocalProtection);
   EXPECT_EQ(a->counters.local_invalidations, 0u);
   ASSERT_EQ(a->owner.events.size(), 1u);
-  EXPECT_EQ(a->owner.events[0].kind, EventKind::TerminateSent);
-  EXPECT_STREQ(a->owner.events[0].fault.value().rule, "RDMAP-7.1-01");
+  EXPECT_TRUE(std::holds_alternative<event::TerminateSent>(a->owner.events[0]));
+  EXPECT_STREQ(a->owner.fault(0).rule, "RDMAP-7.1-01");
   EXPECT_EQ(a->endpoint.state(), EndpointState::Error);
 }
 
@@ -461,7 +461,7 @@ TEST_F(MessageTest, LocalInvalidateIsABarrier_RDMAP_7_1_01) {
   a->send(invalidate);
   pair.a.pull_all();
   EXPECT_EQ(a->owner.sends.at(3).status, CompletionStatus::LocalProtection);
-  EXPECT_EQ(a->owner.events.at(0).kind, EventKind::TerminateSent);
+  EXPECT_TRUE(std::holds_alternative<event::TerminateSent>(a->owner.events.at(0)));
 }
 
 // The last thing of a queue that is being closed.

@@ -158,9 +158,10 @@ TEST_F(OpcodeTest, EveryOpcodeInEveryModelAndQueue_RDMAP_4_1_06) {
         EXPECT_EQ(b->counters.faults_operation, 1u);
         EXPECT_EQ(b->counters.octets_placed, 0u);
       } else if (opcode == 7) {
-        EXPECT_EQ(b->owner.events.at(0).kind, EventKind::TerminateReceived);
+        EXPECT_TRUE(std::holds_alternative<event::TerminateReceived>(b->owner.events.at(0)));
       } else {
-        EXPECT_TRUE(b->owner.events.empty()) << int{opcode} << ": " << b->owner.events[0].detail;
+        EXPECT_TRUE(b->owner.events.empty())
+            << int{opcode} << ": " << event::common(b->owner.events[0]).detail;
         EXPECT_EQ(b->endpoint.state(), EndpointState::Connected);
       }
     }
@@ -207,7 +208,7 @@ TEST_F(OpcodeTest, VersionZeroStreams_RDMAP_4_1_02) {
   request[1] = 0x0a;
   inject(request);
   pair.b.pull_all();
-  EXPECT_EQ(b->owner.events.at(0).fault.value().code, 0x06);
+  EXPECT_EQ(b->owner.fault(0).code, 0x06);
 }
 
 // DDP-4.3-02 DDP-5.4-03: RsvdULP goes from end to end; segments of one message that

@@ -143,7 +143,7 @@ TEST_F(StateTest, ATerminateArrives_UNH_RDMAP_09) {
     pair.a.arrive_rest(pair.b);
     EXPECT_EQ(a->owner.events.size(), running(state) ? 1u : 0u) << to_string(state);
     if (running(state)) {
-      EXPECT_EQ(a->owner.events.at(0).kind, EventKind::TerminateReceived);
+      EXPECT_TRUE(std::holds_alternative<event::TerminateReceived>(a->owner.events.at(0)));
       EXPECT_EQ(a->endpoint.state(), State::Error);
       EXPECT_TRUE(a->endpoint.idle());
       EXPECT_EQ(pair.a.close_calls, state == State::HalfClosed ? 2u : 1u);
@@ -183,8 +183,8 @@ TEST_F(StateTest, TheStreamEnds_DDP_6_2_2_02) {
       pair.a.user().ended(how, {});
       EXPECT_TRUE(a->endpoint.idle());
       ASSERT_EQ(a->owner.events.size(), 1u) << to_string(state);
-      EXPECT_EQ(a->owner.events[0].kind, EventKind::Disconnected);
-      EXPECT_EQ(a->owner.events[0].end, how);
+      EXPECT_TRUE(std::holds_alternative<event::Disconnected>(a->owner.events[0]));
+      EXPECT_EQ(a->owner.disconnected(0).end, how);
       const bool orderly = how == StreamEnd::Closed && (running(state) || state == State::Idle);
       EXPECT_EQ(a->endpoint.state(), orderly ? State::Closed : State::Error) << to_string(state);
     }

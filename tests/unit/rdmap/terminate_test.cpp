@@ -247,9 +247,9 @@ TEST_F(TerminateTest, BothEndsGoToErrorOnce_RDMAP_5_4_02) {
   pair.a.arrive_rest(pair.b);
   EXPECT_EQ(a->endpoint.state(), EndpointState::Error);
   ASSERT_EQ(a->owner.events.size(), 1u);
-  EXPECT_EQ(a->owner.events[0].kind, EventKind::TerminateReceived);
-  EXPECT_EQ(a->owner.events[0].fault.value().layer, FaultLayer::Ddp);
-  EXPECT_EQ(a->owner.events[0].fault.value().code, 1);
+  EXPECT_TRUE(std::holds_alternative<event::TerminateReceived>(a->owner.events[0]));
+  EXPECT_EQ(a->owner.fault(0).layer, FaultLayer::Ddp);
+  EXPECT_EQ(a->owner.fault(0).code, 1);
   EXPECT_EQ(pair.a.close_calls, 1u);
   EXPECT_TRUE(pair.a.discarding);
   ASSERT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2, 3}));
@@ -260,7 +260,7 @@ TEST_F(TerminateTest, BothEndsGoToErrorOnce_RDMAP_5_4_02) {
   pair.a.user().ended(StreamEnd::Closed, {});
   pair.b.user().ended(StreamEnd::Closed, {});
   ASSERT_EQ(b->owner.events.size(), 2u);
-  EXPECT_EQ(b->owner.events[1].kind, EventKind::Disconnected);
+  EXPECT_TRUE(std::holds_alternative<event::Disconnected>(b->owner.events[1]));
   EXPECT_EQ(b->endpoint.state(), EndpointState::Error);
   EXPECT_EQ(b->counters.terminates_out, 1u);
   EXPECT_EQ(a->counters.terminates_in, 1u);
@@ -377,7 +377,7 @@ TEST_F(TerminateTest, MalformedTerminates_RDMAP_5_4_06) {
     inject(octets);
     EXPECT_EQ(b->endpoint.state(), EndpointState::Error);
     ASSERT_EQ(b->owner.events.size(), 1u);
-    EXPECT_EQ(b->owner.events[0].kind, EventKind::TerminateReceived);
+    EXPECT_TRUE(std::holds_alternative<event::TerminateReceived>(b->owner.events[0]));
     EXPECT_EQ(b->counters.malformed_terminates, 1u);
     EXPECT_EQ(b->owner.receives.size(), 1u);
     EXPECT_EQ(pair.b.close_calls, 1u);

@@ -33,7 +33,13 @@ class RecordingOwner final : public EndpointOwner {
     receives.push_back(completion);
     if (on_receive) on_receive();
   }
-  void event(const EndpointEvent& event, base::Now) override { events.push_back(event); }
+  void rtr_sent(base::Now) override { ++rtrs; }
+  void event(Event event, base::Now) override { events.push_back(std::move(event)); }
+  /// What the event of that number tells, which has a fault.
+  [[nodiscard]] const Fault& fault(size_t number) const { return *event::fault(events.at(number)); }
+  [[nodiscard]] const event::Disconnected& disconnected(size_t number) const {
+    return std::get<event::Disconnected>(events.at(number));
+  }
 
   [[nodiscard]] std::vector<uint64_t> send_ids() const {
     std::vector<uint64_t> ids;
@@ -43,7 +49,8 @@ class RecordingOwner final : public EndpointOwner {
 
   std::vector<Completion> sends;
   std::vector<Completion> receives;
-  std::vector<EndpointEvent> events;
+  std::vector<Event> events;
+  int rtrs = 0;
   std::function<void()> on_send;
   std::function<void()> on_receive;
 };
@@ -244,8 +251,8 @@ class TwoNodes : public ::testing::Test {
     EXPECT_EQ(t.type, type);
     EXPECT_EQ(t.code, code);
     ASSERT_EQ(b->owner.events.size(), 1u);
-    EXPECT_EQ(b->owner.events[0].kind, EventKind::TerminateSent);
-    EXPECT_FALSE(b->owner.events[0].detail.empty());
+    EXPECT_TRUE(std::holds_alternative<event::TerminateSent>(b->owner.events[0]));
+    EXPECT_FALSE(event::common(b->owner.events[0]).detail.empty());
   }
 
   test::FramingPair pair{kMulpdu};

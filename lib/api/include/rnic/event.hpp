@@ -97,6 +97,8 @@ namespace event {
 /// What the event says as every other does.
 [[nodiscard]] const Common& common(const Event& event);
 [[nodiscard]] Common& common(Event& event);
+/// The fault that the event tells of; nullptr: it tells of none.
+[[nodiscard]] const Fault* fault(const Event& event);
 /// "connect request", "established"
 [[nodiscard]] const char* to_string(const Event& event);
 
