@@ -237,9 +237,10 @@ void Connection::middlebox_suspected(base::Now) {
   });
 }
 
-void Connection::stream_broken(tuf::Error error, base::Now) {
+void Connection::stream_broken(framing::PduError error, base::Now) {
   base::log(base::LogLevel::Warning, "tuf", [&] {
-    return "the framed stream from " + to_string(remote_) + " is broken: " + tuf::to_string(error);
+    return "the framed stream from " + to_string(remote_) +
+           " is broken: " + framing::to_string(error);
   });
 }
 

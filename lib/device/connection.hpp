@@ -185,7 +185,7 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
 
   // tuf::SessionEvents
   void middlebox_suspected(base::Now now) override;
-  void stream_broken(tuf::Error error, base::Now now) override;
+  void stream_broken(framing::PduError error, base::Now now) override;
 
  private:
   /// How far it had come when it was looked at last (limits.silence).

@@ -24,6 +24,7 @@ std::optional<Fault> fault_of(framing::StartFailure why) {
     case framing::StartFailure::NoReply:
     case framing::StartFailure::ResetBeforeReply:
     case framing::StartFailure::RtrMissing:
+    case framing::StartFailure::RtrBroken:
     case framing::StartFailure::Refused:
     case framing::StartFailure::Unreachable:
     case framing::StartFailure::Unanswered: error = llp::FramingError::Closed; break;

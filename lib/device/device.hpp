@@ -134,7 +134,7 @@ class Device {
   }
   Result<FramedListener*> listen_framed(const Endpoint& local, uint32_t backlog,
                                         const tcp::ConnectionOptions& options,
-                                        const FramedSetup& setup) {
+                                        const FramingOptions& setup) {
     return listen_for<FramedKind>(local, backlog, options, setup);
   }
   /// Starts an active connection; the socket tells how it went.
@@ -144,7 +144,7 @@ class Device {
   }
   Result<FramedSocket*> connect_framed(const Endpoint& remote,
                                        const tcp::ConnectionOptions& options,
-                                       const FramedSetup& setup, base::Now now) {
+                                       const FramingOptions& setup, base::Now now) {
     return open_socket<FramedKind>(remote, options, setup, now);
   }
   /// What the config says for every connection.

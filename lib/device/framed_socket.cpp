@@ -9,12 +9,11 @@ using base::fail;
 
 namespace {
 
-tuf::StreamConfig with_rings(tuf::StreamConfig config, const tcp::RingPool& rings) {
-  config.ring_octets = rings.block_octets();
-  return config;
+tuf::StreamConfig stream_config(const FramingOptions& framing, const tcp::RingPool& rings) {
+  return {.framing = framing, .ring_octets = rings.block_octets()};
 }
 
-Status check_format(const tuf::PduFormat& format) {
+Status check_format(const FrameFormat& format) {
   if (format.length_octets > 4 || (format.length_octets == 0 && format.length_at != 0)) {
     return fail(ErrorCode::InvalidArgument,
                 "the length field of a frame has 1 to 4 octets, or it has none and begins at 0");
@@ -44,30 +43,30 @@ Status check_key(wire::TufKey key) {
               "tell the peer");
 }
 
-Status check_pdu_max(uint32_t octets, const tuf::PduFormat& format) {
+Status check_pdu_max(uint32_t octets, const FrameFormat& format) {
   if (octets >= std::max(format.head(), 1u) && octets <= wire::kTufPduMax) return {};
   return fail(ErrorCode::InvalidArgument,
               "the longest frame of marker mode is 65528 octets at most, and holds its length");
 }
 
-Status check_setup(const FramedSetup& setup) {
-  if (setup.send > FramedSendMode::Markers || setup.receive > FramedReceiveMode::Markers) {
+Status FramedKind::check(const FramingOptions& framing) {
+  if (framing.send_mode > FramedSendMode::Markers ||
+      framing.receive_mode > FramedReceiveMode::Markers) {
     return fail(ErrorCode::InvalidArgument,
                 "a number without a name for send_mode or receive_mode");
   }
-  const tuf::StreamConfig& stream = setup.stream;
-  const bool marked =
-      setup.send == FramedSendMode::Markers || setup.receive == FramedReceiveMode::Markers;
-  if (marked && !stream.format.tells_length()) {
+  const bool marked = framing.send_mode == FramedSendMode::Markers ||
+                      framing.receive_mode == FramedReceiveMode::Markers;
+  if (marked && !framing.format.tells_length()) {
     return fail(ErrorCode::Unsupported,
                 "marker mode needs frames that tell their length: give their format");
   }
   const Status fine;
   return first_error(
-      {check_format(stream.format), check_interval(stream.send_interval),
-       check_interval(stream.receive_interval), check_pdu_max(stream.max_pdu, stream.format),
-       setup.send == FramedSendMode::Align ? check_key(setup.send_key) : fine,
-       setup.receive == FramedReceiveMode::Align ? check_key(setup.receive_key) : fine});
+      {check_format(framing.format), check_interval(framing.send_interval),
+       check_interval(framing.receive_interval), check_pdu_max(framing.max_frame, framing.format),
+       framing.send_mode == FramedSendMode::Align ? check_key(framing.send_key) : fine,
+       framing.receive_mode == FramedReceiveMode::Align ? check_key(framing.receive_key) : fine});
 }
 
 tuf::Counters FramedShared::with_own(tuf::Counters others) const {
@@ -78,18 +77,18 @@ tuf::Counters FramedShared::with_own(tuf::Counters others) const {
   return others;
 }
 
-FramedSocket::FramedSocket(const Place<FramedSocket>& place, const FramedSetup& setup,
+FramedSocket::FramedSocket(const Place<FramedSocket>& place, const FramingOptions& framing,
                            FramedShared& shared)
     : FramedParts(shared.rings),
-      TcpSocket<FramedKind>(place, with_rings(setup.stream, shared.rings), shared.counters, &events,
+      TcpSocket<FramedKind>(place, stream_config(framing, shared.rings), shared.counters, &events,
                             rings.get()),
-      config_(with_rings(setup.stream, shared.rings)) {}
+      framing_(framing) {}
 
-Status FramedSocket::begin(llp::Stream& stream, const FramedSetup& setup) {
+Status FramedSocket::begin(llp::Stream& stream, const FramingOptions& framing) {
   attach(stream);
   keeps_records_ = stream.traits().atomic_records;
-  if (auto status = set_send_mode(setup.send, setup.send_key); !status) return status;
-  return set_receive_mode(setup.receive, setup.receive_key);
+  if (auto status = set_send_mode(framing.send_mode, framing.send_key); !status) return status;
+  return set_receive_mode(framing.receive_mode, framing.receive_key);
 }
 
 }  // namespace rnic::device

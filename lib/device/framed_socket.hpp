@@ -18,19 +18,9 @@ namespace rnic::device {
 
 class FramedSocket;
 
-/// How a framed stream begins.
-struct FramedSetup {
-  tuf::StreamConfig stream;  ///< ring_octets is limits.framed_buffer
-  FramedSendMode send = FramedSendMode::Plain;
-  FramedReceiveMode receive = FramedReceiveMode::Plain;
-  wire::TufKey send_key = 0;     ///< alignment mode
-  wire::TufKey receive_key = 0;  ///< alignment mode
-};
-
 // What can be right, each with a message that says what to do.
 [[nodiscard]] Status check_key(wire::TufKey key);
-[[nodiscard]] Status check_pdu_max(uint32_t octets, const tuf::PduFormat& format);
-[[nodiscard]] Status check_setup(const FramedSetup& setup);
+[[nodiscard]] Status check_pdu_max(uint32_t octets, const FrameFormat& format);
 
 /// What the stream tells the worker, for the application to see.
 class FramedNotices final : public tuf::FramedStreamEvents {
@@ -65,7 +55,8 @@ struct FramedShared {
 struct FramedKind {
   using Octets = tuf::FramedStream;
   using Socket = FramedSocket;
-  using Setup = FramedSetup;
+  using Setup = FramingOptions;
+  [[nodiscard]] static Status check(const Setup& framing);
   using Shared = FramedShared;
   static uint32_t max_sockets(const Limits& limits) { return limits.max_framed_streams; }
   static constexpr const char* kLimit = "limits.max_framed_streams";
@@ -105,22 +96,23 @@ struct FramedParts {
 
 class FramedSocket final : private FramedParts, public TcpSocket<FramedKind> {
  public:
-  FramedSocket(const Place<FramedSocket>& place, const FramedSetup& setup, FramedShared& shared);
+  FramedSocket(const Place<FramedSocket>& place, const FramingOptions& framing,
+               FramedShared& shared);
 
   // --- Application side ---
 
   [[nodiscard]] const FramedNotices& notices() const { return events; }
-  [[nodiscard]] const tuf::StreamConfig& began_with() const { return config_; }
+  [[nodiscard]] const FramingOptions& began_with() const { return framing_; }
   /// The transport keeps records whole: Atomic and Align can be sent.
   [[nodiscard]] bool keeps_records() const { return keeps_records_; }
 
   // --- Worker's side ---
 
-  /// attach(), and the modes of `setup`. Unsupported: see tuf::FramedStream::set_send_mode().
-  Status begin(llp::Stream& stream, const FramedSetup& setup);
+  /// attach(), and the modes of `framing`. Unsupported: see tuf::FramedStream::set_send_mode().
+  Status begin(llp::Stream& stream, const FramingOptions& framing);
 
  private:
-  const tuf::StreamConfig config_;
+  const FramingOptions framing_;
   bool keeps_records_ = false;
 };
 

@@ -6,7 +6,8 @@
 ///       using Octets;   // an llp::StreamUser with the application's side: the base of a socket
 ///       using Socket;   // final; made of (Place, const Setup&, Shared&), with
 ///                       // Status begin(llp::Stream&, const Setup&)
-///       using Setup;    // how a socket begins; check_setup(setup) says what is wrong with it
+///       using Setup;    // how a socket begins
+///       static Status check(const Setup&);  // what is wrong with it
 ///       using Shared;   // what all sockets share: made of (limits, counters), first_room()
 ///       static uint32_t max_sockets(const Limits&);
 ///       static constexpr const char *kLimit, *kName;
@@ -209,7 +210,7 @@ class SocketTable final : private SocketOwner, private ListenerOwner<Kind> {
                                                         ": give 1 to " + Kind::kLimit + " (" +
                                                         std::to_string(max_sockets_) + ")");
     }
-    if (auto status = check_setup(setup); !status) return tl::unexpected(status.error());
+    if (auto status = Kind::check(setup); !status) return tl::unexpected(status.error());
     listeners_.reserve(listeners_.size() + 1);
     ListenerOwner<Kind>& owner = *this;
     auto listener = std::make_unique<Listener>(owner, local, backlog, setup);
@@ -222,7 +223,7 @@ class SocketTable final : private SocketOwner, private ListenerOwner<Kind> {
   Result<Socket*> connect(const Endpoint& local, const Endpoint& remote,
                           const tcp::ConnectionOptions& options, const Setup& setup,
                           base::Now now) {
-    if (auto status = check_setup(setup); !status) return tl::unexpected(status.error());
+    if (auto status = Kind::check(setup); !status) return tl::unexpected(status.error());
     Socket* socket = add(nullptr, setup, local, remote);
     if (socket == nullptr) return none_left();
     Result<llp::Stream*> stream;

@@ -25,7 +25,6 @@ class StreamSocket;
 
 /// Plain streams begin without a choice.
 struct StreamSetup {};
-[[nodiscard]] inline Status check_setup(const StreamSetup&) { return {}; }
 
 /// The memory of all rings, and what is counted when there is none.
 struct StreamShared {
@@ -44,6 +43,7 @@ struct StreamKind {
   using Octets = tcp::ByteStream;
   using Socket = StreamSocket;
   using Setup = StreamSetup;
+  [[nodiscard]] static Status check(const Setup&) { return {}; }
   using Shared = StreamShared;
   static uint32_t max_sockets(const Limits& limits) { return limits.max_streams; }
   static constexpr const char* kLimit = "limits.max_streams";

@@ -13,6 +13,7 @@
 
 #include "base/bytes.hpp"
 #include "base/zero_array.hpp"
+#include "framing/pdu_error.hpp"
 #include "framing/pdu_span.hpp"
 #include "framing/pool.hpp"
 #include "llp/llp.hpp"
@@ -59,9 +60,9 @@ struct LocatedSegment {
   uint64_t next = kUnlocated;  ///< begin of the PDU behind the whole ones; before the range: of the
                                ///< one at the delivery point, which is bad
   uint32_t count = 0;
-  PduError bad = kNoError;  ///< of the PDU at `next`
-  bool droppable = false;   ///< the bad PDU may be transmitted well the next time
-  bool cut = false;         ///< the PDU at `next` runs past the segment
+  PduError bad = PduError::None;  ///< of the PDU at `next`
+  bool droppable = false;         ///< the bad PDU may be transmitted well the next time
+  bool cut = false;               ///< the PDU at `next` runs past the segment
   std::array<PduSpan, kLocatedMax> whole;
 };
 

@@ -9,6 +9,7 @@
 #include "base/bytes.hpp"
 #include "base/time.hpp"
 #include "framing/arrivals.hpp"
+#include "framing/pdu_error.hpp"
 #include "framing/pdu_span.hpp"
 #include "llp/framing.hpp"
 

@@ -6,10 +6,6 @@
 
 namespace rnic::framing {
 
-/// What is wrong with a PDU, in its protocol's own numbers.
-using PduError = uint8_t;
-inline constexpr PduError kNoError = 0;
-
 /// The PDUs of a stream lie one behind the other: the next one begins where this one ends.
 struct PduSpan {
   uint64_t begin = 0;   ///< first octet: a marker or framing header in front of it if there is one

@@ -89,6 +89,8 @@ class Receiver final : private Arrivals {
   [[nodiscard]] uint64_t held_in_order() const {
     return std::min(held_.octets(), ordered_ - std::min(place_next_, ordered_));
   }
+  /// What stood at the delivery point was no PDU, or the rest was given up by discard().
+  [[nodiscard]] bool is_broken() const { return stopped_; }
   /// The octets in order end between two PDUs, and not inside a framing unit.
   [[nodiscard]] bool at_boundary() const {
     return stopped_ || (place_next_ == ordered_ && locator_.at_unit_end(place_next_));
@@ -129,7 +131,7 @@ class Receiver final : private Arrivals {
   bool can_drop_ = false;  // the transport can drop a segment (llp::StreamTraits)
   bool first_seen_ = false;
   bool stopped_ = false;
-  PduError error_at_next_ = kNoError;  // of the PDU at place_next_
+  PduError error_at_next_ = PduError::None;  // of the PDU at place_next_
 };
 
 }  // namespace rnic::framing

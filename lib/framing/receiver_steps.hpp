@@ -57,7 +57,7 @@ void Receiver<L>::locate(base::Range range, base::ByteView octets, LocatedSegmen
   out.front_end = range.end;
   out.next = kUnlocated;
   out.count = 0;
-  out.bad = kNoError;
+  out.bad = PduError::None;
   out.droppable = out.cut = false;
   locator_.locate(arrivals(), octets, out);
 }
@@ -92,7 +92,7 @@ bool Receiver<L>::has_room(const LocatedSegment& segment) {
   if (!in_order(range)) return held_.has_room(room.range, false, room.parts);
   if (segment.front_end == range.begin && segment.next == range.end) return true;
   if (!held_.has_room({range.begin, segment.front_end}, true)) return false;
-  if (segment.next == kUnlocated || segment.bad != kNoError) return true;
+  if (segment.next == kUnlocated || segment.bad != PduError::None) return true;
   return held_.has_room({segment.next, range.end}, true);
 }
 
@@ -102,13 +102,13 @@ bool Receiver<L>::has_room(const LocatedSegment& segment) {
 template <Locator L>
 uint32_t Receiver<L>::takes(base::Range range, base::ByteView octets) {
   const auto all = static_cast<uint32_t>(octets.size());
-  if (stopped_ || error_at_next_ != kNoError) return all;
+  if (stopped_ || error_at_next_ != PduError::None) return all;
   LocatedSegment& segment = store_.segment();
   locate(range, octets, segment);
   const base::Range front{range.begin, segment.front_end};
   const uint32_t front_room = held_.room_in(front, true);
   if (front_room < front.size()) return front_room;
-  if (segment.next == kUnlocated || segment.bad != kNoError) return all;
+  if (segment.next == kUnlocated || segment.bad != PduError::None) return all;
   const auto whole = static_cast<uint32_t>(segment.next - range.begin);
   return whole + held_.room_in({segment.next, range.end}, whole == 0);
 }
@@ -119,7 +119,7 @@ template <Locator L>
 void Receiver<L>::place(base::Range range, base::ByteView octets, base::Now now) {
   const bool ordered_segment = in_order(range);
   LocatedSegment& segment = store_.segment();
-  if (stopped_ || (error_at_next_ != kNoError && ordered_segment)) {
+  if (stopped_ || (error_at_next_ != PduError::None && ordered_segment)) {
     counters_.discarded_octets += range.size();
   } else {
     if (segment.owner != this || segment.range != range) locate(range, octets, segment);
@@ -170,7 +170,7 @@ void Receiver<L>::place_in_order(const LocatedSegment& segment, base::ByteView o
   }
   if (stopped_) return;
   if (segment.count != 0) trace(TraceKind::InOrder, {segment.front_end, segment.next}, now);
-  if (segment.bad != kNoError) {
+  if (segment.bad != PduError::None) {
     error_at_next_ = segment.bad;
     counters_.discarded_octets += range.end - segment.next;
   } else if (segment.next < range.end) {
@@ -198,7 +198,8 @@ void Receiver<L>::place_early(const LocatedSegment& segment, base::ByteView octe
   }
   if (stopped_ || segment.next == kUnlocated) return;
   if (segment.next < range.end) {
-    keep_part(segment.next, range.end, segment.bad == kNoError ? segment.next : kNotLocatable);
+    keep_part(segment.next, range.end,
+              segment.bad == PduError::None ? segment.next : kNotLocatable);
   } else {
     continue_behind(range.end, now);
   }
@@ -251,13 +252,13 @@ void Receiver<L>::scan(uint32_t node, base::Now now) {
     if (held.next_pdu == kUnlocated) held.next_pdu = locator_.first_in(arrivals(), range);
     if (held.next_pdu >= kNotLocatable || held.next_pdu >= range.end) return;
     PduSpan span;
-    PduError error = kNoError;
+    PduError error = PduError::None;
     const Extent extent = locator_.extent(arrivals(), held.next_pdu, span, error);
     if (extent == Extent::Unknown || (extent == Extent::Known && span.end > range.end)) return;
     if (extent == Extent::Known && (!held_.can_split() || !placed_.has_room(true))) return;
     const uint8_t* data =
         extent == Extent::Bad ? nullptr : held_.contiguous({span.begin, span.end});
-    if (data == nullptr || locator_.verify(span, data) != kNoError) {
+    if (data == nullptr || locator_.verify(span, data) != PduError::None) {
       held.next_pdu = kNotLocatable;  // judged when the order reaches it
       return;
     }
@@ -305,7 +306,7 @@ void Receiver<L>::drain(uint64_t offset, base::Now now) {
       deliver(*front, now);
       continue;
     }
-    if (error_at_next_ != kNoError) return raise(error_at_next_, now);
+    if (error_at_next_ != PduError::None) return raise(error_at_next_, now);
     if (place_next_ >= offset) return;
     switch (place_held_head(now)) {
       case Head::Placed: break;
@@ -333,7 +334,7 @@ typename Receiver<L>::Head Receiver<L>::place_held_head(base::Now now) {
   if (span.end > held_.node(node).range.end) return Head::Incomplete;
   const uint8_t* data = held_.contiguous({span.begin, span.end});
   error_at_next_ = locator_.verify(span, data);
-  if (error_at_next_ != kNoError) return Head::Bad;
+  if (error_at_next_ != PduError::None) return Head::Bad;
   bool limited = false;
   if (!place_whole(span, data, true, now, limited)) return Head::Incomplete;
   if (stopped_) return Head::Placed;

@@ -30,6 +30,9 @@ const char* to_string(StartFailure failure) {
     case StartFailure::NoMatchingRtr: return "no kind of RTR that both sides support";
     case StartFailure::LocalError: return "the Reply cannot be met by this side's configuration";
     case StartFailure::RtrMissing: return "the initiator's RTR did not come in time";
+    case StartFailure::RtrBroken:
+      return "what the initiator sent in place of its RTR is no FPDU (its CRC, its length or its "
+             "markers are wrong)";
     case StartFailure::NotTuf:
       return "the peer does not speak ULP framing (its start frame is another protocol's)";
     case StartFailure::OutOfMemory: return "this side has no memory for the start-up";

@@ -67,6 +67,7 @@ enum class StartFailure : uint8_t {
   NoMatchingRtr,      ///< RFC 6581 s.9.2: Terminate 2/0/7
   LocalError,         ///< RFC 6581 s.9.3: Terminate 2/0/5
   RtrMissing,         ///< responder: no RTR in time
+  RtrBroken,          ///< responder: what stands where the RTR must is no FPDU
   NotTuf,             ///< the peer's start frame is not one of ULP framing (layer `tuf`)
   NoCommonMode,       ///< ULP framing: no mode that both ends have
   OutOfMemory,        ///< this side has no memory for a start frame
@@ -90,8 +91,8 @@ class StartEvents {
   /// it.
   virtual void started(const Negotiated& agreed, base::ByteView private_data, base::Now now) = 0;
   /// No full operation. RejectedByPeer carries the Reply's private data. Exactly one of started()
-  /// and start_failed() is called for a session that was begun (both only with RtrMissing). The
-  /// session closes the stream, except
+  /// and start_failed() is called for a session that was begun (both only with RtrMissing and
+  /// RtrBroken). The session closes the stream, except
   ///  * while Session::left(): MPA is left and TCP is open (RFC 5044 s.7.1.2): the owner closes it
   ///    or hands it to another user;
   ///  * while Session::full_operation(): the endpoint is told the error behind this call, has to be

@@ -6,7 +6,7 @@
 
 namespace rnic::mpa {
 
-using llp::FramingError;
+using framing::PduError;
 
 namespace {
 
@@ -21,7 +21,7 @@ framing::Refusal DropPolicy::refuses(const framing::Arrivals& arrivals,
                                      base::ByteView octets) {
   if (!config_.silent_drop) return framing::Refusal::None;
   const Case c{arrivals, segment, segment.range, octets};
-  if (segment.bad != framing::kNoError) {
+  if (segment.bad != framing::PduError::None) {
     return segment.droppable ? drop_bad(c, false) : framing::Refusal::None;
   }
   if (!reader_.crc()) return framing::Refusal::None;
@@ -124,7 +124,7 @@ DropPolicy::Judgement DropPolicy::judge_started(const Case& c, uint64_t begin) {
   std::copy_n(c.octets.begin() + static_cast<ptrdiff_t>(from - c.range.begin), to - from,
               whole + (from - begin));
   if (to < span.end) held.copy({to, span.end}, whole + (to - begin));
-  if (reader_.verify(span, whole) != FramingError::None) return Judgement::BadPiece;
+  if (reader_.verify(span, whole) != PduError::None) return Judgement::BadPiece;
   proven_ = {span.begin, span.end};
   return Judgement::Sound;
 }
@@ -139,7 +139,7 @@ DropPolicy::Walk DropPolicy::walk(const Case& c, base::Range part) const {
     const framing::PduSpan span = fpdu_span(grid, result.at, base::load_be16(length));
     if (span.end > part.end) return result;
     const uint8_t* data = c.octets.data() + (span.begin - c.range.begin);
-    ++(reader_.verify(span, data) == FramingError::None ? result.good : result.bad);
+    ++(reader_.verify(span, data) == PduError::None ? result.good : result.bad);
     result.at = span.end;
   }
   result.tiles = true;

@@ -8,7 +8,7 @@
 
 namespace rnic::mpa {
 
-using llp::FramingError;
+using framing::PduError;
 
 /// Walks through the FPDUs of a segment from the first known start, each by its own length, as long
 /// as they are valid (RFC 5044 s.6, methods 1 and 3).
@@ -35,10 +35,10 @@ void FpduLocator::locate(const framing::Arrivals& arrivals, base::ByteView octet
       }
       break;
     }
-    const FramingError error = reader_.verify(span, data);
-    out.bad = static_cast<framing::PduError>(error);
-    out.droppable = error == FramingError::Crc;
-    if (error != FramingError::None) break;
+    const PduError error = reader_.verify(span, data);
+    out.bad = error;
+    out.droppable = error == PduError::Crc;
+    if (error != PduError::None) break;
     out.whole[out.count++] = span;
     at = span.end;
   }

@@ -12,7 +12,7 @@
 
 namespace rnic::mpa {
 
-/// A PduError is an llp::FramingError here.
+/// A PduError is an llp::PduError here.
 class FpduLocator final : public framing::LocatorDefaults {
  public:
   FpduLocator(const Config& config, framing::HoldStore& store, Counters& counters)
@@ -35,16 +35,14 @@ class FpduLocator final : public framing::LocatorDefaults {
   [[nodiscard]] framing::Extent extent(const framing::Arrivals& arrivals, uint64_t at,
                                        framing::PduSpan& span, framing::PduError& error) const;
   [[nodiscard]] framing::PduError verify(const framing::PduSpan& span, const uint8_t* data) const {
-    if (drop_policy_.has_proven(span)) return framing::kNoError;
-    return static_cast<framing::PduError>(reader_.verify(span, data));
+    if (drop_policy_.has_proven(span)) return framing::PduError::None;
+    return reader_.verify(span, data);
   }
   [[nodiscard]] llp::UlpduView view(const framing::PduSpan& span, const uint8_t* data);
   void placed(const framing::PduSpan& span, const uint8_t* data) {
     drop_policy_.placed(span, data);
   }
-  [[nodiscard]] framing::PduError overlap() const {
-    return static_cast<framing::PduError>(llp::FramingError::MarkerMismatch);
-  }
+  [[nodiscard]] framing::PduError overlap() const { return framing::PduError::BadMarker; }
 
  private:
   [[nodiscard]] bool find_first(const framing::Arrivals& arrivals,

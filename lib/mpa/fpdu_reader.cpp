@@ -5,7 +5,7 @@
 
 namespace rnic::mpa {
 
-using llp::FramingError;
+using framing::PduError;
 
 namespace {
 
@@ -44,24 +44,24 @@ bool FpduReader::find(const framing::HeldOctets& held, uint64_t begin, base::Ran
 }
 
 /// The CRC comes first (RFC 5044 s.4.4), then the markers inside (s.8, error 3).
-FramingError FpduReader::verify(const framing::PduSpan& span, const uint8_t* data) const {
+PduError FpduReader::verify(const framing::PduSpan& span, const uint8_t* data) const {
   if (crc_) {
     const size_t covered = span.size() - wire::kMpaCrcSize;
     const uint32_t value = crc::finish(crc::update(crc::kInit, data, covered));
-    if (value != base::load_le32(data + covered)) return FramingError::Crc;
+    if (value != base::load_le32(data + covered)) return PduError::Crc;
   }
   // RFC 5044 s.8 leaves open which markers are checked. Without a CRC nothing else would contradict
   // a wrong pointer.
-  if (!grid_.on() || !all_markers_) return FramingError::None;
+  if (!grid_.on() || !all_markers_) return PduError::None;
   for (uint64_t marker = grid_.next(span.begin); marker < span.end;
        marker += wire::kMpaMarkerInterval) {
     const uint64_t expected = marker < span.header ? 0 : marker - span.header;
     if (expected > kFpduptrMax) break;  // a ULPDU over 64768 octets: FPDUPTR cannot say it
     if (wire::load_mpa_marker(data + (marker - span.begin)) != expected) {
-      return FramingError::MarkerMismatch;
+      return PduError::BadMarker;
     }
   }
-  return FramingError::None;
+  return PduError::None;
 }
 
 }  // namespace rnic::mpa

@@ -157,9 +157,9 @@ void Session::ordered(uint64_t offset, base::Now now) {
 
 /// RFC 5044 s.8: after an error nothing more goes up; TCP stays open.
 void Session::broken(framing::PduError error, base::Now now) {
-  const auto what = static_cast<llp::FramingError>(error);
-  ++(what == llp::FramingError::Crc ? counters_.crc_errors : counters_.marker_errors);
-  user()->framing_error(what, now);
+  const bool crc = error == framing::PduError::Crc;
+  ++(crc ? counters_.crc_errors : counters_.marker_errors);
+  user()->framing_error(crc ? llp::FramingError::Crc : llp::FramingError::MarkerMismatch, now);
   if (!may_send()) close();
 }
 

@@ -251,10 +251,14 @@ void Session::on_timer(base::Now now) {
     return user()->peer_silent();
   }
   if (state_ != StartState::AwaitRtr) return fail(framing::StartFailure::TimedOut, {}, now);
+  // Where something came that was no FPDU, the stream was closed for it, and the peer has left ours
+  // open.
+  const bool broken = receiver_.is_broken();
   set_state(StartState::Failed);
-  ++counters_.rtr_missing;
+  if (!broken) ++counters_.rtr_missing;
   receiver_.discard();
-  events_.start_failed(framing::StartFailure::RtrMissing, {}, now);
+  events_.start_failed(
+      broken ? framing::StartFailure::RtrBroken : framing::StartFailure::RtrMissing, {}, now);
   abort();
 }
 

@@ -15,7 +15,7 @@ namespace rnic::tuf {
 /// What a sender knows about the stream that it builds.
 struct SendLayout {
   FramedSendMode mode = FramedSendMode::Plain;  ///< of the next submission
-  PduFormat format;
+  FrameFormat format;
   std::optional<wire::TufKey> key;      ///< alignment mode: one for the life of the direction (s.5)
   MarkerGrid grid;                      ///< marker mode
   uint32_t max_pdu = wire::kTufPduMax;  ///< longest PDU that is sent, marker mode

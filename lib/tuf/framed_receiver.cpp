@@ -12,10 +12,10 @@ using base::fail;
 FramedReceiver::FramedReceiver(const StreamConfig& config, uint8_t* ring, Counters& counters)
     : counters_(counters),
       ring_(ring, config.ring_octets),
-      interval_(config.receive_interval),
-      watch_(config.middlebox_limit, counters) {
-  layout_.format = config.format;
-  layout_.max_pdu = config.max_pdu;
+      interval_(config.framing.receive_interval),
+      watch_(config.framing.middlebox_limit, counters) {
+  layout_.format = config.framing.format;
+  layout_.max_pdu = config.framing.max_frame;
 }
 
 // --- layout ---
@@ -23,7 +23,7 @@ FramedReceiver::FramedReceiver(const StreamConfig& config, uint8_t* ring, Counte
 Status FramedReceiver::set_mode(FramedReceiveMode mode, wire::TufKey key) {
   if (mode == FramedReceiveMode::Markers && !layout_.format.tells_length()) {
     return fail(ErrorCode::InvalidArgument,
-                "marker mode needs PDUs that tell their length (PduFormat::length_first())");
+                "marker mode needs PDUs that tell their length (FrameFormat{})");
   }
   if (part_read_ != 0) {
     return fail(ErrorCode::WrongState,
@@ -64,12 +64,12 @@ bool FramedReceiver::fetch(uint64_t offset, uint8_t* dst, uint32_t n) const {
 bool FramedReceiver::next_unit(Unit& unit) {
   const auto get = fetcher();
   const uint64_t at = read_.load(std::memory_order_relaxed);
-  Error error = Error::None;
+  framing::PduError error = framing::PduError::None;
   const Parsed parsed = parse_unit(layout_, at, frame_end_, get, unit, error);
   if (parsed == Parsed::Bad) break_off(error);
   if (parsed != Parsed::Known || unit.end > ordered_.load(std::memory_order_acquire)) return false;
   if (layout_.mode == FramedReceiveMode::Markers && !markers_right(layout_.grid, unit, get)) {
-    break_off(Error::BadMarker);
+    break_off(framing::PduError::BadMarker);
     return false;
   }
   return true;
@@ -82,14 +82,15 @@ void FramedReceiver::take(const Unit& unit) {
   read_.store(unit.end, std::memory_order_release);
 }
 
-void FramedReceiver::break_off(Error error) {
+void FramedReceiver::break_off(framing::PduError error) {
   error_ = error;
   switch (error) {
-    case Error::BadKey: count_shared(counters_.bad_key_errors); break;
-    case Error::BadLength: count_shared(counters_.bad_length_errors); break;
-    case Error::BadMarker: count_shared(counters_.bad_marker_errors); break;
-    case Error::PduTooLong: count_shared(counters_.pdu_too_long_errors); break;
-    case Error::None: break;
+    case framing::PduError::BadKey: count_shared(counters_.bad_key_errors); break;
+    case framing::PduError::BadLength: count_shared(counters_.bad_length_errors); break;
+    case framing::PduError::BadMarker: count_shared(counters_.bad_marker_errors); break;
+    case framing::PduError::PduTooLong: count_shared(counters_.pdu_too_long_errors); break;
+    case framing::PduError::Crc:
+    case framing::PduError::None: break;
   }
 }
 
@@ -99,8 +100,9 @@ Received FramedReceiver::receive(base::ByteSpan out) {
     return n != 0 ? Received{ReceiveKind::Pdu, n} : Received{};
   }
   Unit unit;
-  if (error_ != Error::None) return {ReceiveKind::Broken, 0};
-  if (!next_unit(unit)) return {error_ != Error::None ? ReceiveKind::Broken : ReceiveKind::Nothing};
+  if (error_ != framing::PduError::None) return {ReceiveKind::Broken, 0};
+  if (!next_unit(unit))
+    return {error_ != framing::PduError::None ? ReceiveKind::Broken : ReceiveKind::Nothing};
   const uint32_t length = unit.length - part_read_;  // what read() has given is gone
   if (length > out.size()) return {ReceiveKind::NoRoom, length};
   fetch_content(layout_.grid, layout_.grid.end_of(unit.pdu, part_read_), out.data(), length,
@@ -121,7 +123,7 @@ uint32_t FramedReceiver::read(base::ByteSpan out) {
   }
   uint32_t done = 0;
   Unit unit;
-  while (done < out.size() && error_ == Error::None && next_unit(unit)) {
+  while (done < out.size() && error_ == framing::PduError::None && next_unit(unit)) {
     const auto run =
         static_cast<uint32_t>(std::min<size_t>(out.size() - done, unit.length - part_read_));
     fetch_content(layout_.grid, layout_.grid.end_of(unit.pdu, part_read_), out.data() + done, run,

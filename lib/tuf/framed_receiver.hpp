@@ -50,7 +50,7 @@ class FramedReceiver {
 
   Received receive(base::ByteSpan out);
   uint32_t read(base::ByteSpan out);
-  [[nodiscard]] Error error() const { return error_; }
+  [[nodiscard]] framing::PduError error() const { return error_; }
   /// So much was taken that the owner should hear of it (take_room_news()).
   [[nodiscard]] bool room_is_news() const;
 
@@ -78,7 +78,7 @@ class FramedReceiver {
   }
   [[nodiscard]] bool next_unit(Unit& unit);
   void take(const Unit& unit);
-  void break_off(Error error);
+  void break_off(framing::PduError error);
   void follow_boundaries(uint64_t offset);
 
   Counters& counters_;
@@ -87,7 +87,7 @@ class FramedReceiver {
   uint16_t interval_;  // of marker mode, the next time that it begins too
 
   // Application.
-  Error error_ = Error::None;
+  framing::PduError error_ = framing::PduError::None;
   uint64_t frame_end_ = 0;  // alignment mode: where the framing PDU in hand ends; >= read_
   uint32_t part_read_ = 0;  // octets of the next PDU that read() has given; < its length
 

@@ -36,12 +36,12 @@ const char* to_string(SendResult result) {
 FramedSender::FramedSender(const StreamConfig& config, uint8_t* ring, Counters& counters)
     : counters_(counters),
       ring_(ring, config.ring_octets),
-      packing_(config.packing),
-      emergency_(config.emergency),
-      emsgsize_on_growth_(config.emsgsize_on_growth),
-      interval_(config.send_interval) {
-  layout_.format = config.format;
-  layout_.max_pdu = config.max_pdu;
+      packing_(config.framing.packing),
+      emergency_(config.framing.emergency),
+      emsgsize_on_growth_(config.framing.refuse_on_growth),
+      interval_(config.framing.send_interval) {
+  layout_.format = config.framing.format;
+  layout_.max_pdu = config.framing.max_frame;
 }
 
 // --- layout ---
@@ -49,7 +49,7 @@ FramedSender::FramedSender(const StreamConfig& config, uint8_t* ring, Counters& 
 Status FramedSender::set_mode(FramedSendMode mode, wire::TufKey key) {
   if (mode == FramedSendMode::Markers && !layout_.format.tells_length()) {
     return fail(ErrorCode::InvalidArgument,
-                "marker mode needs PDUs that tell their length (PduFormat::length_first())");
+                "marker mode needs PDUs that tell their length (FrameFormat{})");
   }
   const bool old_markers =
       mode == FramedSendMode::Markers && layout_.grid.on() && released_ != pulled_;
@@ -124,7 +124,7 @@ SendResult FramedSender::send(base::ByteView pdu) {
   if (pdu.empty() || pdu.size() > pdu_limit()) return refuse_size();
   const bool framed =
       layout_.mode == FramedSendMode::Align || layout_.mode == FramedSendMode::Markers;
-  const PduFormat& format = layout_.format;
+  const FrameFormat& format = layout_.format;
   if (framed && format.tells_length() &&
       (pdu.size() < format.head() || format.length_of(pdu.data()) != pdu.size())) {
     return SendResult::Malformed;

@@ -16,7 +16,7 @@ FramedStream::FramedStream(const StreamConfig& config, Counters& counters,
       sender_(config, own_rings_ ? own_rings_.get() : rings.send, counters),
       receiver_(config, own_rings_ ? own_rings_.get() + config.ring_octets : rings.receive,
                 counters) {
-  RNIC_CHECK(config.ring_octets >= kRingMin && config.format.head() <= kPduHeadMax);
+  RNIC_CHECK(config.ring_octets >= kRingMin && config.framing.format.head() <= kPduHeadMax);
 }
 
 // --- modes ---

@@ -93,7 +93,7 @@ class FramedStream : public llp::StreamUser {
   /// Octets that were submitted and the peer's TCP has not acknowledged, with 4 for each
   /// submission.
   [[nodiscard]] uint64_t unacknowledged() const { return sender_.unacknowledged(); }
-  [[nodiscard]] Error error() const { return receiver_.error(); }
+  [[nodiscard]] framing::PduError error() const { return receiver_.error(); }
   [[nodiscard]] bool is_established() const { return established_.load(std::memory_order_acquire); }
   [[nodiscard]] bool peer_has_finished() const {
     return peer_finished_.load(std::memory_order_acquire);

@@ -13,7 +13,7 @@ namespace rnic::tuf {
 /// What a receiver knows about the stream that it gets.
 struct ReceiveLayout {
   FramedReceiveMode mode = FramedReceiveMode::Plain;
-  PduFormat format;
+  FrameFormat format;
   wire::TufKey key = 0;                 ///< alignment mode
   MarkerGrid grid;                      ///< marker mode
   uint32_t max_pdu = wire::kTufPduMax;  ///< longest PDU that is taken, marker mode
@@ -54,14 +54,14 @@ uint64_t fetch_content(const MarkerGrid& grid, uint64_t at, uint8_t* dst, uint32
 /// \param frame_end where the framing PDU ends that `at` lies in; `at` itself where the next begins
 template <typename Fetch>
 Parsed parse_aligned(const ReceiveLayout& layout, uint64_t at, uint64_t frame_end, Fetch&& fetch,
-                     Unit& unit, Error& error) {
+                     Unit& unit, framing::PduError& error) {
   unit.begin = unit.pdu = at;
   unit.frame_end = frame_end;
   if (at == frame_end) {
     std::array<uint8_t, wire::kTufHeaderSize> octets;
     if (!fetch(at, octets.data(), wire::kTufHeaderSize)) return Parsed::NeedMore;
     const wire::TufHeader header = wire::load_tuf_header(octets.data());
-    error = header.key != layout.key ? Error::BadKey : Error::BadLength;
+    error = header.key != layout.key ? framing::PduError::BadKey : framing::PduError::BadLength;
     if (header.key != layout.key || header.length == 0 || header.length > wire::kTufPduMax) {
       return Parsed::Bad;
     }
@@ -71,7 +71,7 @@ Parsed parse_aligned(const ReceiveLayout& layout, uint64_t at, uint64_t frame_en
   const uint64_t room = unit.frame_end - unit.pdu;
   uint64_t length = room;
   if (layout.format.tells_length()) {
-    error = Error::BadLength;
+    error = framing::PduError::BadLength;
     if (room < layout.format.head()) return Parsed::Bad;
     std::array<uint8_t, kPduHeadMax> head;
     if (!fetch(unit.pdu, head.data(), layout.format.head())) return Parsed::NeedMore;
@@ -80,13 +80,13 @@ Parsed parse_aligned(const ReceiveLayout& layout, uint64_t at, uint64_t frame_en
   }
   unit.length = static_cast<uint32_t>(length);
   unit.end = unit.pdu + length;
-  error = Error::None;
+  error = framing::PduError::None;
   return Parsed::Known;
 }
 
 template <typename Fetch>
 Parsed parse_marked(const ReceiveLayout& layout, uint64_t at, Fetch&& fetch, Unit& unit,
-                    Error& error) {
+                    framing::PduError& error) {
   const MarkerGrid& grid = layout.grid;
   unit.begin = at;
   unit.pdu = grid.after(at);
@@ -95,14 +95,14 @@ Parsed parse_marked(const ReceiveLayout& layout, uint64_t at, Fetch&& fetch, Uni
     return Parsed::NeedMore;
   }
   const uint64_t length = layout.format.length_of(head.data());
-  error = Error::PduTooLong;
+  error = framing::PduError::PduTooLong;
   if (length > std::min(layout.max_pdu, wire::kTufPduMax)) return Parsed::Bad;
   unit.end = unit.frame_end = grid.end_of(unit.pdu, length);
   if (unit.end - unit.pdu > wire::kTufPduMax) return Parsed::Bad;
-  error = Error::BadLength;
+  error = framing::PduError::BadLength;
   if (length == 0) return Parsed::Bad;
   unit.length = static_cast<uint32_t>(length);
-  error = Error::None;
+  error = framing::PduError::None;
   return Parsed::Known;
 }
 
@@ -133,7 +133,7 @@ bool markers_right(const MarkerGrid& grid, const Unit& unit, Fetch&& fetch) {
 /// The unit that begins at `at`, in alignment or marker mode.
 template <typename Fetch>
 Parsed parse_unit(const ReceiveLayout& layout, uint64_t at, uint64_t frame_end, Fetch&& fetch,
-                  Unit& unit, Error& error) {
+                  Unit& unit, framing::PduError& error) {
   return layout.mode == FramedReceiveMode::Align
              ? parse_aligned(layout, at, frame_end, fetch, unit, error)
              : parse_marked(layout, at, fetch, unit, error);

@@ -90,17 +90,17 @@ bool PduLocator::locate_front(const framing::Arrivals& arrivals, base::ByteView 
     return fetch_in_order(arrivals.held(), range, octets, offset, dst, n);
   };
   Unit unit;
-  Error error = Error::None;
+  framing::PduError error = framing::PduError::None;
   const Parsed parsed = parse_unit(layout_, begin, frame_end, fetch, unit, error);
   if (parsed == Parsed::Known && arrivals.placed().first_begin_from(begin) < unit.end) {
-    error = Error::BadLength;  // it would reach over a PDU that was found
+    error = framing::PduError::BadLength;  // it would reach over a PDU that was found
   } else if (parsed != Parsed::Bad) {
-    error = Error::None;
+    error = framing::PduError::None;
   }
-  if (error != Error::None) {
+  if (error != framing::PduError::None) {
     out.front_end = range.begin;
     out.next = begin;
-    out.bad = code(error);
+    out.bad = error;
     return false;
   }
   if (parsed == Parsed::NeedMore || unit.end > range.end) return false;
@@ -120,18 +120,18 @@ void PduLocator::locate_in_order(const framing::Arrivals& arrivals, base::ByteVi
   out.next = out.front_end;
   while (out.next < range.end && out.count < framing::kLocatedMax) {
     Unit unit;
-    Error error = Error::None;
+    framing::PduError error = framing::PduError::None;
     const Parsed parsed = parse_unit(layout_, out.next, frame_end, fetch, unit, error);
     if (parsed == Parsed::NeedMore) return;
     if (parsed == Parsed::Known && arrivals.placed().first_begin_from(out.next) < unit.end) {
-      error = Error::BadLength;
+      error = framing::PduError::BadLength;
     } else if (parsed == Parsed::Known && unit.end > range.end) {
       return;
     } else if (parsed == Parsed::Known && !markers_right(layout_.grid, unit, fetch)) {
-      error = Error::BadMarker;
+      error = framing::PduError::BadMarker;
     }
-    out.bad = code(error);
-    if (error != Error::None) return;
+    out.bad = error;
+    if (error != framing::PduError::None) return;
     out.whole[out.count++] = span_of(unit);
     out.next = unit.end;
     frame_end = unit.frame_end;
@@ -152,7 +152,7 @@ void PduLocator::locate_frame(const framing::Arrivals& arrivals, base::ByteView 
   uint64_t frame_end = range.begin;
   while (out.next < range.end && out.count < framing::kLocatedMax) {
     Unit unit;
-    Error error = Error::None;
+    framing::PduError error = framing::PduError::None;
     if (parse_aligned(layout_, out.next, frame_end, fetch, unit, error) != Parsed::Known) return;
     out.whole[out.count++] = span_of(unit);
     out.next = unit.end;
@@ -196,10 +196,10 @@ framing::Extent PduLocator::extent(const framing::Arrivals& arrivals, uint64_t a
     return fetch_held(arrivals.held(), offset, dst, n);
   };
   Unit unit;
-  Error why = Error::None;
+  framing::PduError why = framing::PduError::None;
   switch (parse_unit(layout_, at, frame_end_, fetch, unit, why)) {
     case Parsed::NeedMore: return framing::Extent::Unknown;
-    case Parsed::Bad: error = code(why); return framing::Extent::Bad;
+    case Parsed::Bad: error = why; return framing::Extent::Bad;
     case Parsed::Known: break;
   }
   span = span_of(unit);
@@ -212,7 +212,8 @@ framing::PduError PduLocator::verify(const framing::PduSpan& span, const uint8_t
     std::copy_n(data + (offset - span.begin), n, dst);
     return true;
   };
-  return code(markers_right(layout_.grid, unit_of(span), fetch) ? Error::None : Error::BadMarker);
+  return markers_right(layout_.grid, unit_of(span), fetch) ? framing::PduError::None
+                                                           : framing::PduError::BadMarker;
 }
 
 /// The pieces of the PDU between its markers, without the octets that are skipped.

@@ -13,7 +13,6 @@
 
 namespace rnic::tuf {
 
-/// A PduError is a tuf::Error here.
 class PduLocator final : public framing::LocatorDefaults {
  public:
   /// \param session_events may be nullptr
@@ -48,12 +47,9 @@ class PduLocator final : public framing::LocatorDefaults {
   [[nodiscard]] bool at_unit_end(uint64_t offset) const {
     return !aligned() || frame_end_ == offset;
   }
-  [[nodiscard]] framing::PduError overlap() const { return code(Error::BadLength); }
+  [[nodiscard]] framing::PduError overlap() const { return framing::PduError::BadLength; }
 
  private:
-  [[nodiscard]] static framing::PduError code(Error error) {
-    return static_cast<framing::PduError>(error);
-  }
   [[nodiscard]] bool aligned() const { return layout_.mode == FramedReceiveMode::Align; }
   [[nodiscard]] framing::PduSpan span_of(const Unit& unit) const;
   [[nodiscard]] bool locate_front(const framing::Arrivals& arrivals, base::ByteView octets,

@@ -221,15 +221,15 @@ void Session::ordered(uint64_t offset, base::Now now) {
 
 /// After an error nothing more goes up, and TCP stays open for a Terminate.
 void Session::broken(framing::PduError error, base::Now now) {
-  const auto what = static_cast<Error>(error);
-  switch (what) {
-    case Error::BadKey: ++counters_.bad_key_errors; break;
-    case Error::BadLength: ++counters_.bad_length_errors; break;
-    case Error::BadMarker: ++counters_.bad_marker_errors; break;
-    case Error::PduTooLong: ++counters_.pdu_too_long_errors; break;
-    case Error::None: break;
+  switch (error) {
+    case framing::PduError::BadKey: ++counters_.bad_key_errors; break;
+    case framing::PduError::BadLength: ++counters_.bad_length_errors; break;
+    case framing::PduError::BadMarker: ++counters_.bad_marker_errors; break;
+    case framing::PduError::PduTooLong: ++counters_.pdu_too_long_errors; break;
+    case framing::PduError::Crc:
+    case framing::PduError::None: break;
   }
-  if (session_events_ != nullptr) session_events_->stream_broken(what, now);
+  if (session_events_ != nullptr) session_events_->stream_broken(error, now);
   user()->framing_error(llp::FramingError::MarkerMismatch, now);
 }
 

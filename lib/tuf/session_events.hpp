@@ -14,7 +14,7 @@ class SessionEvents {
   /// Something between the ends resegments the stream (s.5.2).
   virtual void middlebox_suspected(base::Now now) = 0;
   /// The framed stream is broken; after this call the FramingUser is told error 3 (RFC 5044 s.8).
-  virtual void stream_broken(Error error, base::Now now) = 0;
+  virtual void stream_broken(framing::PduError error, base::Now now) = 0;
 };
 
 }  // namespace rnic::tuf

@@ -238,7 +238,7 @@ void Session::begin_framing(base::Now now) {
   layout.key = agreed_.receive_key;
   layout.max_pdu = agreed_.max_pdu_in;
   const bool prefixed_in = agreed_.receive == FramedReceiveMode::Markers || agreed_.pack_in;
-  layout.format = prefixed_in ? PduFormat::length_first() : PduFormat::one_per_frame();
+  layout.format = prefixed_in ? FrameFormat{} : FrameFormat::opaque();
   if (agreed_.receive == FramedReceiveMode::Markers) {
     layout.grid = MarkerGrid(reader_.received(), agreed_.receive_interval);
   }

@@ -18,24 +18,6 @@ using verbs::on_worker;
 
 namespace {
 
-device::FramedSetup setup(const FramingOptions& options) {
-  device::FramedSetup out;
-  const FrameFormat& format = options.format;
-  out.stream.format = {format.length_at, format.length_octets, format.adds};
-  out.stream.packing = options.packing;
-  out.stream.emergency = options.emergency;
-  out.stream.emsgsize_on_growth = options.refuse_on_growth;
-  out.stream.max_pdu = options.max_frame;
-  out.stream.send_interval = options.send_interval;
-  out.stream.receive_interval = options.receive_interval;
-  out.stream.middlebox_limit = options.middlebox_limit;
-  out.send = options.send_mode;
-  out.receive = options.receive_mode;
-  out.send_key = options.send_key;
-  out.receive_key = options.receive_key;
-  return out;
-}
-
 tl::unexpected<Error> too_long(size_t octets, const device::FramedSocket& socket) {
   const uint32_t limit = socket.pdu_limit();
   if (octets <= limit) {
@@ -49,10 +31,10 @@ tl::unexpected<Error> too_long(size_t octets, const device::FramedSocket& socket
                    " now; cut it smaller (frame_limit()), or use marker mode");
 }
 
-tl::unexpected<Error> broken(tuf::Error cause) {
+tl::unexpected<Error> broken(framing::PduError cause) {
   return error(ErrorCode::Protocol,
                std::string("what the peer sends is not framed as agreed (") +
-                   tuf::to_string(cause) +
+                   framing::to_string(cause) +
                    "): compare modes, keys and intervals of both ends; abort()");
 }
 
@@ -100,7 +82,7 @@ Result<size_t> FramedStream::taken(size_t octets, bool over, std::optional<Strea
     if (!end && socket().room_is_news()) tell();
     return octets;
   }
-  if (socket().error() != tuf::Error::None) return broken(socket().error());
+  if (socket().error() != framing::PduError::None) return broken(socket().error());
   if (end && *end != StreamEnd::Closed) return failure(*end);
   if (over && socket().unread() != 0) {
     return error(ErrorCode::Protocol, "the peer has finished inside a frame");
@@ -298,7 +280,7 @@ Result<FramedStreamListener> Device::listen_framed(uint16_t port,
       device::Device& device = *device_->device;
       const auto own = verbs::merged(device.default_options(), options.stream);
       if (!own) return tl::unexpected(own.error());
-      return device.listen_framed(*local, options.backlog, *own, setup(options.framing));
+      return device.listen_framed(*local, options.backlog, *own, options.framing);
     });
     if (!made) return tl::unexpected(made.error());
     return FramedStreamListener(device_, *made);
@@ -316,7 +298,7 @@ Result<FramedStream> Device::connect_framed(const std::string& address, uint16_t
       device::Device& device = *device_->device;
       const auto own = verbs::merged(device.default_options(), options);
       if (!own) return tl::unexpected(own.error());
-      return device.connect_framed({*ip, port}, *own, setup(framing), now);
+      return device.connect_framed({*ip, port}, *own, framing, now);
     });
     if (!socket) return tl::unexpected(socket.error());
     return FramedStream(device_, *socket);

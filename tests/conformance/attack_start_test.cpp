@@ -157,7 +157,7 @@ class TufStarts : public BadStarts {
   }
   /// A legal PDU, then `bad`: error 3 of the framing, by its name, and nothing of `bad` is taken.
   void expect_broken(const std::string& what, const wire::TufStart& s, const Octets& good,
-                     const Octets& bad, tuf::Error error, uint64_t tuf::Counters::*counter) {
+                     const Octets& bad, framing::PduError error, uint64_t tuf::Counters::*counter) {
     SCOPED_TRACE(what);
     std::fill(memory_.begin(), memory_.end(), kUntouched);
     Talk talk = running(s);
@@ -242,19 +242,19 @@ TEST_F(TufStarts, FramingPdus) {
   const Octets good = framed(pdu(0, 10));
   for (int bit = 0; bit < 48; ++bit) {
     expect_broken("key", start(), good, framed(pdu(100, 10), kKey ^ 1ull << bit),
-                  tuf::Error::BadKey, &tuf::Counters::bad_key_errors);
+                  framing::PduError::BadKey, &tuf::Counters::bad_key_errors);
   }
   const Octets inside = pdu(100, 10);
   const auto size = static_cast<int64_t>(inside.size());
   for (const int64_t length : {int64_t{0}, int64_t{1}, size - 1}) {
     expect_broken("frame length " + std::to_string(length), start(), good,
-                  framed(inside, kKey, length), tuf::Error::BadLength,
+                  framed(inside, kKey, length), framing::PduError::BadLength,
                   &tuf::Counters::bad_length_errors);
   }
   for (const int add : {1, 100, 65000}) {
     Octets wrong = inside;
     base::store_be16(wrong.data(), static_cast<uint16_t>(size - 2 + add));
-    expect_broken("PDU length", start(), good, framed(wrong), tuf::Error::BadLength,
+    expect_broken("PDU length", start(), good, framed(wrong), framing::PduError::BadLength,
                   &tuf::Counters::bad_length_errors);
   }
 }
@@ -290,10 +290,10 @@ TEST_F(TufMarkers, MarkersAndLengths) {
   };
   Octets longest = pdu(100, 1024);
   longest.resize(600);
-  expect_broken("too long", start(), good, longest, tuf::Error::PduTooLong,
+  expect_broken("too long", start(), good, longest, framing::PduError::PduTooLong,
                 &tuf::Counters::pdu_too_long_errors);
   for (const uint16_t wrong : {1, 2, 0x7fff, 0xffff}) {
-    expect_broken("marker", start(), good, with_marker(wrong, wrong), tuf::Error::BadMarker,
+    expect_broken("marker", start(), good, with_marker(wrong, wrong), framing::PduError::BadMarker,
                   &tuf::Counters::bad_marker_errors);
   }
 }

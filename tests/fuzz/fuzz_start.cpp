@@ -50,7 +50,9 @@ class Starter final : public framing::StartEvents {
     fuzz::demand(++outcomes == 1);
   }
   void start_failed(framing::StartFailure why, base::ByteView, base::Now) override {
-    const bool behind_a_start = why == framing::StartFailure::RtrMissing && outcomes == 1;
+    const bool behind_a_start =
+        (why == framing::StartFailure::RtrMissing || why == framing::StartFailure::RtrBroken) &&
+        outcomes == 1;
     fuzz::demand(outcomes == 0 || behind_a_start);
     ++outcomes;
   }

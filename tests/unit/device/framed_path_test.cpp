@@ -41,12 +41,12 @@ class NarrowPath : public ::testing::TestWithParam<bool> {
       devices_.push_back(std::make_unique<Device>(config, nics_[i]->queue(0), now_));
     }
     nics_[1]->passes = [this](const Octets& frame) { return carry(frame); };
-    FramedSetup setup;
-    setup.send = FramedSendMode::Align;
-    setup.receive = FramedReceiveMode::Align;
+    FramingOptions setup;
+    setup.send_mode = FramedSendMode::Align;
+    setup.receive_mode = FramedReceiveMode::Align;
     setup.send_key = kThere;
     setup.receive_key = kBack;
-    FramedSetup mirrored = setup;
+    FramingOptions mirrored = setup;
     std::swap(mirrored.send_key, mirrored.receive_key);
     const tcp::ConnectionOptions options = devices_[0]->default_options();
     auto* listener = *devices_[1]->listen_framed({{}, kFramedPort}, 4, options, mirrored);
@@ -169,7 +169,7 @@ TEST_P(NarrowPath, InTheMiddle_TUF_5_2_02_TUF_A_04_TUF_A_06) {
   expect_all_received();
   EXPECT_EQ(devices_[1]->framed().shared().with_own({}).aligned_segments_in, before + 20);
   EXPECT_FALSE(far_->notices().is_middlebox_suspected());
-  EXPECT_EQ(far_->error(), tuf::Error::None);
+  EXPECT_EQ(far_->error(), framing::PduError::None);
 }
 
 INSTANTIATE_TEST_SUITE_P(Silent, NarrowPath, ::testing::Values(false));

@@ -18,11 +18,12 @@ class FramedSockets : public DevicePair {
         }) {}
 
   FramedListener* listen() {
-    return *right().device->listen_framed({{}, kFrames}, 4, right().device->default_options(), {});
+    return *right().device->listen_framed({{}, kFrames}, 4, right().device->default_options(),
+                                          FramingOptions::plain());
   }
   FramedSocket* connect() {
-    return *left().device->connect_framed(right_end(kFrames), left().device->default_options(), {},
-                                          now_);
+    return *left().device->connect_framed(right_end(kFrames), left().device->default_options(),
+                                          FramingOptions::plain(), now_);
   }
   FramedSocket* accepted(FramedListener* listener) {
     FramedSocket* socket = nullptr;
@@ -79,9 +80,9 @@ TEST_F(FramedSockets, AWishFromBeforeTheHandshakeIsObeyed) {
 
 // Marker mode needs frames that tell their length.
 TEST_F(FramedSockets, ASetupThatCannotBeTakesNoPlace) {
-  FramedSetup setup;
-  setup.send = FramedSendMode::Markers;
-  setup.stream.format.length_octets = 0;
+  FramingOptions setup;
+  setup.send_mode = FramedSendMode::Markers;
+  setup.format.length_octets = 0;
   const Endpoint local{left().device->config().net.address, 0};
   FramedTable& table = left().device->framed();
   for (int i = 0; i < 20; ++i) {  // more often than there are places
@@ -128,7 +129,8 @@ TEST_F(FramedSockets, AConnectWithoutARouteTakesNoPlace) {
   const Endpoint local{left().device->config().net.address, 0};
   const Endpoint nowhere{IpAddress::v4(0), kFrames};
   for (int i = 0; i < 20; ++i) {  // more often than there are places
-    const auto refused = table.connect(local, nowhere, left().device->default_options(), {}, now_);
+    const auto refused = table.connect(local, nowhere, left().device->default_options(),
+                                       FramingOptions::plain(), now_);
     ASSERT_FALSE(refused.has_value());
     EXPECT_EQ(refused.error().code, ErrorCode::InvalidArgument) << refused.error().message;
     EXPECT_EQ(table.live(), 0u);
@@ -139,9 +141,9 @@ TEST_F(FramedSockets, AConnectWithoutARouteTakesNoPlace) {
 // A length field has four octets at most, and where there is none it is nowhere.
 TEST_F(FramedSockets, FormatsThatCanBe) {
   const auto checked = [](uint8_t at, uint8_t octets) {
-    FramedSetup setup;
-    setup.stream.format = {at, octets, 0};
-    return check_setup(setup);
+    FramingOptions setup = FramingOptions::plain();
+    setup.format = {at, octets, 0};
+    return FramedKind::check(setup);
   };
   for (uint8_t octets = 0; octets < 8; ++octets) {
     EXPECT_EQ(checked(0, octets).has_value(), octets <= 4) << int{octets};

@@ -173,7 +173,8 @@ TEST_F(RefusedMemory, AListenOfStreamsCanBeRepeated) {
         const Endpoint local{{}, port};
         const auto options = right().device->default_options();
         try {
-          return framed ? right().device->listen_framed(local, 4, options, {}).has_value()
+          const auto framing = FramingOptions::plain();
+          return framed ? right().device->listen_framed(local, 4, options, framing).has_value()
                         : right().device->listen_stream(local, 4, options).has_value();
         } catch (const std::bad_alloc&) {
           return false;

@@ -8,8 +8,8 @@
 
 namespace rnic::framing {
 
-inline constexpr PduError kBadLength = 1;
-inline constexpr PduError kOverlap = 2;
+inline constexpr PduError kBadLength = PduError::BadLength;
+inline constexpr PduError kOverlap = PduError::BadMarker;
 
 /// A PDU is one octet that tells its length, and as many octets; the length 0 is an error. Nothing
 /// tells where one begins but the end of the one before.
@@ -24,7 +24,7 @@ class LengthLocator final : public LocatorDefaults {
     uint64_t at = range.begin;
     if (in_order && arrivals.place_next() < at) {
       PduSpan span;
-      PduError error = kNoError;
+      PduError error = PduError::None;
       if (extent(arrivals, arrivals.place_next(), span, error) != Extent::Known) return;
       if (span.end > range.end) return;
       at = span.end;
@@ -50,7 +50,7 @@ class LengthLocator final : public LocatorDefaults {
     span = span_at(at, length);
     return Extent::Known;
   }
-  [[nodiscard]] PduError verify(const PduSpan&, const uint8_t*) const { return kNoError; }
+  [[nodiscard]] PduError verify(const PduSpan&, const uint8_t*) const { return PduError::None; }
   [[nodiscard]] llp::UlpduView view(const PduSpan& span, const uint8_t* data) {
     store_.pieces()[0] = {data + 1, span.ulpdu_length};
     return {{store_.pieces(), 1}, span.ulpdu_length};

@@ -277,6 +277,29 @@ TEST(Enhanced, TheResponderWaitsForTheRtr_CM6581_5_01) {
   }
 }
 
+// A responder that waits for the RTR gets an FPDU with a wrong CRC, and the peer stays: the outcome
+// is told by its cause, and not as a time that ran out.
+TEST(Enhanced, ABrokenRtrIsNoMissingRtr_CM6581_5_01) {
+  MpaEnd b(framing::Role::Responder, {});
+  b.establish();
+  b.receive(0, request_frame(0x50, 2, {0xc0, 4, 0xc0, 4}));
+  b.session->accept({}, b.now, kReads);
+  b.pull_all();
+  SlowEncoder rtr(24, false);
+  rtr.add(Octets{0xc1, 0x40, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0});
+  rtr.stream.back() ^= 1;
+  b.receive(24, rtr.stream);
+  EXPECT_EQ(b.events.rtrs, 0);
+  EXPECT_EQ(b.counters.crc_errors, 1u);
+  EXPECT_TRUE(b.events.failures.empty());
+  b.now = b.session->next_deadline();
+  b.session->on_timer(b.now);
+  EXPECT_EQ(b.events.failures, std::vector{framing::StartFailure::RtrBroken});
+  EXPECT_EQ(b.counters.rtr_missing, 0u);
+  EXPECT_EQ(b.stream.aborts, 1);
+  EXPECT_EQ(b.session->next_deadline(), base::kNever);
+}
+
 // BUG-14-a: nothing leaves before the time, and everything may afterwards.
 TEST(Enhanced, TheFirstFpduIsHeldBack_BUG_14) {
   EXPECT_EQ(Config{}.first_fpdu_delay, base::Duration{});

@@ -25,7 +25,7 @@ struct Piece {
 std::vector<Piece> pieces_of(const Octets& one, uint32_t emss, Counters& counters) {
   test::FakeStream transport;
   StreamConfig config;
-  config.emergency = true;
+  config.framing.emergency = true;
   FramedStream s(config, counters);
   s.attach(transport);
   s.established(emss, {});
@@ -189,7 +189,7 @@ struct Reader {
   }
   static StreamConfig with(uint32_t limit) {
     StreamConfig config;
-    config.middlebox_limit = limit;
+    config.framing.middlebox_limit = limit;
     return config;
   }
   std::vector<Octets> all() {
@@ -224,7 +224,7 @@ TEST(Middlebox, EveryResegmentation_TUF_5_2_06_TUF_5_4_03) {
         receive(i, j);
         if (swapped) receive(0, i);
         ASSERT_EQ(got, s.pdus) << i << " " << j;
-        ASSERT_EQ(r.stream.error(), Error::None);
+        ASSERT_EQ(r.stream.error(), framing::PduError::None);
       }
     }
   }
@@ -321,7 +321,8 @@ TEST(Hostile, EveryBitOfTheHeader_TUF_5_4_04) {
     const bool larger = bit < 16 && (50 & 0x8000 >> bit) == 0;
     ASSERT_EQ(got.size(), larger ? 2u : 1u) << bit;
     EXPECT_TRUE(std::equal(got.begin(), got.end(), good.pdus.begin()));
-    EXPECT_EQ(r.stream.error(), bit < 16 ? Error::BadLength : Error::BadKey) << bit;
+    EXPECT_EQ(r.stream.error(), bit < 16 ? framing::PduError::BadLength : framing::PduError::BadKey)
+        << bit;
     EXPECT_EQ(r.counters.bad_key_errors, bit < 16 ? 0u : 1u);
     EXPECT_EQ(r.counters.bad_length_errors, bit < 16 ? 1u : 0u);
     EXPECT_EQ(r.counters.aligned_segments_in, 1u);  // the first one only

@@ -19,9 +19,9 @@ using test::numbered_ulpdu;
 
 struct MoreEvents final : SessionEvents {
   void middlebox_suspected(base::Now) override { ++middleboxes; }
-  void stream_broken(Error error, base::Now) override { errors.push_back(error); }
+  void stream_broken(framing::PduError error, base::Now) override { errors.push_back(error); }
   int middleboxes = 0;
-  std::vector<Error> errors;
+  std::vector<framing::PduError> errors;
 };
 
 class SessionEnd {

@@ -225,10 +225,12 @@ TEST(Session, OnlyTheExactFrame_TUF_5_4_01_TUF_5_4_03_TUF_5_4_04) {
     q.b.in.receive(records[0].offset, records[0].octets);
     Octets more(70000);
     q.b.in.receive(second + size, more);
-    ASSERT_EQ(q.b.user.delivered.size(), bit < 16 && q.b.more.errors[0] == Error::BadKey ? 2u : 1u)
+    ASSERT_EQ(q.b.user.delivered.size(),
+              bit < 16 && q.b.more.errors[0] == framing::PduError::BadKey ? 2u : 1u)
         << bit;
     ASSERT_EQ(q.b.more.errors.size(), 1u) << bit;
-    EXPECT_TRUE(q.b.more.errors[0] == Error::BadKey || q.b.more.errors[0] == Error::BadLength);
+    EXPECT_TRUE(q.b.more.errors[0] == framing::PduError::BadKey ||
+                q.b.more.errors[0] == framing::PduError::BadLength);
     EXPECT_EQ(q.b.user.errors, std::vector{llp::FramingError::MarkerMismatch});
     EXPECT_EQ(framing::held_octets(*q.b.hold_store), 0u);
   }
@@ -269,7 +271,7 @@ TEST(Session, AWrongKeyInOrder_TUF_5_4_04) {
   p.b.in.receive(records[0].offset, records[0].octets);
   EXPECT_TRUE(p.b.user.placed.empty());
   EXPECT_TRUE(p.b.user.delivered.empty());
-  EXPECT_EQ(p.b.more.errors, std::vector{Error::BadKey});
+  EXPECT_EQ(p.b.more.errors, std::vector{framing::PduError::BadKey});
   EXPECT_EQ(p.b.counters.bad_key_errors, 1u);
   EXPECT_EQ(p.b.counters.aligned_segments_in, 0u);
 }
@@ -379,7 +381,7 @@ TEST(Session, EveryBitOfAMarker_TUF_6_02) {
       Octets broken = all;
       broken[marker + bit / 8] ^= static_cast<uint8_t>(0x80 >> bit % 8);
       q.b.in.receive(q.first_octet, broken);
-      EXPECT_EQ(q.b.more.errors, std::vector{Error::BadMarker}) << marker << " " << bit;
+      EXPECT_EQ(q.b.more.errors, std::vector{framing::PduError::BadMarker}) << marker << " " << bit;
       EXPECT_EQ(q.b.counters.bad_marker_errors, 1u);
       ASSERT_LT(q.b.user.delivered.size(), sent.size());
       EXPECT_TRUE(std::equal(q.b.user.delivered.begin(), q.b.user.delivered.end(), sent.begin()));
@@ -406,7 +408,7 @@ TEST(Session, ALengthThatReachesOverAPlacedPdu_TUF_6_02) {
       ASSERT_EQ(p.b.user.placed.size(), 1u) << marks;
       p.b.in.receive(first + late, view.first(behind).subspan(late));
       if (late != 0) p.b.in.receive(first, view.first(late));
-      EXPECT_EQ(p.b.more.errors, std::vector{Error::BadLength}) << marks << late;
+      EXPECT_EQ(p.b.more.errors, std::vector{framing::PduError::BadLength}) << marks << late;
       EXPECT_TRUE(p.b.user.delivered.empty()) << marks << late;
       EXPECT_EQ(framing::held_octets(*p.b.hold_store), 0u);
     }

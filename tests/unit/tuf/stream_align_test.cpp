@@ -35,7 +35,7 @@ TEST(Aligned, APackedSegmentIsOneFramingPdu_TUF_5_1_01) {
 // Octets on the wire; each segment is one framing PDU.
 TEST(Aligned, EachSegmentIsOneFramingPdu_TUF_5_01_TUF_5_04_TUF_5_1_01) {
   StreamConfig config;
-  config.packing = false;
+  config.framing.packing = false;
   FramedPair p(config);
   p.open();
   p.align();
@@ -82,7 +82,7 @@ TEST(Aligned, TheLongestPdu_TUF_3_01_TUF_3_02_TUF_A_04_TUF_A_06) {
 // On, which is the default: as many whole ones as fit EMSS; the segments are
 // about as few as those of a plain TCP.
 TEST(Aligned, Packing_TUF_5_05_TUF_5_06_TUF_5_3_03_TUF_A_07) {
-  EXPECT_TRUE(StreamConfig{}.packing);
+  EXPECT_TRUE(FramingOptions{}.packing);
   for (const bool packing : {true, false}) {
     FramedPair p;
     p.open();
@@ -113,7 +113,7 @@ TEST(Aligned, Packing_TUF_5_05_TUF_5_06_TUF_5_3_03_TUF_A_07) {
 // Emergency mode counts below an EMSS of 512 only;
 // there PDUs of up to 512 octets are taken, cut, and delivered whole.
 TEST(Aligned, Emergency_TUF_3_03_TUF_3_04_TUF_3_05_TUF_5_2_01_TUF_A_08) {
-  EXPECT_FALSE(StreamConfig{}.emergency);
+  EXPECT_FALSE(FramingOptions{}.emergency);
   FramedPair p;
   p.a.set_emergency(true);  // not even connected
   p.a.set_emergency(false);
@@ -144,7 +144,7 @@ TEST(Aligned, Emergency_TUF_3_03_TUF_3_04_TUF_3_05_TUF_5_2_01_TUF_A_08) {
       EXPECT_LE(p.segments_a[i].size(), emss);
     }
   }
-  EXPECT_EQ(p.b.error(), Error::None);
+  EXPECT_EQ(p.b.error(), framing::PduError::None);
 }
 
 /// Everything a stream has to send, by pulls of `emss`; each record is one segment.
@@ -274,7 +274,7 @@ TEST(Aligned, BoundariesHold_TUF_5_1_02_TUF_5_1_03_TUF_5_2_02_TUF_5_3_02) {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     base::Prng random(seed);
     StreamConfig config;
-    config.packing = seed % 2 == 0;
+    config.framing.packing = seed % 2 == 0;
     FramedPair p(config);
     std::vector<std::pair<size_t, Octets>> placed;
     p.open();
@@ -326,7 +326,7 @@ TEST(Aligned, BoundariesHold_TUF_5_1_02_TUF_5_1_03_TUF_5_2_02_TUF_5_3_02) {
     ASSERT_TRUE(p.deliver());
     ASSERT_EQ(p.segments_a.size(), before + 1);
     EXPECT_TRUE(is_frame(p.segments_a.back(), kKeyA));
-    EXPECT_EQ(p.b.error(), Error::None);
+    EXPECT_EQ(p.b.error(), framing::PduError::None);
   }
 }
 
@@ -361,7 +361,7 @@ TEST(Aligned, AProbeOfThePath_TUF_5_1_06_TUF_5_1_07_TUF_5_2_05) {
     tcp::Config tcp;
     tcp.mtu_probe_from_base = true;
     StreamConfig config;
-    config.packing = false;
+    config.framing.packing = false;
     FramedPair p(config, tcp);
     p.open();
     p.align();
@@ -432,7 +432,7 @@ TEST(Aligned, ProbingCanBeOff_TUF_5_1_08) {
 TEST(Aligned, EmsgsizeTellsOfGrowth_TUF_A_05) {
   for (const bool on : {false, true}) {
     StreamConfig config;
-    config.emsgsize_on_growth = on;
+    config.framing.refuse_on_growth = on;
     FramedPair p(config);
     p.open();
     p.align();
@@ -479,7 +479,7 @@ TEST(Aligned, SmallAndClosedWindows_TUF_5_2_03_TUF_5_2_04) {
 TEST(Aligned, CongestionWindowInOctets_TUF_5_3_01) {
   for (const size_t size : {20u, 200u, 1440u}) {
     StreamConfig config;
-    config.packing = false;
+    config.framing.packing = false;
     FramedPair p(config);
     p.open();
     p.align();
@@ -519,7 +519,7 @@ std::vector<Octets> pdus_of(const Octets& stream) {
 TEST(Aligned, APlainReceiver_TUF_2_03) {
   for (const bool packing : {true, false}) {
     StreamConfig config;
-    config.packing = packing;
+    config.framing.packing = packing;
     FramedPair p(config);
     p.open();
     ASSERT_TRUE(p.a.set_send_mode(FramedSendMode::Align, kKeyA));

@@ -58,7 +58,7 @@ TEST(Modes, UnsupportedOnesFail_TUF_A_01_TUF_2_01_TUF_2_02) {
   EXPECT_TRUE(s.set_receive_mode(FramedReceiveMode::Markers));
   // PDUs that do not tell their length cannot be found in a marked stream.
   StreamConfig opaque;
-  opaque.format = PduFormat::one_per_frame();
+  opaque.framing.format = FrameFormat::opaque();
   FramedStream t(opaque, counters);
   EXPECT_FALSE(t.set_send_mode(FramedSendMode::Markers));
   EXPECT_FALSE(t.set_receive_mode(FramedReceiveMode::Markers));
@@ -291,15 +291,15 @@ TEST(Markers, TheLongestPdu_TUF_3_08_TUF_3_09_TUF_3_10) {
   p.b.set_max_pdu(2999);
   p.send(pdu(2, 3000));
   EXPECT_FALSE(p.deliver(seconds(1)));
-  EXPECT_EQ(p.b.error(), Error::PduTooLong);
+  EXPECT_EQ(p.b.error(), framing::PduError::PduTooLong);
   EXPECT_EQ(p.counters_b.pdu_too_long_errors, 1u);
 }
 
 // Set at any time; it counts in marker mode, from the next marker on; the two
 // directions differ.
 TEST(Markers, IntervalsCanBeSetAtAnyTime_TUF_A_09_TUF_A_10) {
-  EXPECT_EQ(StreamConfig{}.send_interval, 2048);
-  EXPECT_EQ(StreamConfig{}.receive_interval, 2048);
+  EXPECT_EQ(FramingOptions{}.send_interval, 2048);
+  EXPECT_EQ(FramingOptions{}.receive_interval, 2048);
   FramedPair p;
   ASSERT_TRUE(p.a.set_send_interval(777));  // not connected
   p.open();
@@ -332,14 +332,14 @@ TEST(Markers, IntervalsCanBeSetAtAnyTime_TUF_A_09_TUF_A_10) {
     grid = change;
     old = interval;
   }
-  EXPECT_EQ(p.b.error(), Error::None);
+  EXPECT_EQ(p.b.error(), framing::PduError::None);
   EXPECT_FALSE(p.a.set_send_interval(15));
   EXPECT_FALSE(p.b.set_receive_interval(0));
   // An end that does not follow notices.
   ASSERT_TRUE(p.a.set_send_interval(99));
   for (uint32_t i = 0; i < 20; ++i) p.send(pdu(i, 1500));
   EXPECT_FALSE(p.deliver(seconds(2)));
-  EXPECT_NE(p.b.error(), Error::None);
+  EXPECT_NE(p.b.error(), framing::PduError::None);
 }
 
 // TUF-2-03 in marker mode, under loss, with retransmissions built again.
@@ -358,7 +358,7 @@ TEST(Markers, LossAndReordering_TUF_6_05) {
     };
     for (uint32_t i = 0; i < 60; ++i) p.send(pdu(i, random.between(2, 4000)));
     ASSERT_TRUE(p.deliver(seconds(600))) << seed;
-    EXPECT_EQ(p.b.error(), Error::None);
+    EXPECT_EQ(p.b.error(), framing::PduError::None);
   }
 }
 
@@ -407,7 +407,7 @@ TEST(Words, EachHasItsOwn) {
   EXPECT_STREQ(to_string(SendResult::Closed), "the stream is closed");
   EXPECT_STREQ(to_string(static_cast<SendResult>(99)), "unknown");
   EXPECT_STREQ(to_string(FramedReceiveMode::Plain), "plain");
-  EXPECT_STREQ(to_string(Error::None), "none");
+  EXPECT_STREQ(to_string(framing::PduError::None), "none");
 }
 
 /// A stream by itself in alignment mode.
@@ -455,7 +455,7 @@ TEST(Aligned, AnOwnerNeedNotListen) {
   struct Silent final : FramedStreamEvents {
   } silent;
   StreamConfig config;
-  config.middlebox_limit = 1;
+  config.framing.middlebox_limit = 1;
   LoneStream s(config, &silent);
   const Octets frame = LoneStream::frame(100);
   s.place(0, Octets(frame.begin(), frame.begin() + 50));

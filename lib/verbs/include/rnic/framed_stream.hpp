@@ -33,6 +33,7 @@
 #include <string>
 
 #include "rnic/error.hpp"
+#include "rnic/framing_options.hpp"
 #include "rnic/stream.hpp"
 
 namespace rnic {
@@ -40,35 +41,6 @@ namespace rnic {
 namespace device {
 class FramedSocket;
 }  // namespace device
-
-/// Where a frame tells its length: framing adds nothing that would separate packed frames. Without
-/// anything given a frame begins with 16 bits, big-endian, that count the octets behind them.
-struct FrameFormat {
-  uint8_t length_at = 0;      ///< octets in front of the length field
-  uint8_t length_octets = 2;  ///< 0..4, big-endian; 0: opaque frames
-  uint16_t adds = 2;          ///< octets of the frame that the field does not count
-
-  /// Frames of any content: Align without packing, Atomic and Plain only.
-  [[nodiscard]] static constexpr FrameFormat opaque() { return {0, 0, 0}; }
-};
-
-struct FramingOptions {
-  FramedSendMode send_mode = FramedSendMode::Align;
-  FramedReceiveMode receive_mode = FramedReceiveMode::Align;
-  FrameFormat format;
-  uint64_t send_key = 0;             ///< Align: 48 bits, not 0; the peer's receive_key
-  uint64_t receive_key = 0;          ///< Align: 48 bits, not 0; the peer's send_key
-  uint16_t send_interval = 2048;     ///< Markers: octets, from 16 on
-  uint16_t receive_interval = 2048;  ///< Markers: octets, from 16 on
-  uint32_t max_frame = 65528;        ///< Markers: longest frame sent and taken, octets
-  bool packing = true;               ///< Align: several frames in a segment (appendix A.4)
-  bool emergency = false;            ///< Align: 512 octets whatever EMSS is (appendix A.5)
-  /// When EMSS has grown, the next send() says MessageSize once (appendix A.2).
-  bool refuse_on_growth = false;
-  /// Align: pieces of segments without a whole framing header in a row that make
-  /// is_middlebox_suspected() true; a segment with octets of two counts 64; 0: never
-  uint32_t middlebox_limit = 4096;
-};
 
 struct FramedListenerOptions {
   std::string address;    ///< one of the device's; empty: all of them
