@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/check.hpp"
+
 namespace rnic::tcp {
 
 Flight::Flight(ConnectionCore& core)
@@ -248,6 +250,7 @@ void Flight::recover(AckResult& result, bool lost, base::Now now) {
       }
       break;
     case RecoveryPhase::Recovery: r.proportional_rate(result.delivered, cc_.smss()); break;
+    case RecoveryPhase::TimedOut:
     case RecoveryPhase::Loss:
       if (result.acked != 0 && !result.keep_window) open_window(result.acked, result.rtt, now);
       break;
@@ -354,7 +357,7 @@ void Flight::try_undo(AckResult& result) {
 }
 
 void Flight::undo_recovery(AckResult& result) {
-  const bool timeout = recovery_.phase() == RecoveryPhase::Loss;
+  const bool timeout = follows_timeout(recovery_.phase());
   spurious_.undone(timeout, core_.prediction);
   result.keep_window = true;  // RFC 4015 s.3.4
   // Step 9: an ACK with ECN-Echo signals congestion all the same. If all data was acknowledged
@@ -390,7 +393,7 @@ void Flight::lose_all(bool again, base::Now now) {
   core_.timers.clear(Timer::Probe);
   core_.timers.clear(Timer::Reorder);
   // RFC 5681 s.3.1: ssthresh stays when the timer has retransmitted the same segment before.
-  again = again && recovery_.phase() == RecoveryPhase::Loss;
+  again = again && follows_timeout(recovery_.phase());
   if (recovery_.open()) {
     spurious_.watch(true, now);
   } else if (!again) {
@@ -414,6 +417,7 @@ base::Now Flight::before_give_up(base::Now next, base::Now now) const {
 LossState Flight::loss_state() const {
   switch (recovery_.phase()) {
     case RecoveryPhase::Recovery: return LossState::Recovery;
+    case RecoveryPhase::TimedOut:
     case RecoveryPhase::Loss: return LossState::Loss;
     case RecoveryPhase::Open: break;
   }
@@ -482,6 +486,7 @@ void Flight::validate() const {
   tail_probe_.validate();
   recovery_.validate();
   spurious_.validate();
+  RNIC_CHECK(!recovery_.open() || !spurious_.frto());
   cc_.validate();
 }
 

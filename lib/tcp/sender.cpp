@@ -73,7 +73,7 @@ Attempt Sender::send_tail_probe(base::Now now) {
   // RFC 8985 s.7.3: sends new data if the window allows it, otherwise the last segment again.
   const RecoveryPhase phase = flight_.recovery().phase();
   const Scoreboard& board = flight_.board();
-  if (core_.tcb.flight() == 0 || phase == RecoveryPhase::Loss) {
+  if (core_.tcb.flight() == 0 || follows_timeout(phase)) {
     flight_.drop_tail_probe();
     return Attempt::Sent;  // the caller goes on with the next segment
   }

@@ -7,7 +7,7 @@ void TailProbe::arm(RecoveryPhase phase, uint32_t emss, base::Now now, base::Now
   // a recovery the earliest segment is probed (as in RFC 9002), which is sooner than the RTO.
   timers_.clear(Timer::Probe);
   if (!wanted()) return;
-  if (phase == RecoveryPhase::Loss || count_ > kMaxProbes) return;
+  if (follows_timeout(phase) || count_ > kMaxProbes) return;
   if (phase == RecoveryPhase::Open) {
     if (board_.sacked_octets() != 0) return;  // RACK's reordering timer runs
     if (!idle()) return;                      // s.7.3: after a probe the RTO is waited for

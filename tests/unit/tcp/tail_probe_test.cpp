@@ -58,6 +58,8 @@ TEST(TailProbe, IsArmedForTwoRoundTripsAndALoneSegmentForTheDelayOfItsAck) {
 
 TEST(TailProbe, IsNotArmedWhereSomethingElseWatches) {
   Tail t(3);
+  t.arm(RecoveryPhase::TimedOut);
+  EXPECT_FALSE(t.runs());
   t.arm(RecoveryPhase::Loss);
   EXPECT_FALSE(t.runs());
   t.board.sack({1000, 2000}, [](const Record&, uint64_t) {});
