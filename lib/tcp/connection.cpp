@@ -319,7 +319,7 @@ void Connection::time_out() {
 }
 
 void Connection::life_over(base::Now now) {
-  core_.timers.clear(Timer::Life);
+  core_.life.timer_fired();
   if (sends(state())) {
     if (core_.binding_.options.keep_alive) keep_alive_due(now);
     return;

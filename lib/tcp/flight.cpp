@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/check.hpp"
+
 namespace rnic::tcp {
 
 Flight::Flight(ConnectionCore& core)
@@ -18,6 +20,16 @@ void Flight::select(CongestionControl control, bool paced) {
   cc_.select(control);
   cc_.set_paced(paced);
   pacing_.enable(paced);
+}
+
+void Flight::syn_sent(bool first, base::Now now) {
+  if (first) last_sent_at_ = now;
+  core_.timers.set(Timer::Rto, now + rto_.rto());
+}
+
+void Flight::syn_timed_out() {
+  core_.timers.clear(Timer::Rto);
+  rto_.back_off();
 }
 
 void Flight::establish(uint32_t syn_tries, bool timed_out, base::Now now) {
@@ -88,6 +100,12 @@ void Flight::resent(uint64_t number, base::Now now) {
   if (binding().trace != nullptr) {
     binding().trace->record(TraceKind::Retransmitted, {r.offset, r.end()}, now);
   }
+}
+
+void Flight::tail_probe_sent(bool again, uint32_t emss, base::Now now) {
+  const base::Now rto = now + rto_.rto();  // RFC 8985 s.7.3: the RTO is restarted
+  core_.timers.set(Timer::Rto, rto);
+  tail_probe_.sent(recovery_.phase(), again, emss, now, rto);
 }
 
 void Flight::lose_larger_than(uint32_t emss) {
@@ -248,6 +266,7 @@ void Flight::recover(AckResult& result, bool lost, base::Now now) {
       }
       break;
     case RecoveryPhase::Recovery: r.proportional_rate(result.delivered, cc_.smss()); break;
+    case RecoveryPhase::TimedOut:
     case RecoveryPhase::Loss:
       if (result.acked != 0 && !result.keep_window) open_window(result.acked, result.rtt, now);
       break;
@@ -296,8 +315,8 @@ void Flight::restart_timers(base::Now now) {
   // RFC 6298 s.5.1-5.3; RFC 8985 s.7.2 for the probe, which never comes later than the RTO.
   if (core_.tcb.flight() == 0) {
     core_.timers.clear(Timer::Rto);
-    core_.timers.clear(Timer::Probe);
-    core_.timers.clear(Timer::Reorder);
+    tail_probe_.stop();
+    rack_.stop();
     return;
   }
   const base::Now rto = now + rto_.rto();
@@ -309,7 +328,7 @@ void Flight::restart_timers(base::Now now) {
 [[gnu::noinline]] void Flight::restart_alone(base::Now now) {
   if (core_.tcb.flight() == 0) {
     core_.timers.clear(Timer::Rto);
-    core_.timers.clear(Timer::Probe);
+    tail_probe_.stop();
     return;
   }
   const base::Now rto = now + rto_.base();
@@ -354,7 +373,7 @@ void Flight::try_undo(AckResult& result) {
 }
 
 void Flight::undo_recovery(AckResult& result) {
-  const bool timeout = recovery_.phase() == RecoveryPhase::Loss;
+  const bool timeout = follows_timeout(recovery_.phase());
   spurious_.undone(timeout, core_.prediction);
   result.keep_window = true;  // RFC 4015 s.3.4
   // Step 9: an ACK with ECN-Echo signals congestion all the same. If all data was acknowledged
@@ -377,6 +396,12 @@ void Flight::undo_recovery(AckResult& result) {
 
 // --- Timers ---
 
+void Flight::tail_probe_fired(base::Now now) {
+  // The probe comes first.
+  if (core_.timers.due(Timer::Rto, now)) core_.timers.set(Timer::Rto, now + rto_.rto());
+  tail_probe_.fired();
+}
+
 bool Flight::time_out(base::Now now) {
   const bool repeated = rto_.backoff() != 0 && spurious_.unmoved();
   rto_.back_off();
@@ -387,10 +412,9 @@ bool Flight::time_out(base::Now now) {
 }
 
 void Flight::lose_all(bool again, base::Now now) {
-  core_.timers.clear(Timer::Probe);
-  core_.timers.clear(Timer::Reorder);
+  rack_.stop();
   // RFC 5681 s.3.1: ssthresh stays when the timer has retransmitted the same segment before.
-  again = again && recovery_.phase() == RecoveryPhase::Loss;
+  again = again && follows_timeout(recovery_.phase());
   if (recovery_.open()) {
     spurious_.watch(true, now);
   } else if (!again) {
@@ -414,6 +438,7 @@ base::Now Flight::before_give_up(base::Now next, base::Now now) const {
 LossState Flight::loss_state() const {
   switch (recovery_.phase()) {
     case RecoveryPhase::Recovery: return LossState::Recovery;
+    case RecoveryPhase::TimedOut:
     case RecoveryPhase::Loss: return LossState::Loss;
     case RecoveryPhase::Open: break;
   }
@@ -482,6 +507,7 @@ void Flight::validate() const {
   tail_probe_.validate();
   recovery_.validate();
   spurious_.validate();
+  RNIC_CHECK(!recovery_.open() || !spurious_.frto());
   cc_.validate();
 }
 

@@ -25,8 +25,8 @@ namespace rnic::tcp {
 /// It advances SND.UNA and SND.NXT and tells the user what was acknowledged.
 class Flight {
  public:
-  /// \param core outlives this. Its timers are Timer::Rto, Timer::Probe, Timer::Reorder and
-  /// Timer::Pacing.
+  /// \param core outlives this. Its timer is Timer::Rto; its parts have Timer::Probe,
+  /// Timer::Reorder and Timer::Pacing.
   explicit Flight(ConnectionCore& core);
 
   [[nodiscard]] const Scoreboard& board() const { return board_; }
@@ -50,9 +50,10 @@ class Flight {
   /// EMSS has changed.
   void set_smss(uint32_t smss) { cc_.set_smss(smss); }
   void begin(base::Now now) { progress_at_ = last_sent_at_ = now; }
-  /// A SYN went out for the first time.
-  void opened(base::Now now) { last_sent_at_ = now; }
-  void syn_timed_out() { rto_.back_off(); }
+  /// \param first it had not gone out before
+  void syn_sent(bool first, base::Now now);
+  /// Timer::Rto has fired for it, and stops.
+  void syn_timed_out();
   /// \param measures the handshake measures the round trip (Karn's rule)
   void measure_handshake(bool measures, base::Now now) {
     if (measures) rto_.sample(now - last_sent_at_, now);
@@ -88,9 +89,7 @@ class Flight {
   /// See Scoreboard.
   [[nodiscard]] uint64_t next_lost() { return board_.next_lost(); }
   void retransmitted_lost() { recovery_.retransmitted(); }
-  void tail_probe_sent(bool again, uint32_t emss, base::Now now) {
-    tail_probe_.sent(recovery_.phase(), again, emss, now);
-  }
+  void tail_probe_sent(bool again, uint32_t emss, base::Now now);
   void drop_tail_probe() { tail_probe_.drop(); }
   void frto_sent() { spurious_.frto_sent(); }
   void frto_over() { spurious_.frto_over(); }
@@ -162,8 +161,8 @@ class Flight {
 
   // --- Timers ---
 
-  [[nodiscard]] bool tail_probe_fired(base::Now now) { return tail_probe_.fired(now); }
-  void pacing_fired() { core_.timers.clear(Timer::Pacing); }
+  void tail_probe_fired(base::Now now);
+  void pacing_fired() { Pacing::fired(core_.timers); }
   /// The retransmission timer expired (RFC 6298 s.5.4 to s.5.6); called before lose_all(). \return
   /// it had expired for the same segment before
   [[nodiscard]] bool time_out(base::Now now);

@@ -15,7 +15,8 @@ namespace rnic::tcp {
 
 class Life {
  public:
-  /// All parameters outlive this. Its timer is Timer::Life, during the open and after our FIN.
+  /// All parameters outlive this. Its timer is Timer::Life, during the open and after our FIN; in
+  /// between it is KeepAlive's.
   /// \param prediction is ended when the state leaves ESTABLISHED and when the user closes
   Life(Prediction& prediction, Timers& timers, const ConnectionOptions& options,
        const Config& config)
@@ -48,6 +49,8 @@ class Life {
   [[nodiscard]] Next fin_acked(base::Now now);
   void end();
 
+  /// Timer::Life has fired.
+  void timer_fired() { timers_.clear(Timer::Life); }
   /// There was progress: after our FIN, Config::close_timeout starts anew.
   void progressed(base::Now now);
   /// A closed connection has made no progress for Config::orphan_timeout (RFC 6429 s.5).

@@ -98,20 +98,20 @@ void Opening::take_late_syn(const Segment& syn) {
 uint8_t Opening::offer_ecn(bool with_ack, TxSlot& slot) {
   // RFC 3168 s.6.1.1: ECE and CWR ask, ECE alone agrees. RFC 8257 s.3.6: under DCTCP these are
   // ECN-capable themselves.
-  EcnState& e = core_.ecn;
+  EcnState& ecn = core_.ecn;
   const Ecn wanted = core_.binding().options.ecn;
   if (with_ack) {
-    if (!e.on()) return 0;
+    if (!ecn.on()) return 0;
     if (core_.binding().dctcp()) slot.traffic_class |= ecn_codepoint::kEct0;
     return flag::kEce;
   }
   if (wanted == Ecn::Off || (wanted != Ecn::Offer && !core_.binding().dctcp())) return 0;
   if (handshake_.tries() >= core_.shared.config.ecn_syn_attempts) {
     // s.6.1.1.1: a middlebox may drop SYNs that ask for ECN.
-    if (e.fall_back()) ++core_.shared.counters.ecn_fallbacks;
+    if (ecn.fall_back()) ++core_.shared.counters.ecn_fallbacks;
     return 0;
   }
-  e.offer();
+  ecn.offer();
   if (core_.binding().dctcp()) slot.traffic_class |= ecn_codepoint::kEct0;
   return kEcnFlags;
 }
@@ -148,13 +148,12 @@ bool Opening::send(base::Now now) {
 
 bool Opening::time_out(base::Now now) {
   ++core_.shared.counters.timeouts;
-  core_.timers.clear(Timer::Rto);
+  sender_.syn_timed_out();
   const uint32_t tries = handshake_.time_out();
   if (tries > core_.shared.config.syn_retries) return false;
   if (tries == kNoticeTimeouts) {
     core_.shared.out.doubt_path(core_.binding().remote.address, now);
   }
-  sender_.syn_timed_out();
   core_.ask_turn();
   return true;
 }

@@ -18,8 +18,9 @@ namespace rnic::tcp {
 /// step, and an established connection has none.
 class Opening {
  public:
-  /// All parameters outlive this. Its timers are Timer::Rto and Timer::Life, in SYN-SENT and
-  /// SYN-RECEIVED. \param acceptor of a passive open: it will choose the user
+  /// All parameters outlive this. Its timers, in SYN-SENT and SYN-RECEIVED, are those
+  /// of Flight and Life: Timer::Rto and Timer::Life. \param acceptor of a passive open: it will
+  /// choose the user
   Opening(ConnectionCore& core, Sender& sender, Receiver& receiver, Handshake& handshake,
           const llp::Acceptor* acceptor)
       : core_(core),

@@ -26,7 +26,10 @@ class Pacing {
     Closed,  ///< until Timer::Pacing
     Closes,  ///< as Closed, and this is the first segment that waits
   };
+  /// Its timer is Timer::Pacing.
   [[nodiscard]] Gate ask(Timers& timers, base::Now now);
+  /// The timer has fired.
+  static void fired(Timers& timers) { timers.clear(Timer::Pacing); }
   /// Nothing leaves before `until`.
   void hold(base::Now until) {
     release_at_ = until;

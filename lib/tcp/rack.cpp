@@ -39,7 +39,7 @@ base::Duration Rack::reorder_window(bool recovering) const {
 }
 
 bool Rack::detect(bool recovering, base::Now now) {
-  timers_.clear(Timer::Reorder);
+  stop();
   const base::Duration window = reorder_window(recovering);
   base::Duration wait{0};
   bool lost = false;

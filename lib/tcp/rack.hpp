@@ -52,6 +52,8 @@ class Rack {
   /// RACK_detect_loss_and_arm_timer() (RFC 8985 s.6.2 step 5), in the place of IsLost() (RFC 6675
   /// s.4). \param recovering a recovery is under way. \return new losses were found
   bool detect(bool recovering, base::Now now);
+  /// Stops the timer: nothing is in flight, or all of it counts as lost.
+  void stop() { timers_.clear(Timer::Reorder); }
   /// A recovery has ended.
   void recovered();
   /// A retransmission was spurious: no other record is to be marked lost because of it.

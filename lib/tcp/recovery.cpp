@@ -1,8 +1,11 @@
 #include "tcp/recovery.hpp"
 
+#include "base/check.hpp"
+
 namespace rnic::tcp {
 
 void Recovery::set_phase(RecoveryPhase next) {
+  RNIC_CHECK(kRecoveryTransitions.allows(phase_, next));
   phase_ = next;
   if (next != RecoveryPhase::Open) board_.end_prediction();
 }
@@ -17,14 +20,14 @@ void Recovery::enter() {
 }
 
 void Recovery::time_out() {
-  set_phase(RecoveryPhase::Loss);
+  set_phase(RecoveryPhase::TimedOut);
   point_ = board_.tcb().snd_nxt;
-  forced_ = alone_ = true;  // RFC 6298 s.5.4: the earliest segment only
+  forced_ = true;  // RFC 6298 s.5.4
 }
 
 void Recovery::end() {
   set_phase(RecoveryPhase::Open);
-  forced_ = alone_ = false;
+  forced_ = false;
 }
 
 void Recovery::leave() {
@@ -54,7 +57,7 @@ bool Recovery::detect_by_duplicates(AckResult& result, uint32_t smss) {
     const bool partial = phase_ == RecoveryPhase::Recovery && board_.tcb().snd_una < point_;
     // RFC 6937 s.3: duplicate ACKs have counted these octets as delivered before.
     result.delivered -= std::min(result.delivered, board_.reno_acked(result.acked, partial, smss));
-    if (phase_ == RecoveryPhase::Loss && board_.tcb().snd_una < board_.lost_again_to()) {
+    if (follows_timeout(phase_) && board_.tcb().snd_una < board_.lost_again_to()) {
       return front_lost_again();
     }
     if (!partial || board_.empty() || board_.front().is(record_flag::kLost)) return false;
@@ -64,9 +67,9 @@ bool Recovery::detect_by_duplicates(AckResult& result, uint32_t smss) {
   }
   if (!result.duplicate) return false;
   // RFC 5681 s.3.1: after a time-out only new ACKs allow data to be sent.
-  result.delivered += board_.reno_duplicate(phase_ != RecoveryPhase::Loss, smss);
+  result.delivered += board_.reno_duplicate(!follows_timeout(phase_), smss);
   if (board_.duplicate_acks() != kDupThresh) return false;
-  if (phase_ == RecoveryPhase::Loss) return lost_again(smss);
+  if (follows_timeout(phase_)) return lost_again(smss);
   if (phase_ != RecoveryPhase::Open) return false;
   // RFC 6582 s.3.2 step 2: the ACK has to cover more than `recover`; otherwise retransmissions may
   // have caused the duplicates.
@@ -101,8 +104,7 @@ bool Recovery::front_lost_again() {
 
 void Recovery::validate() const {
   RNIC_CHECK(point_ <= board_.tcb().snd_nxt);
-  RNIC_CHECK(!open() || (!forced_ && !alone_));
-  RNIC_CHECK(!alone_ || phase_ == RecoveryPhase::Loss);
+  RNIC_CHECK(!open() || !forced_);
 }
 
 }  // namespace rnic::tcp

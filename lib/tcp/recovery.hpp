@@ -8,16 +8,11 @@
 
 #include "tcp/ack_result.hpp"
 #include "tcp/congestion.hpp"
+#include "tcp/recovery_phase.hpp"
 #include "tcp/scoreboard.hpp"
 #include "tcp/tcb.hpp"
 
 namespace rnic::tcp {
-
-enum class RecoveryPhase : uint8_t {
-  Open,
-  Recovery,  ///< fast recovery, of a loss that ACKs have shown
-  Loss,      ///< after a retransmission time-out
-};
 
 class Recovery {
  public:
@@ -54,11 +49,13 @@ class Recovery {
   /// A lost segment was retransmitted.
   void retransmitted() { forced_ = false; }
   /// SND.UNA has advanced.
-  void progressed() { alone_ = false; }
+  void progressed() {
+    if (alone()) set_phase(RecoveryPhase::Loss);
+  }
   /// The next retransmission is sent whatever pipe is.
   [[nodiscard]] bool forced() const { return forced_; }
   /// Only that retransmission may be sent: no new ACK has arrived since the time-out.
-  [[nodiscard]] bool alone() const { return alone_; }
+  [[nodiscard]] bool alone() const { return phase_ == RecoveryPhase::TimedOut; }
 
   [[nodiscard]] uint64_t prr_delivered() const { return prr_delivered_; }
   [[nodiscard]] uint64_t prr_out() const { return prr_out_; }
@@ -66,8 +63,7 @@ class Recovery {
   void validate() const;
 
  private:
-  /// The one place that sets the phase, from any phase to any other: a time-out ends a fast
-  /// recovery and another time-out, and each can be left or undone.
+  /// The one place that sets the phase.
   void set_phase(RecoveryPhase next);
   void end();
   /// The third duplicate ACK arrived after a time-out. \return a new loss was found
@@ -77,8 +73,7 @@ class Recovery {
   Scoreboard& board_;
   Congestion& cc_;
   RecoveryPhase phase_ = RecoveryPhase::Open;
-  bool forced_ = false;
-  bool alone_ = false;
+  bool forced_ = false;  // in a recovery only
   uint64_t point_ = 0;
   uint64_t prr_delivered_ = 0;
   uint64_t prr_out_ = 0;

@@ -33,11 +33,6 @@ void Sender::take_first_window(uint16_t window, uint8_t shift) {
   core_.tcb.snd_wl2 = 0;
 }
 
-void Sender::syn_sent(bool first, base::Now now) {
-  if (first) flight_.opened(now);
-  core_.timers.set(Timer::Rto, now + flight_.rto().rto());
-}
-
 void Sender::establish(const Segment& first, uint32_t syn_tries, bool timed_out, base::Now now) {
   core_.tcb.snd_wl1 = core_.tcb.rcv_offset(first.seq);
   core_.tcb.snd_wl2 = 0;
@@ -73,7 +68,7 @@ Attempt Sender::send_tail_probe(base::Now now) {
   // RFC 8985 s.7.3: sends new data if the window allows it, otherwise the last segment again.
   const RecoveryPhase phase = flight_.recovery().phase();
   const Scoreboard& board = flight_.board();
-  if (core_.tcb.flight() == 0 || phase == RecoveryPhase::Loss) {
+  if (core_.tcb.flight() == 0 || follows_timeout(phase)) {
     flight_.drop_tail_probe();
     return Attempt::Sent;  // the caller goes on with the next segment
   }
@@ -455,7 +450,10 @@ void Sender::take_window(const Segment& s, int64_t ack, bool advanced, base::Now
 // --- Timers ---
 
 bool Sender::on_timers(base::Now now) {
-  if (core_.timers.due(Timer::Probe, now) && flight_.tail_probe_fired(now)) core_.ask_turn();
+  if (core_.timers.due(Timer::Probe, now)) {
+    flight_.tail_probe_fired(now);
+    core_.ask_turn();
+  }
   if (core_.timers.due(Timer::Rto, now)) {
     if (!time_out(now)) return false;
     if (core_.life.over()) return true;

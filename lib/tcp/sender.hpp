@@ -53,7 +53,7 @@ class Sender {
   void set_peer_mss(uint16_t mss) { emss_.set_peer_mss(mss); }
   /// The window of the peer's SYN, which is never scaled (RFC 7323 s.2.2).
   void take_first_window(uint16_t window, uint8_t shift);
-  void syn_sent(bool first, base::Now now);
+  void syn_sent(bool first, base::Now now) { flight_.syn_sent(first, now); }
   void syn_timed_out() { flight_.syn_timed_out(); }
   void measure_handshake(bool measures, base::Now now) { flight_.measure_handshake(measures, now); }
   /// \param first the segment that completes the handshake. See Flight.

@@ -6,27 +6,35 @@
 
 namespace rnic::tcp {
 
+void SpuriousDetector::set_frto(FrtoStep next) {
+  RNIC_CHECK(kFrtoTransitions.allows(frto_, next));
+  frto_ = next;
+}
+
+void SpuriousDetector::set_undo(UndoState next) {
+  RNIC_CHECK(kUndoTransitions.allows(undo_, next));
+  undo_ = next;
+}
+
 void SpuriousDetector::watch(bool timeout, base::Now now) {
   cc_.save(tcb_.flight());
   rto_.save();
-  may_undo_ = true;
   undo_marker_ = tcb_.snd_una;
   undo_octets_ = 0;
   retransmit_ts_ = tcb_.timestamp(now);
-  eifel_armed_ = tcb_.ts_ok;
-  frto_ = timeout && config_.frto ? Frto::AwaitAck : Frto::Off;
+  set_undo(tcb_.ts_ok ? UndoState::AwaitEcho : UndoState::Saved);
+  if (timeout && config_.frto) set_frto(FrtoStep::AwaitFirst);
 }
 
 void SpuriousDetector::watch_on() {
-  eifel_armed_ = false;
-  frto_ = Frto::Off;
+  stop_awaiting_echo();
+  end_frto();
   undo_marker_ = tcb_.snd_una;
 }
 
 void SpuriousDetector::undone(bool timeout, Prediction& prediction) {
-  may_undo_ = false;
-  eifel_armed_ = false;
-  frto_ = Frto::Off;
+  set_undo(UndoState::Nothing);
+  end_frto();
   if (!timeout) return;
   adapt_rto_ = true;
   prediction.end();
@@ -34,32 +42,32 @@ void SpuriousDetector::undone(bool timeout, Prediction& prediction) {
 
 SpuriousDetector::Verdict SpuriousDetector::detect(AckResult& result, uint64_t point, uint64_t fack,
                                                    bool new_data) {
-  if (result.acked != 0 && eifel_armed_) {
+  if (result.acked != 0 && undo_ == UndoState::AwaitEcho) {
     // RFC 3522 s.3.2 steps 4 and 5: the first new ACK echoes a time before the retransmission.
-    eifel_armed_ = false;
-    if (result.echo && may_undo_ && static_cast<int32_t>(*result.echo - retransmit_ts_) < 0) {
+    set_undo(UndoState::Saved);
+    if (result.echo && static_cast<int32_t>(*result.echo - retransmit_ts_) < 0) {
       return Verdict::Eifel;
     }
   }
   const uint64_t smss = cc_.smss();
-  if (frto_ == Frto::AwaitAck) {  // RFC 5682 s.3.1 step 2
+  if (frto_ == FrtoStep::AwaitFirst) {  // RFC 5682 s.3.1 step 2
     if (result.acked == 0) {
-      if (!tcb_.sack_ok && result.duplicate) frto_ = Frto::Off;  // s.2.1 step 2a
+      if (!tcb_.sack_ok && result.duplicate) end_frto();  // s.2.1 step 2a
       return Verdict::None;
     }
-    frto_ = tcb_.snd_una < point && new_data ? Frto::NewData : Frto::Off;
-    frto_new_ = 2;
+    set_frto(tcb_.snd_una < point && new_data ? FrtoStep::SendNew : FrtoStep::Off);
+    frto_new_ = kFrtoSegments;
     cc_.set_cwnd(2 * smss);
     result.keep_window = true;
     return Verdict::None;
   }
-  if (frto_ != Frto::NewData) return Verdict::None;
+  if (!frto()) return Verdict::None;
   // Step 3: only the ACK of data that was sent before the time-out and not retransmitted shows that
   // it was spurious.
   if (result.acked == 0 && !result.duplicate && !result.new_sack) return Verdict::None;
   const bool beyond = std::max(tcb_.snd_una, fack) > point;
-  if (!beyond && (result.acked != 0 || result.new_sack) && may_undo_) return Verdict::Frto;
-  frto_ = Frto::Off;
+  if (!beyond && (result.acked != 0 || result.new_sack)) return Verdict::Frto;
+  end_frto();
   // Without SACK a duplicate ACK does not reduce pipe here: cwnd was two segments, and both are in
   // flight.
   cc_.set_cwnd(tcb_.sack_ok ? std::min<uint64_t>(cc_.cwnd(), 3 * smss) : 3 * smss);
@@ -68,7 +76,7 @@ SpuriousDetector::Verdict SpuriousDetector::detect(AckResult& result, uint64_t p
 }
 
 bool SpuriousDetector::dsack(uint64_t octets) {
-  if (!may_undo_ || undo_octets_ <= 0) return false;
+  if (undo_ == UndoState::Nothing || undo_octets_ <= 0) return false;
   undo_octets_ -= static_cast<int64_t>(octets);
   return undo_octets_ <= 0;
 }
@@ -81,8 +89,9 @@ bool SpuriousDetector::take_adaptation(uint64_t point) {
 
 void SpuriousDetector::validate() const {
   RNIC_CHECK(undo_marker_ <= tcb_.snd_una);
-  RNIC_CHECK(!eifel_armed_ || (may_undo_ && tcb_.ts_ok));
-  RNIC_CHECK(frto_ == Frto::Off || (config_.frto && frto_new_ <= 2));
+  RNIC_CHECK(undo_ != UndoState::AwaitEcho || tcb_.ts_ok);
+  RNIC_CHECK(!frto() || (config_.frto && undo_ != UndoState::Nothing));
+  RNIC_CHECK(!frto_sends() || (frto_new_ != 0 && frto_new_ <= kFrtoSegments));
 }
 
 }  // namespace rnic::tcp

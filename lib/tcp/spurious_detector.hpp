@@ -9,9 +9,11 @@
 #include "tcp/ack_result.hpp"
 #include "tcp/config.hpp"
 #include "tcp/congestion.hpp"
+#include "tcp/frto_step.hpp"
 #include "tcp/prediction.hpp"
 #include "tcp/rto_estimator.hpp"
 #include "tcp/tcb.hpp"
+#include "tcp/undo_state.hpp"
 
 namespace rnic::tcp {
 
@@ -34,7 +36,7 @@ class SpuriousDetector {
   /// Octets were retransmitted in a recovery.
   void retransmitted(uint64_t octets) { undo_octets_ += static_cast<int64_t>(octets); }
   /// The recovery is over.
-  void recovered() { frto_ = Frto::Off; }
+  void recovered() { end_frto(); }
   /// The recovery was spurious and was undone. \param timeout it had begun with a time-out: a
   /// sample is waited for, and `prediction` ended
   void undone(bool timeout, Prediction& prediction);
@@ -47,12 +49,17 @@ class SpuriousDetector {
   [[nodiscard]] bool dsack(uint64_t octets);
 
   /// F-RTO lets out nothing but the first segment until its ACK, then two segments of new data.
-  [[nodiscard]] bool frto() const { return frto_ != Frto::Off; }
-  [[nodiscard]] bool frto_sends() const { return frto_new_ != 0; }
-  void frto_sent() { --frto_new_; }
+  [[nodiscard]] bool frto() const { return frto_ != FrtoStep::Off; }
+  [[nodiscard]] FrtoStep frto_step() const { return frto_; }
+  [[nodiscard]] bool frto_sends() const { return frto_ == FrtoStep::SendNew; }
+  /// A segment of new data went out, as frto_sends() allowed.
+  void frto_sent() {
+    if (--frto_new_ == 0) set_frto(FrtoStep::AwaitSecond);
+  }
   /// There was no new data: conventional recovery goes on.
-  void frto_over() { frto_ = Frto::Off; }
+  void frto_over() { end_frto(); }
 
+  [[nodiscard]] UndoState undo_state() const { return undo_; }
   /// SND.UNA has not advanced since watch().
   [[nodiscard]] bool unmoved() const { return tcb_.snd_una == undo_marker_; }
   /// The echoed timestamp is older than the last time-out.
@@ -66,22 +73,27 @@ class SpuriousDetector {
   void validate() const;
 
  private:
-  /// RFC 5682 s.3.1.
-  enum class Frto : uint8_t {
-    Off,
-    AwaitAck,  ///< step 2: the ACK of the retransmitted segment
-    NewData,   ///< step 3: new data went out; what does the next ACK cover?
-  };
+  /// The one place that sets the step.
+  void set_frto(FrtoStep next);
+  void end_frto() {
+    if (frto()) set_frto(FrtoStep::Off);
+  }
+  /// The one place that sets the state.
+  void set_undo(UndoState next);
+  void stop_awaiting_echo() {
+    if (undo_ == UndoState::AwaitEcho) set_undo(UndoState::Saved);
+  }
+
+  static constexpr uint32_t kFrtoSegments = 2;  // of new data, which step 2b lets out
 
   const Tcb& tcb_;
   RtoEstimator& rto_;
   Congestion& cc_;
   const Config& config_;
-  Frto frto_ = Frto::Off;
-  bool may_undo_ = false;     // the state before the reduction is saved
-  bool eifel_armed_ = false;  // retransmit_ts_ is set, no new ACK came yet
+  FrtoStep frto_ = FrtoStep::Off;
+  UndoState undo_ = UndoState::Nothing;
   bool adapt_rto_ = false;
-  uint32_t frto_new_ = 0;       // segments of new data that step 2 still lets out
+  uint32_t frto_new_ = 0;       // SendNew: segments of new data that may still go out
   uint32_t retransmit_ts_ = 0;  // timestamp of the first retransmission
   uint32_t timeout_ts_ = 0;     // timestamp of the last time-out
   uint64_t undo_marker_ = 0;    // SND.UNA at watch()

@@ -5,9 +5,9 @@ namespace rnic::tcp {
 void TailProbe::arm(RecoveryPhase phase, uint32_t emss, base::Now now, base::Now time_out) {
   // The last retransmissions of a recovery can be lost, too, and no later segment reveals that. In
   // a recovery the earliest segment is probed (as in RFC 9002), which is sooner than the RTO.
-  timers_.clear(Timer::Probe);
+  stop();
   if (!wanted()) return;
-  if (phase == RecoveryPhase::Loss || count_ > kMaxProbes) return;
+  if (follows_timeout(phase) || count_ > kMaxProbes) return;
   if (phase == RecoveryPhase::Open) {
     if (board_.sacked_octets() != 0) return;  // RACK's reordering timer runs
     if (!idle()) return;                      // s.7.3: after a probe the RTO is waited for
@@ -22,14 +22,13 @@ void TailProbe::arm(RecoveryPhase phase, uint32_t emss, base::Now now, base::Now
   }
 }
 
-bool TailProbe::fired(base::Now now) {
-  timers_.clear(Timer::Probe);
-  if (timers_.due(Timer::Rto, now)) timers_.set(Timer::Rto, now + rto_.rto());
+void TailProbe::fired() {
+  stop();
   due_ = true;
-  return true;
 }
 
-void TailProbe::sent(RecoveryPhase phase, bool again, uint32_t emss, base::Now now) {
+void TailProbe::sent(RecoveryPhase phase, bool again, uint32_t emss, base::Now now,
+                     base::Now time_out) {
   due_ = false;
   outstanding_ = true;
   unmeasured_ = true;
@@ -37,8 +36,6 @@ void TailProbe::sent(RecoveryPhase phase, bool again, uint32_t emss, base::Now n
   is_retransmission_ = again && phase == RecoveryPhase::Open;
   end_ = board_.tcb().snd_nxt;
   ++count_;
-  const base::Now time_out = now + rto_.rto();
-  timers_.set(Timer::Rto, time_out);
   arm(phase, emss, now, time_out);
 }
 
@@ -61,10 +58,11 @@ bool TailProbe::acked(const AckResult& result, RecoveryPhase phase) {
 
 void TailProbe::recovers() {
   outstanding_ = false;
-  timers_.clear(Timer::Probe);
+  stop();
 }
 
 void TailProbe::timed_out() {
+  stop();
   outstanding_ = false;
   due_ = false;
   count_ = 0;

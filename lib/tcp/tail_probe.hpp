@@ -20,7 +20,7 @@ namespace rnic::tcp {
 
 class TailProbe {
  public:
-  /// All parameters outlive this. Its timers are Timer::Probe and, after a probe, Timer::Rto.
+  /// All parameters outlive this. Its timer is Timer::Probe.
   TailProbe(const RtoEstimator& rto, const Scoreboard& board, Timers& timers,
             Prediction& prediction, const Config& config)
       : rto_(rto), board_(board), timers_(timers), prediction_(prediction), config_(config) {}
@@ -31,18 +31,20 @@ class TailProbe {
   /// As arm(), where idle() holds, no data is SACKed or lost, and a round trip was measured.
   void arm_idle(uint32_t emss, base::Now now, base::Now time_out) {
     if (!wanted()) {
-      timers_.clear(Timer::Probe);
+      stop();
       return;
     }
     base::Now probe = now + rto_.probe_timeout();
     if (board_.tcb().flight() <= emss) probe += config_.tlp_max_ack_delay;
     timers_.set(Timer::Probe, base::earlier(probe, time_out));
   }
-  /// The timer has fired. \return a probe is due
-  bool fired(base::Now now);
+  /// Stops the timer: nothing is in flight.
+  void stop() { timers_.clear(Timer::Probe); }
+  /// The timer has fired: a probe is due.
+  void fired();
   /// Sender has sent the probe: what is left of TLP_send_probe() (RFC 8985 s.7.3). \param again it
-  /// repeats data sent before
-  void sent(RecoveryPhase phase, bool again, uint32_t emss, base::Now now);
+  /// repeats data sent before. \param time_out when the RTO, which was restarted, expires
+  void sent(RecoveryPhase phase, bool again, uint32_t emss, base::Now now, base::Now time_out);
   /// No probe is needed any more.
   void drop() { due_ = false; }
 

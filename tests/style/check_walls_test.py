@@ -107,6 +107,54 @@ void Connection::more() {
         self.assertIn("lib/device/more.cpp:1: Connection::progress_ is written", said)
         self.assertIn("lib/tcp/more.cpp:1: Tcb::snd_una is the flight's to write", said)
 
+    def test_a_timer_that_another_part_starts_or_stops(self):
+        self.plant("lib/tcp/more.cpp", None, """\
+void f(ConnectionCore& core, Timer which) {
+  core.timers.set(Timer::Rto, now);
+  core.timers.clear(Timer::Persist);
+  core.timers.set(which, now);
+  core.timers.set(
+      which == Timer::Rto ? Timer::Rto : Timer::Probe, now);
+  if (core.timers.runs(Timer::Rto)) return;
+  core.tcb.clear(nothing);
+}""")
+        self.plant("lib/tcp/timers.hpp", "  Life, ", "  Other,")
+        said = self.found()
+        self.assertIn("lib/tcp/more.cpp:2: Timer::Rto is started here, by somebody who", said)
+        self.assertIn("lib/tcp/more.cpp:3: Timer::Persist is stopped here, by somebody who", said)
+        self.assertIn("lib/tcp/more.cpp:4: set() of a timer without a name", said)
+        self.assertIn("lib/tcp/more.cpp:5: set() of a timer without a name", said)
+        self.assertNotIn("lib/tcp/more.cpp:7", said)
+        self.assertNotIn("lib/tcp/more.cpp:8", said)
+        self.assertIn("lib/tcp/timers.hpp:1: Timer::Other is in the enumeration or in", said)
+
+    def test_a_part_that_changes_what_it_may_only_read(self):
+        self.plant("lib/tcp/more.cpp", None, """\
+void f(ConnectionCore& core, Flight& flight, Life& other) {
+  core.life.end();
+  core.ecn.hold();
+  core.timers.stop();
+  core.end();
+  if (core.life.over()) flight.undo();
+  auto& expected = core.prediction;
+  const Timers& timers = core.timers;
+}""")
+        self.plant("lib/tcp/life.hpp", "  void end();", "  bool more(int (*f)(int));")
+        said = self.found()
+        for line, what in ((2, "Life::end"), (3, "EcnState::hold"), (4, "Timers::stop"),
+                           (5, "ConnectionCore::end")):
+            self.assertIn(f"lib/tcp/more.cpp:{line}: {what}() is called here, by somebody", said)
+        self.assertIn("lib/tcp/more.cpp:1: Life has another name here: other", said)
+        self.assertIn("lib/tcp/more.cpp:7: Prediction has another name here: expected", said)
+        for line in (6, 8):
+            self.assertNotIn(f"lib/tcp/more.cpp:{line}:", said)
+        self.found("--accept")
+        with open(os.path.join(self.top, "docs/owners.md"), encoding="utf-8") as file:
+            page = file.read()
+        self.assertIn("| `more` | nobody |", page)
+        self.assertIn("| `end` | connection_core, more |", page)
+        self.assertNotIn("| `over` |", page)
+
     def test_a_reference_to_what_another_class_writes(self):
         self.plant("lib/tcp/persist.hpp", " private:", " private:\n  uint64_t& next_;")
         self.assertIn("next_ is a reference to a member of another class", self.found())

@@ -235,7 +235,7 @@ TEST(Flight, ATimeOutLosesAllBacksOffAndIsGivenUpInTheEnd) {
   f.flight.lose_all(false, f.now);
   EXPECT_EQ(f.core.timers.at(Timer::Rto), begin + seconds(1 + 2));
   EXPECT_FALSE(f.core.timers.runs(Timer::Probe));
-  EXPECT_EQ(f.flight.recovery().phase(), RecoveryPhase::Loss);
+  EXPECT_EQ(f.flight.recovery().phase(), RecoveryPhase::TimedOut);
   EXPECT_EQ(f.board().lost_octets(), 6000u);
   EXPECT_EQ(f.cwnd(), 1000u);
   EXPECT_EQ(f.flight.congestion().ssthresh(), 7000u);

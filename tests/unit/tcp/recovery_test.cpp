@@ -270,7 +270,7 @@ TEST(Recovery, ATimeoutForgetsTheSacks_TCP_6675_5_1_01) {
   p.ack(0, {{1, 6}});
   p.time_out();
   EXPECT_EQ(p.sent(), (Numbers{0}));
-  EXPECT_EQ(p.c().recovery.phase(), tcp::RecoveryPhase::Loss);
+  EXPECT_EQ(p.c().recovery.phase(), tcp::RecoveryPhase::TimedOut);
   EXPECT_EQ(p.c().board.sacked_octets(), 0u);
   EXPECT_EQ(p.c().board.sacked_segments(), 0u);
   EXPECT_EQ(p.c().board.duplicate_acks(), 0u);

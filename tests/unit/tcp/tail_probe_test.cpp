@@ -29,6 +29,8 @@ struct Tail {
   void arm(RecoveryPhase phase = RecoveryPhase::Open) {
     probe.arm(phase, kSegment, now, now + milliseconds(200));
   }
+  /// A probe that repeats the last segment.
+  void send() { probe.sent(RecoveryPhase::Open, true, kSegment, now, now + rto.rto()); }
   [[nodiscard]] base::Duration wait() const { return timers.at(Timer::Probe) - now; }
   [[nodiscard]] bool runs() const { return timers.runs(Timer::Probe); }
 
@@ -58,6 +60,8 @@ TEST(TailProbe, IsArmedForTwoRoundTripsAndALoneSegmentForTheDelayOfItsAck) {
 
 TEST(TailProbe, IsNotArmedWhereSomethingElseWatches) {
   Tail t(3);
+  t.arm(RecoveryPhase::TimedOut);
+  EXPECT_FALSE(t.runs());
   t.arm(RecoveryPhase::Loss);
   EXPECT_FALSE(t.runs());
   t.board.sack({1000, 2000}, [](const Record&, uint64_t) {});
@@ -74,28 +78,29 @@ TEST(TailProbe, IsNotArmedWhereSomethingElseWatches) {
 TEST(TailProbe, BehindOneTheTimeOutIsNext) {
   Tail t(2);
   t.arm();
-  EXPECT_TRUE(t.probe.fired(t.now));
+  t.probe.fired();
   EXPECT_TRUE(t.probe.due());
-  t.probe.sent(RecoveryPhase::Open, true, Tail::kSegment, t.now);
+  EXPECT_FALSE(t.runs());
+  t.send();
   EXPECT_FALSE(t.probe.due());
   EXPECT_TRUE(t.probe.outstanding());
   EXPECT_FALSE(t.probe.idle());
   EXPECT_FALSE(t.runs());
-  EXPECT_EQ(t.timers.at(Timer::Rto), t.now + t.rto.rto());
+  EXPECT_FALSE(t.timers.runs(Timer::Rto)) << "it is another's";
 }
 
 TEST(TailProbe, TellsWhatItHasRepaired) {
   AckResult all;
   all.acked = 2500;
   Tail t(2);
-  t.probe.sent(RecoveryPhase::Open, true, Tail::kSegment, t.now);
+  t.send();
   EXPECT_FALSE(t.probe.acked({}, RecoveryPhase::Open)) << "its end is not reached";
   EXPECT_TRUE(t.probe.outstanding());
   t.tcb.snd_nxt = t.tcb.snd_una = 2500;
   EXPECT_TRUE(t.probe.acked(all, RecoveryPhase::Open)) << "the copy closed a hole";
   EXPECT_FALSE(t.probe.outstanding());
   Tail duplicate(2);
-  duplicate.probe.sent(RecoveryPhase::Open, true, Tail::kSegment, duplicate.now);
+  duplicate.send();
   duplicate.tcb.snd_una = 2000;
   all.dsack = true;
   EXPECT_FALSE(duplicate.probe.acked(all, RecoveryPhase::Open)) << "nothing was lost";
