@@ -249,11 +249,13 @@ void Flight::take_ecn_echo(bool ece, AckResult& result, base::Now now) {
 
 void Flight::recover(AckResult& result, bool lost, base::Now now) {
   Recovery& r = recovery_;
-  if (result.acked != 0) r.progressed();
-  if (r.complete()) {
-    // cwnd is ssthresh, and this ACK does not add to it.
-    if (r.phase() == RecoveryPhase::Recovery) result.keep_window = true;
-    leave_recovery();
+  if (!r.open()) {
+    if (result.acked != 0) r.progressed();
+    if (r.complete()) {
+      // cwnd is ssthresh, and this ACK does not add to it.
+      if (r.phase() == RecoveryPhase::Recovery) result.keep_window = true;
+      leave_recovery();
+    }
   }
   if (result.dsack) try_undo(result);
   switch (r.phase()) {
@@ -501,7 +503,6 @@ void Flight::clear() {
 
 void Flight::validate() const {
   rto_.validate();
-  pacing_.validate();
   board_.validate();
   rack_.validate();
   tail_probe_.validate();

@@ -2,12 +2,30 @@
 
 #include <algorithm>
 
+#include "base/check.hpp"
+
 namespace rnic::tcp {
+
+void Pacing::set_mode(PacingMode next) {
+  RNIC_CHECK(kPacingTransitions.allows(mode_, next));
+  mode_ = next;
+}
+
+void Pacing::enable(bool on) {
+  if (this->on() == on) return;
+  set_mode(on ? PacingMode::Paced : PacingMode::Held);
+}
+
+void Pacing::hold(base::Now until) {
+  release_at_ = until;
+  waiting_ = false;
+  if (!gated()) set_mode(PacingMode::Held);
+}
 
 Pacing::Gate Pacing::ask(Timers& timers, base::Now now) {
   if (release_at_ <= now) {
     timers.clear(Timer::Pacing);
-    gated_ = on_;  // a hold is over
+    if (mode_ == PacingMode::Held) set_mode(PacingMode::Free);
     return Gate::Open;
   }
   const Gate gate = waiting_ ? Gate::Closed : Gate::Closes;

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "base/check.hpp"
 #include "base/time.hpp"
+#include "tcp/pacing_mode.hpp"
 #include "tcp/timers.hpp"
 
 namespace rnic::tcp {
@@ -13,13 +13,11 @@ namespace rnic::tcp {
 class Pacing {
  public:
   /// Turns pacing on or off. A hold() that is in force stays.
-  void enable(bool on) {
-    on_ = on;
-    gated_ = gated_ || on;
-  }
-  [[nodiscard]] bool on() const { return on_; }
+  void enable(bool on);
+  [[nodiscard]] bool on() const { return mode_ == PacingMode::Paced; }
   /// ask() has to be called before sending: the connection is paced or held.
-  [[nodiscard]] bool gated() const { return gated_; }
+  [[nodiscard]] bool gated() const { return mode_ != PacingMode::Free; }
+  [[nodiscard]] PacingMode mode() const { return mode_; }
 
   enum class Gate : uint8_t {
     Open,
@@ -31,21 +29,18 @@ class Pacing {
   /// The timer has fired.
   static void fired(Timers& timers) { timers.clear(Timer::Pacing); }
   /// Nothing leaves before `until`.
-  void hold(base::Now until) {
-    release_at_ = until;
-    gated_ = true;
-    waiting_ = false;
-  }
+  void hold(base::Now until);
   /// Octets were sent. \param rate octets that may be sent in a time of `per`
   void sent(uint64_t octets, uint64_t rate, base::Duration per, base::Now now);
-  void validate() const { RNIC_CHECK(gated_ || !on_); }
 
  private:
   // The lateness of the timer is made up for, up to this time.
   static constexpr base::Duration kSlack = std::chrono::milliseconds(1);
 
-  bool on_ = false;
-  bool gated_ = false;    // Invariant: it is where on_ is.
+  /// The one place that sets the mode.
+  void set_mode(PacingMode next);
+
+  PacingMode mode_ = PacingMode::Free;
   bool waiting_ = false;  // something stood before the gate
   base::Now release_at_{};
 };

@@ -1,16 +1,25 @@
 #include "tcp/tail_probe.hpp"
 
+#include "base/check.hpp"
+
 namespace rnic::tcp {
+
+void TailProbe::set_state(ProbeState next) {
+  RNIC_CHECK(kProbeTransitions.allows(state_, next));
+  state_ = next;
+}
 
 void TailProbe::arm(RecoveryPhase phase, uint32_t emss, base::Now now, base::Now time_out) {
   // The last retransmissions of a recovery can be lost, too, and no later segment reveals that. In
   // a recovery the earliest segment is probed (as in RFC 9002), which is sooner than the RTO.
   stop();
   if (!wanted()) return;
-  if (follows_timeout(phase) || count_ > kMaxProbes) return;
+  if (count_ > kMaxProbes) return;
   if (phase == RecoveryPhase::Open) {
     if (board_.sacked_octets() != 0) return;  // RACK's reordering timer runs
     if (!idle()) return;                      // s.7.3: after a probe the RTO is waited for
+  } else if (follows_timeout(phase)) {
+    return;
   }
   base::Duration pto = rto_.probe_timeout();
   if (rto_.measured() && board_.tcb().flight() <= emss) pto += config_.tlp_max_ack_delay;
@@ -30,10 +39,9 @@ void TailProbe::fired() {
 void TailProbe::sent(RecoveryPhase phase, bool again, uint32_t emss, base::Now now,
                      base::Now time_out) {
   due_ = false;
-  outstanding_ = true;
+  set_state(again && phase == RecoveryPhase::Open ? ProbeState::Repeated : ProbeState::Plain);
   unmeasured_ = true;
   prediction_.end();
-  is_retransmission_ = again && phase == RecoveryPhase::Open;
   end_ = board_.tcb().snd_nxt;
   ++count_;
   arm(phase, emss, now, time_out);
@@ -43,27 +51,28 @@ bool TailProbe::acked(const AckResult& result, RecoveryPhase phase) {
   const uint64_t ack = board_.tcb().snd_una;
   if (result.acked != 0 || result.new_sack) count_ = 0;
   if (result.rtt >= base::Duration(0)) unmeasured_ = false;
-  if (outstanding_ && phase == RecoveryPhase::Recovery && result.acked != 0) {
-    outstanding_ = false;  // the recovery goes on and has reduced cwnd already
+  if (!outstanding()) return false;
+  if (phase == RecoveryPhase::Recovery && result.acked != 0) {
+    forget();  // the recovery goes on and has reduced cwnd already
     return false;
   }
-  if (!outstanding_ || ack < end_) return false;
-  const bool needless = !is_retransmission_ || result.dsack;
+  if (ack < end_) return false;
+  const bool needless = state_ == ProbeState::Plain || result.dsack;
   const bool repaired = !needless && ack > end_;  // a loss that was not detected otherwise
   const bool both_arrived = result.duplicate && !result.new_sack;
   if (!needless && !repaired && !both_arrived) return false;
-  outstanding_ = false;
+  forget();
   return repaired && phase == RecoveryPhase::Open;
 }
 
 void TailProbe::recovers() {
-  outstanding_ = false;
+  forget();
   stop();
 }
 
 void TailProbe::timed_out() {
   stop();
-  outstanding_ = false;
+  forget();
   due_ = false;
   count_ = 0;
 }

@@ -10,6 +10,7 @@
 #include "tcp/ack_result.hpp"
 #include "tcp/config.hpp"
 #include "tcp/prediction.hpp"
+#include "tcp/probe_state.hpp"
 #include "tcp/recovery.hpp"
 #include "tcp/rto_estimator.hpp"
 #include "tcp/scoreboard.hpp"
@@ -60,16 +61,22 @@ class TailProbe {
   /// A probe waits for its turn.
   [[nodiscard]] bool due() const { return due_; }
   /// It is not known yet whether the probe was necessary.
-  [[nodiscard]] bool outstanding() const { return outstanding_; }
-  [[nodiscard]] bool is_retransmission() const { return is_retransmission_; }
+  [[nodiscard]] bool outstanding() const { return state_ != ProbeState::None; }
+  [[nodiscard]] ProbeState state() const { return state_; }
   /// No probe is outstanding or unmeasured: ACKs have no effect on the probe.
-  [[nodiscard]] bool idle() const { return !outstanding_ && !unmeasured_; }
+  [[nodiscard]] bool idle() const { return !outstanding() && !unmeasured_; }
   void validate() const;
 
  private:
   // Unanswered probes before the RTO is waited for.
   static constexpr uint32_t kMaxProbes = 3;
 
+  /// The one place that sets the state.
+  void set_state(ProbeState next);
+  /// Nothing more is to be learned of the probe, if one is outstanding.
+  void forget() {
+    if (outstanding()) set_state(ProbeState::None);
+  }
   [[nodiscard]] bool wanted() const { return board_.tcb().sack_ok && config_.tail_loss_probe; }
 
   const RtoEstimator& rto_;
@@ -77,9 +84,8 @@ class TailProbe {
   Timers& timers_;
   Prediction& prediction_;  // ended when idle() becomes false
   const Config& config_;
-  uint64_t end_ = 0;                // TLP.end_seq
-  bool outstanding_ = false;        // TLP.end_seq is valid
-  bool is_retransmission_ = false;  // TLP.is_retrans
+  uint64_t end_ = 0;  // TLP.end_seq
+  ProbeState state_ = ProbeState::None;
   bool due_ = false;
   bool unmeasured_ = false;  // no round trip was measured since the last probe
   uint32_t count_ = 0;       // probes since the peer last answered; 0 unless unmeasured_

@@ -630,8 +630,7 @@ TEST(TailProbe, NewDataGoesFirst_TCP_8985_7_02) {
   EXPECT_EQ(p.sent().size(), 10u);  // cwnd
   p.wait(milliseconds(90));
   EXPECT_EQ(p.sent(), (Numbers{10}));
-  EXPECT_TRUE(p.c().tail_probe.outstanding());
-  EXPECT_FALSE(p.c().tail_probe.is_retransmission());
+  EXPECT_EQ(p.c().tail_probe.state(), tcp::ProbeState::Plain);
   EXPECT_EQ(p.stack.counters().retransmitted_segments, 0u);
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/timer_wheel.hpp"
+#include "support/transitions.hpp"
 #include "tcp/challenge_acks.hpp"
 #include "tcp/handshake.hpp"
 #include "tcp/keep_alive.hpp"
@@ -49,6 +50,41 @@ TEST(PacingGate, AHoldEndsByItselfAndSurvivesTheEndOfPacing) {
   EXPECT_EQ(c.pacing.ask(c.timers, c.now), Pacing::Gate::Closes);
   EXPECT_EQ(c.pacing.ask(c.timers, c.now + milliseconds(5)), Pacing::Gate::Open);
   EXPECT_FALSE(c.pacing.gated());
+}
+
+TEST(PacingModes, EachPairIsLegalOrNot) {
+  // Free, Held, Paced
+  testing::expect_transitions(kPacingTransitions, {".xx", "x.x", ".x."}, "...");
+}
+
+TEST(PacingModes, WhateverHappensLeadsToALegalOneAndEachLegalOneIsReached) {
+  struct Event {
+    const char* name;
+    void (*happen)(Clocks&);
+  };
+  static constexpr Event kEvents[] = {
+      {"nothing", [](Clocks&) {}},
+      {"pacing begins", [](Clocks& c) { c.pacing.enable(true); }},
+      {"pacing ends", [](Clocks& c) { c.pacing.enable(false); }},
+      {"a hold", [](Clocks& c) { c.pacing.hold(c.now + milliseconds(1)); }},
+      {"its end",
+       [](Clocks& c) {
+         c.now += milliseconds(1);
+         EXPECT_EQ(c.pacing.ask(c.timers, c.now), Pacing::Gate::Open);
+       }},
+  };
+  testing::SeenTransitions seen(kPacingTransitions);
+  for (const Event& first : kEvents) {
+    for (const Event& second : kEvents) {
+      Clocks c;
+      for (const Event& event : {first, second}) {
+        const PacingMode from = c.pacing.mode();
+        event.happen(c);
+        seen.note(from, c.pacing.mode(), event.name);
+      }
+    }
+  }
+  seen.expect_all();
 }
 
 TEST(KeepAliveClock, AsksWhoIsSilentAndCountsWhatIsNotAnswered) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/timer_wheel.hpp"
+#include "support/transitions.hpp"
 
 namespace rnic::tcp {
 namespace {
@@ -29,8 +30,10 @@ struct Tail {
   void arm(RecoveryPhase phase = RecoveryPhase::Open) {
     probe.arm(phase, kSegment, now, now + milliseconds(200));
   }
-  /// A probe that repeats the last segment.
-  void send() { probe.sent(RecoveryPhase::Open, true, kSegment, now, now + rto.rto()); }
+  /// By default a probe that repeats the last segment.
+  void send(RecoveryPhase phase = RecoveryPhase::Open, bool again = true) {
+    probe.sent(phase, again, kSegment, now, now + rto.rto());
+  }
   [[nodiscard]] base::Duration wait() const { return timers.at(Timer::Probe) - now; }
   [[nodiscard]] bool runs() const { return timers.runs(Timer::Probe); }
 
@@ -105,6 +108,69 @@ TEST(TailProbe, TellsWhatItHasRepaired) {
   all.dsack = true;
   EXPECT_FALSE(duplicate.probe.acked(all, RecoveryPhase::Open)) << "nothing was lost";
   EXPECT_FALSE(duplicate.probe.outstanding());
+}
+
+TEST(ProbeStates, EachPairIsLegalOrNotAsRfc8985Says) {
+  // None, Plain, Repeated
+  testing::expect_transitions(kProbeTransitions, {".xx", "xxx", "x.."}, "...");
+}
+
+TEST(ProbeStates, WhateverHappensLeadsToALegalOneAndEachLegalOneIsReached) {
+  struct Event {
+    const char* name;
+    void (*happen)(Tail&);
+  };
+  static constexpr Event kProbes[] = {
+      {"none", [](Tail&) {}},
+      {"new data", [](Tail& t) { t.send(RecoveryPhase::Open, false); }},
+      {"in a recovery", [](Tail& t) { t.send(RecoveryPhase::Recovery, true); }},
+      {"the last segment again", [](Tail& t) { t.send(); }},
+  };
+  static constexpr Event kOthers[] = {
+      {"an ACK in a recovery",
+       [](Tail& t) {
+         AckResult some;
+         some.acked = 1;
+         EXPECT_FALSE(t.probe.acked(some, RecoveryPhase::Recovery));
+       }},
+      {"an ACK of less", [](Tail& t) { EXPECT_FALSE(t.probe.acked({}, RecoveryPhase::Open)); }},
+      {"an ACK of all",
+       [](Tail& t) {
+         AckResult all;
+         all.acked = t.tcb.flight();
+         all.dsack = true;
+         t.tcb.snd_una = t.tcb.snd_nxt;
+         EXPECT_FALSE(t.probe.acked(all, RecoveryPhase::Open));
+         t.probe.stop();
+       }},
+      {"a recovery begins", [](Tail& t) { t.probe.recovers(); }},
+      {"a time-out", [](Tail& t) { t.probe.timed_out(); }},
+  };
+  testing::SeenTransitions seen(kProbeTransitions);
+  const auto happens = [&seen](Tail& t, const Event& event) {
+    const ProbeState from = t.probe.state();
+    event.happen(t);
+    seen.note(from, t.probe.state(), event.name);
+  };
+  for (const Event& probe : kProbes) {
+    for (const Event& event : kOthers) {
+      Tail t(2);
+      happens(t, probe);
+      happens(t, event);
+    }
+    for (const Event& next : kProbes) {
+      Tail t(2);
+      happens(t, probe);
+      if (t.probe.state() != ProbeState::Repeated) happens(t, next);
+    }
+  }
+  seen.expect_all();
+}
+
+TEST(ProbeStates, ASecondProbeBehindARepeatedSegmentIsADefect) {
+  Tail t(2);
+  t.send();
+  EXPECT_DEATH(t.send(), "allows");
 }
 
 }  // namespace
