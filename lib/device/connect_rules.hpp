@@ -15,12 +15,12 @@ class ConnectRules {
  public:
   /// \param config outlives it
   explicit ConnectRules(const DeviceConfig& config) : config_(config) {}
-  /// The device has a stack of its own; before anything is asked.
+  /// Says whether the device has a stack of its own. Called once, before any check.
   void set_own_stack(bool own) { own_stack_ = own; }
 
   [[nodiscard]] Status check_framing(Framing framing) const;
   [[nodiscard]] Status check_options(const QueuePair& qp, const ConnectOptions& options) const;
-  /// Of the private data in a Request.
+  /// Checks the length of the private data that a Request would carry.
   [[nodiscard]] Status check_request(base::ByteView private_data,
                                      const framing::StartOptions& start_options) const;
   [[nodiscard]] static Status check_private_data(base::ByteView private_data, size_t most,

@@ -121,7 +121,7 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   [[nodiscard]] ConnectionState state() const { return state_; }
   /// Checks the invariants of its session, and that it and its queue pair name each other.
   void validate() const;
-  /// Of the whole start-up, as its framing's configuration has it.
+  /// How long the whole start-up may take; the configuration of its framing says it.
   [[nodiscard]] base::Duration start_timeout() const { return start_timeout_; }
   [[nodiscard]] bool is_responder() const { return role_ == framing::Role::Responder; }
 

@@ -103,7 +103,7 @@ class QueuePair final : public rdmap::EndpointOwner {
 
   /// Invalid while there is none.
   [[nodiscard]] base::Handle connection() const { return connection_; }
-  /// It has its connection, or has had it: a queue pair serves one.
+  /// The queue pair has its connection, or has had it: it serves one.
   [[nodiscard]] bool used() const { return use_ != QueuePairUse::Unused; }
   [[nodiscard]] bool awaits_redial() const { return use_ == QueuePairUse::AwaitsRedial; }
   void begin_connection(base::Handle connection);
@@ -114,7 +114,7 @@ class QueuePair final : public rdmap::EndpointOwner {
   /// The connection is gone, or the second attempt could not be made.
   void end_connection();
 
-  /// Of its connection: ConnectOptions.
+  /// How the connection makes its segments, as ConnectOptions chose.
   [[nodiscard]] const SegmentChoice& segments() const { return segments_; }
   void choose_segments(const SegmentChoice& choice) { segments_ = choice; }
 

@@ -31,7 +31,7 @@ class Arrivals {
   [[nodiscard]] uint64_t ordered() const { return ordered_; }
   /// Where the first PDU in order begins that was not handed up for placement.
   [[nodiscard]] uint64_t place_next() const { return place_next_; }
-  /// Between calls.
+  /// Checks the invariants; they hold between calls.
   void validate() const {
     RNIC_CHECK(deliver_next_ <= place_next_ && place_next_ <= ordered_ && ordered_ <= arrived_);
     held_.validate();

@@ -70,7 +70,7 @@ class StreamSwitch final : public StreamUser {
     RNIC_DCHECK(count_ != 0);
     return *parts_[count_ - 1].user;
   }
-  /// Of the record whose first octet is at `offset`.
+  /// The user who sent the record whose first octet is at `offset`.
   [[nodiscard]] StreamUser& sender(uint64_t offset) const;
 
   Stream* stream_ = nullptr;

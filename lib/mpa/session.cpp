@@ -11,7 +11,7 @@ namespace {
 
 using framing::kStartTag;
 
-/// As kStartTag, of the last streaming message.
+/// Marks the record of the last streaming message, as kStartTag marks those of start frames.
 constexpr llp::RecordTag kLastMessageTag{kStartTag.a, 1};
 
 }  // namespace

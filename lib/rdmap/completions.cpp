@@ -23,7 +23,7 @@ void Completions::report_work(Completion completion, bool signaled) {
   owner_.send_completed(completion);
 }
 
-/// Of the oldest slot that the owner was not told of.
+/// Tells the owner of the oldest slot of which it was not told yet.
 void Completions::report_send() {
   const SendSlot& slot = sends_.at(sends_.report());
   const bool signaled = slot.work->signaled;

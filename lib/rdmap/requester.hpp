@@ -76,7 +76,7 @@ class Requester {
 
   /// Reads and atomics without a response yet.
   [[nodiscard]] uint32_t outstanding() const { return outbound_.outstanding(); }
-  /// As OutboundRequests::check().
+  /// Checks a segment of a Read Response, as OutboundRequests::check() says.
   [[nodiscard]] Fault check_response(const wire::DdpTaggedHeader& header, uint32_t payload) const {
     return outbound_.check(header, payload);
   }

@@ -93,14 +93,14 @@ class SendQueue {
   }
 
   [[nodiscard]] const SendSlot& at(uint32_t seq) const { return slots_[seq & mask_]; }
-  /// Behind the last slot.
+  /// The number that the next slot will have.
   [[nodiscard]] uint32_t end() const { return end_; }
   [[nodiscard]] bool holds(uint32_t seq) const { return seq - free_ < end_ - free_; }
 
   // What becomes of a slot that the queue holds.
-  /// It completes with an error at its turn.
+  /// Lets it complete with an error at its turn.
   void fail(uint32_t seq, CompletionStatus status) { slot(seq).status = status; }
-  /// Its untagged message has that number.
+  /// Gives its untagged message that number.
   void number(uint32_t seq, uint32_t msn) { slot(seq).msn = msn; }
   /// Some of it was pulled.
   void start(uint32_t seq) { slot(seq).started = true; }

@@ -27,12 +27,12 @@ class StreamMemory {
                           .pd = who_.pd,
                           .stream = who_.stream});
   }
-  /// As ddp::locate().
+  /// Finds the memory of an SGE list, as ddp::locate() says.
   [[nodiscard]] mem::AccessFault locate(std::span<const Sge> sges, uint64_t offset, uint32_t length,
                                         AccessSet rights, ddp::Pieces& out) const {
     return ddp::locate(table_, who_, sges, offset, length, rights, out);
   }
-  /// On behalf of the peer, by a Send with Invalidate.
+  /// Invalidates on behalf of the peer, who has sent a Send with Invalidate.
   [[nodiscard]] mem::AccessFault invalidate(uint32_t stag) {
     return table_.invalidate(mem::Stag{stag}, who_.pd, who_.stream);
   }

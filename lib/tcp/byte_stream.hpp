@@ -28,7 +28,7 @@ class ByteStream : public llp::StreamUser {
  public:
   /// \param pool outlives the stream; a ring has its block size. Owner's thread only.
   explicit ByteStream(RingPool& pool);
-  /// With two blocks of its own.
+  /// Makes a stream with two blocks of its own, of so many octets each.
   explicit ByteStream(uint32_t ring_octets);
   ~ByteStream() override;
   ByteStream(const ByteStream&) = delete;

@@ -35,8 +35,8 @@ class Congestion {
     window_.smss = smss;
     window_.cwnd = std::max(window_.cwnd, smss);
   }
-  /// Sets cwnd to the initial window. \param syn_resent how often the SYN or SYN-ACK was
-  /// retransmitted.
+  /// Sets cwnd to the initial window, IW (RFC 5681 s.3.1, RFC 6928 s.2). \param syn_resent how
+  /// often the SYN or SYN-ACK was retransmitted.
   void start(uint32_t syn_resent);
 
   /// New data was acknowledged outside fast recovery while cwnd was the limit.

@@ -1,5 +1,5 @@
 /// \file
-/// EMSS, the effective send MSS (RFC 9293 s.3.7.1): payload octets of a full segment.
+/// EMSS, the effective send MSS (Eff.snd.MSS, RFC 9293 s.3.7.1): payload octets of a full segment.
 #pragma once
 
 #include <algorithm>

@@ -27,8 +27,8 @@ class KeepAlive {
   [[nodiscard]] bool probe_due() const { return probe_due_; }
   /// The probe was sent, or is not needed any more.
   void probe_done() { probe_due_ = false; }
-  /// Of an established connection: the timer runs while the options ask for probes, and no more of
-  /// them are counted than the options allow.
+  /// Checks that the timer of an established connection runs while the options ask for probes, and
+  /// that no more of them are counted than the options allow.
   void validate(const ConnectionOptions& options, const Timers& timers) const {
     RNIC_CHECK(timers.runs(Timer::Life) == options.keep_alive);
     RNIC_CHECK(probes_ <= (options.keep_alive ? options.keep_alive_count : 0));

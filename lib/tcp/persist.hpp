@@ -1,6 +1,6 @@
 /// \file
 /// Waiting for the peer's window: zero-window probes (RFC 9293 s.3.8.6.1), and the override timer
-/// of silly window syndrome avoidance (s.3.8.6.2.1).
+/// of silly window syndrome (SWS) avoidance (s.3.8.6.2.1).
 #pragma once
 
 #include <cstdint>

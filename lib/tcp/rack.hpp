@@ -1,6 +1,6 @@
 /// \file
 /// RACK (RFC 8985 s.5 and s.6): a record is lost if one that was sent sufficiently later has
-/// arrived.
+/// arrived. That one is RACK.segment; what is kept of it are RACK.xmit_ts and RACK.end_seq.
 #pragma once
 
 #include <cstdint>

@@ -38,8 +38,9 @@ class Recovery {
   /// Losses without SACK: RFC 6582 in the terms of a scoreboard. \param result `delivered` is
   /// corrected by what duplicate ACKs stand for. \return new losses were found
   [[nodiscard]] bool detect_by_duplicates(AckResult& result, uint32_t smss);
-  /// PRR, proportional rate reduction (RFC 6937 s.3): sets cwnd. \param delivered DeliveredData
-  /// (s.2) of an ACK
+  /// PRR, proportional rate reduction (RFC 6937 s.3): sets cwnd. Where pipe is below ssthresh it
+  /// grows by the slow start reduction bound, PRR-SSRB; the conservative one, PRR-CRB, is not used.
+  /// \param delivered DeliveredData (s.2) of an ACK
   void proportional_rate(uint64_t delivered, uint32_t smss);
 
   /// Octets were sent.

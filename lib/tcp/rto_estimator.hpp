@@ -1,5 +1,6 @@
 /// \file
-/// Round-trip time and retransmission time-out (RFC 6298), and the minimum that RACK needs.
+/// Round-trip time and retransmission time-out (RFC 6298; its samples are RTTM, RFC 7323 s.4), and
+/// RACK.min_RTT (RFC 8985 s.5.3).
 #pragma once
 
 #include <algorithm>
@@ -27,7 +28,7 @@ class RtoEstimator {
     return true;
   }
 
-  /// One sample.
+  /// Takes one sample: steps 2.2 and 2.3 of RFC 6298 s.2.
   [[gnu::noinline]] void sample(base::Duration rtt, base::Now now) {
     rtt = std::max(rtt, base::Duration(1));
     if (!measured_) {  // (2.2)

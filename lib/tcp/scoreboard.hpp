@@ -119,8 +119,8 @@ class Scoreboard {
   /// No whole record is left below `ack`, to which SND.UNA advances afterwards. \return octets
   /// below it of a record that is acknowledged in part and was not SACKed before
   uint64_t advance(uint64_t ack);
-  /// \param block between SND.UNA and SND.NXT. \param arrived called with each record that the
-  /// block completes, and its live octets
+  /// Update() (RFC 6675 s.4) for one block. \param block between SND.UNA and SND.NXT. \param
+  /// arrived called with each record that the block completes, and its live octets
   template <typename Arrived>
   void sack(base::Range block, Arrived&& arrived);
   /// The record is presumed lost; so is its retransmission, if there was one.

@@ -28,8 +28,8 @@ struct Tcb {
   uint64_t snd_nxt = 0;
   uint32_t snd_wnd = 0;
   uint32_t snd_max_wnd = 0;  ///< MAX.SND.WND (RFC 5961 s.5, silly window avoidance)
-  int64_t snd_wl1 = 0;
-  int64_t snd_wl2 = 0;
+  int64_t snd_wl1 = 0;       ///< SND.WL1 (RFC 9293 s.3.3.1), as an offset of the peer's stream
+  int64_t snd_wl2 = 0;       ///< SND.WL2, as an offset of this side's
 
   // Receive sequence variables.
   base::Seq32 irs;

@@ -15,7 +15,7 @@ struct Submission {
   static constexpr uint32_t kHead = 4;          // length, mode, an octet of nothing
   static constexpr uint32_t kLongest = 0xffff;  // the head has 16 bits for the length
 
-  uint64_t begin = 0;  ///< its head
+  uint64_t begin = 0;  ///< position of its head
   uint32_t length = 0;
   FramedSendMode mode = FramedSendMode::Plain;
 
@@ -47,7 +47,7 @@ class SubmissionRing {
 
   // --- Owner's side ---
 
-  /// Behind the last submission.
+  /// Position behind the last submission.
   [[nodiscard]] uint64_t written() const { return written_.load(std::memory_order_acquire); }
   /// The oldest submission that is still kept.
   [[nodiscard]] uint64_t freed() const { return freed_.load(std::memory_order_relaxed); }
