@@ -17,6 +17,9 @@ namespace rnic::verbs {
 /// The error that the exception being handled stands for. \param call of the API, for the message
 [[nodiscard]] Error error_of_thrown(const char* call) noexcept;
 
+/// The answer of a handle that nothing was put into, or that was moved from or destroyed.
+[[nodiscard]] tl::unexpected<Error> empty_handle();
+
 /// What `body` returns, a Result or a Status; ResourceExhausted when it throws.
 template <typename F>
 auto guarded(const char* call, F&& body) -> decltype(body()) {

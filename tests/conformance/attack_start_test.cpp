@@ -174,7 +174,7 @@ class TufStarts : public BadStarts {
     ASSERT_TRUE(told);
     EXPECT_EQ(told->fault.layer, FaultLayer::Llp);
     EXPECT_EQ(told->fault.code, 3);
-    EXPECT_NE(said.find(tuf::to_string(error)), std::string::npos) << said;
+    EXPECT_NE(said.find(framing::to_string(error)), std::string::npos) << said;
     EXPECT_NE(said.find(told->detail), std::string::npos) << said;
     EXPECT_EQ(right().device->tuf_counters().*counter, before + 1);
     EXPECT_EQ(right().device->rdmap_counters().faults_llp, faults + 1);

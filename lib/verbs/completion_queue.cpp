@@ -1,0 +1,81 @@
+// A handle of the public API: a completion queue, and waiting for it.
+
+#include <utility>
+
+#include "rnic/verbs.hpp"
+#include "verbs/boundary.hpp"
+#include "verbs/runtime.hpp"
+
+namespace rnic {
+
+using verbs::empty_handle;
+using verbs::guarded;
+using verbs::on_worker;
+using verbs::quietly;
+
+CompletionQueue::CompletionQueue(CompletionQueue&& other) noexcept { swap(other); }
+
+CompletionQueue& CompletionQueue::operator=(CompletionQueue&& other) noexcept {
+  CompletionQueue before(std::move(other));
+  swap(before);
+  return *this;
+}
+
+void CompletionQueue::swap(CompletionQueue& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(cq_, other.cq_);
+  std::swap(alarm_, other.alarm_);
+}
+
+CompletionQueue::~CompletionQueue() {
+  if (device_ == nullptr) return;
+  quietly([this] { on_worker(*device_, [&](base::Now) { device_->device->release_cq(cq_); }); });
+}
+
+Status CompletionQueue::destroy() {
+  if (device_ == nullptr) return {};
+  return guarded("CompletionQueue::destroy", [&]() -> Status {
+    const Status status =
+        on_worker(*device_, [&](base::Now) { return device_->device->destroy_cq(cq_); });
+    if (status) {
+      device_ = nullptr;
+      cq_ = nullptr;
+      alarm_ = nullptr;
+    }
+    return status;
+  });
+}
+
+uint32_t CompletionQueue::poll(std::span<Completion> out) {
+  return cq_ == nullptr ? 0 : cq_->poll(out);
+}
+
+Result<int> CompletionQueue::fd() {
+  return guarded("CompletionQueue::fd", [&]() -> Result<int> {
+    if (device_ == nullptr) return empty_handle();
+    if (alarm_ != nullptr) return alarm_->fd();
+    std::optional<int> driver;
+    if (device_->worker == nullptr) {
+      auto fd = device_->runtime->driver_fd();
+      if (!fd) return fd;
+      driver = *fd;
+    }
+    auto alarm = verbs::QueueAlarm::open(driver);
+    if (!alarm) return tl::unexpected(alarm.error());
+    verbs::QueueAlarm* const made = alarm->get();
+    on_worker(*device_, [&](base::Now) { cq_->set_listener(std::move(*alarm)); });
+    alarm_ = made;
+    return alarm_->fd();
+  });
+}
+
+Status CompletionQueue::arm(Notify what) {
+  if (alarm_ == nullptr) {
+    if (auto opened = fd(); !opened) return tl::unexpected(opened.error());
+  }
+  alarm_->arm(what == Notify::Solicited ? base::BellFor::Urgent : base::BellFor::Anything);
+  if (device_->worker == nullptr) device_->runtime->settle();
+  return {};
+}
+
+}  // namespace rnic

@@ -1,0 +1,148 @@
+// A handle of the public API: a device, its listeners, events and counters.
+
+#include <algorithm>
+#include <functional>
+#include <string>
+
+#include "rnic/verbs.hpp"
+#include "verbs/boundary.hpp"
+#include "verbs/machine_memory.hpp"
+#include "verbs/runtime.hpp"
+
+namespace rnic {
+
+using verbs::guarded;
+using verbs::guarded_or;
+using verbs::on_worker;
+
+const std::string& Device::name() const { return device_->name; }
+
+std::string Device::address() const {
+  return guarded_or(std::string{},
+                    [&] { return to_string(device_->device->config().net.address); });
+}
+
+const std::string& Device::port() const { return device_->port_name; }
+
+uint32_t Device::mtu() const { return device_->device->config().net.mtu; }
+
+std::string Device::checksum_mode() const {
+  if (!device_->device->has_port()) return "system";
+  return port::to_string(device_->device->port().info().checksum);
+}
+
+Result<ProtectionDomain> Device::alloc_pd() {
+  return guarded("Device::alloc_pd", [&]() -> Result<ProtectionDomain> {
+    auto pd = on_worker(*device_, [&](base::Now) { return device_->device->alloc_pd(); });
+    if (!pd) return tl::unexpected(pd.error());
+    ProtectionDomain domain;
+    domain.device_ = device_;
+    domain.pd_ = *pd;
+    return domain;
+  });
+}
+
+Result<CompletionQueue> Device::create_cq(uint32_t depth) {
+  return guarded("Device::create_cq", [&]() -> Result<CompletionQueue> {
+    const uint32_t deepest = 2 * device_->device->config().limits.max_work_depth;
+    if (const uint64_t octets = device::CompletionQueue::octets_for(std::min(depth, deepest));
+        octets >= verbs::kWorthAsking) {
+      auto enough =
+          verbs::enough_memory("create_cq: " + std::to_string(depth) + " completions", octets);
+      if (!enough) return tl::unexpected(enough.error());
+    }
+    auto cq = on_worker(*device_, [&](base::Now) { return device_->device->create_cq(depth); });
+    if (!cq) return tl::unexpected(cq.error());
+    CompletionQueue queue;
+    queue.device_ = device_;
+    queue.cq_ = *cq;
+    return queue;
+  });
+}
+
+Status Device::listen(uint16_t port, const std::string& address, std::optional<Framing> framing) {
+  return guarded("Device::listen", [&]() -> Status {
+    if (port == 0) {
+      return tl::unexpected(Error{ErrorCode::InvalidArgument, "port 0 cannot be listened on"});
+    }
+    const auto local = parse_endpoint(address, port);
+    if (!local) return tl::unexpected(local.error());
+    return on_worker(*device_, [&](base::Now) { return device_->device->listen(*local, framing); });
+  });
+}
+
+Status Device::unlisten(uint16_t port, const std::string& address) {
+  return guarded("Device::unlisten", [&]() -> Status {
+    const auto local = parse_endpoint(address, port);
+    if (!local) return tl::unexpected(local.error());
+    return on_worker(*device_, [&](base::Now) { return device_->device->unlisten(*local); });
+  });
+}
+
+Status Device::reject(const RequestHandle& request, std::span<const uint8_t> private_data) {
+  return guarded("Device::reject", [&] {
+    return on_worker(*device_, [&](base::Now now) {
+      return device_->device->reject(request, base::ByteView(private_data), now);
+    });
+  });
+}
+
+std::optional<Event> Device::poll_event() { return device_->poll_event(); }
+
+Result<int> Device::event_fd() {
+  return guarded("Device::event_fd", [&] { return device_->event_fd(); });
+}
+
+uint32_t Device::poll() {
+  if (device_->worker != nullptr) return 0;
+  return device_->turn();
+}
+
+namespace {
+
+/// Calls `visit(layer, row)` for each counter of everything under a device; on its worker.
+template <typename F>
+void for_each_counter(verbs::DeviceRuntime& device, F&& visit) {
+  device.device->for_each_counter(std::ref(visit));
+  const auto pass_on = [&visit](const char* layer, const auto& counters) {
+    counters.for_each([&](const base::CounterRow& row) { visit(layer, row); });
+  };
+  if (device.socket != nullptr) pass_on("socket", device.socket->counters());
+  if (device.impaired != nullptr) pass_on("impair", device.impaired->impair_counters());
+  if (device.capture != nullptr) {
+    device.capture->writer()
+        .flush();  // only then does the file system refuse what it has no room for
+    pass_on("capture", device.capture->writer().counters());
+  }
+}
+
+}  // namespace
+
+std::vector<Counter> Device::counters() const {
+  return guarded_or(std::vector<Counter>{}, [&] {
+    std::vector<Counter> out;
+    const auto add = [&](const char* layer, const base::CounterRow& row) {
+      out.push_back({layer, row.name, row.unit, row.help, row.value});
+    };
+    on_worker(*device_, [&](base::Now) { for_each_counter(*device_, add); });
+    return out;
+  });
+}
+
+uint64_t Device::counter(const std::string& layer, const std::string& name) const {
+  uint64_t value = 0;
+  const auto look = [&](const char* at, const base::CounterRow& row) {
+    if (layer == at && name == row.name) value = row.value;
+  };
+  on_worker(*device_, [&](base::Now) { for_each_counter(*device_, look); });
+  return value;
+}
+
+bool Device::quiescent() const {
+  return on_worker(*device_, [&](base::Now) {
+    return device_->device->quiescent() &&
+           (device_->socket == nullptr || device_->socket->quiescent());
+  });
+}
+
+}  // namespace rnic

@@ -1,0 +1,43 @@
+// A handle of the public API: registered memory.
+
+#include <utility>
+
+#include "rnic/verbs.hpp"
+#include "verbs/boundary.hpp"
+#include "verbs/runtime.hpp"
+
+namespace rnic {
+
+using verbs::guarded;
+using verbs::on_worker;
+using verbs::quietly;
+
+MemoryRegion::MemoryRegion(MemoryRegion&& other) noexcept { swap(other); }
+
+MemoryRegion& MemoryRegion::operator=(MemoryRegion&& other) noexcept {
+  MemoryRegion before(std::move(other));
+  swap(before);
+  return *this;
+}
+
+void MemoryRegion::swap(MemoryRegion& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(stag_, other.stag_);
+  std::swap(address_, other.address_);
+  std::swap(length_, other.length_);
+}
+
+MemoryRegion::~MemoryRegion() {
+  quietly([this] { static_cast<void>(deregister()); });
+}
+
+Status MemoryRegion::deregister() {
+  if (device_ == nullptr) return {};
+  const auto device = std::exchange(device_, nullptr);
+  return guarded("MemoryRegion::deregister", [&] {
+    return on_worker(
+        *device, [&](base::Now) { return device->device->deregister_memory(mem::Stag{stag_}); });
+  });
+}
+
+}  // namespace rnic

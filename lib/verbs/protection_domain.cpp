@@ -1,0 +1,108 @@
+// A handle of the public API: a protection domain, which makes regions and queue pairs.
+
+#include <algorithm>
+#include <utility>
+
+#include "rnic/verbs.hpp"
+#include "verbs/boundary.hpp"
+#include "verbs/machine_memory.hpp"
+#include "verbs/runtime.hpp"
+
+namespace rnic {
+
+using verbs::empty_handle;
+using verbs::guarded;
+using verbs::on_worker;
+using verbs::quietly;
+
+namespace {
+
+/// Queues that are deeper than the limits allow are left to the device, which refuses them.
+Status enough_for(device::QueuePairSpec spec, const device::Limits& limits) {
+  spec.send_depth = std::min(spec.send_depth, limits.max_work_depth);
+  spec.receive_depth = std::min(spec.receive_depth, limits.max_work_depth);
+  const uint64_t octets = device::QueuePair::octets_for(spec);
+  if (octets < verbs::kWorthAsking) return {};
+  return verbs::enough_memory("create_qp: queues of " + std::to_string(spec.send_depth) + " and " +
+                                  std::to_string(spec.receive_depth) + " requests",
+                              octets);
+}
+
+}  // namespace
+
+ProtectionDomain::ProtectionDomain(ProtectionDomain&& other) noexcept { swap(other); }
+
+ProtectionDomain& ProtectionDomain::operator=(ProtectionDomain&& other) noexcept {
+  ProtectionDomain before(std::move(other));
+  swap(before);
+  return *this;
+}
+
+void ProtectionDomain::swap(ProtectionDomain& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(pd_, other.pd_);
+}
+
+ProtectionDomain::~ProtectionDomain() {
+  if (device_ == nullptr) return;
+  quietly([this] { on_worker(*device_, [&](base::Now) { device_->device->release_pd(pd_); }); });
+}
+
+Status ProtectionDomain::destroy() {
+  if (device_ == nullptr) return {};
+  return guarded("ProtectionDomain::destroy", [&]() -> Status {
+    const Status status =
+        on_worker(*device_, [&](base::Now) { return device_->device->free_pd(pd_); });
+    if (status) device_ = nullptr;
+    return status;
+  });
+}
+
+Result<MemoryRegion> ProtectionDomain::register_memory(std::span<std::byte> memory,
+                                                       AccessSet access) {
+  mem::RegionSpec spec;
+  spec.address = reinterpret_cast<uint8_t*>(memory.data());
+  spec.length = memory.size();
+  spec.pd = pd_;
+  spec.rights = access;
+  return guarded("ProtectionDomain::register_memory", [&]() -> Result<MemoryRegion> {
+    if (device_ == nullptr) return empty_handle();
+    auto stag =
+        on_worker(*device_, [&](base::Now) { return device_->device->register_memory(spec); });
+    if (!stag) return tl::unexpected(stag.error());
+    MemoryRegion region;
+    region.device_ = device_;
+    region.stag_ = stag->value;
+    region.address_ = reinterpret_cast<uint64_t>(memory.data());
+    region.length_ = memory.size();
+    return region;
+  });
+}
+
+Result<QueuePair> ProtectionDomain::create_qp(CompletionQueue& send_cq, CompletionQueue& receive_cq,
+                                              const QueuePairOptions& options) {
+  if (device_ == nullptr || send_cq.device_ == nullptr || receive_cq.device_ == nullptr) {
+    return empty_handle();
+  }
+  if (send_cq.device_ != device_ || receive_cq.device_ != device_) {
+    return tl::unexpected(Error{ErrorCode::InvalidArgument, base::worded([] {
+                                  return "a completion queue belongs to another device";
+                                })});
+  }
+  const device::QueuePairSpec spec{
+      pd_,         send_cq.cq_, receive_cq.cq_, options.send_depth, options.receive_depth,
+      options.ird, options.ord};
+  return guarded("ProtectionDomain::create_qp", [&]() -> Result<QueuePair> {
+    if (auto enough = enough_for(spec, device_->device->config().limits); !enough) {
+      return tl::unexpected(enough.error());
+    }
+    auto qp = on_worker(*device_, [&](base::Now) { return device_->device->create_qp(spec); });
+    if (!qp) return tl::unexpected(qp.error());
+    QueuePair handle;
+    handle.device_ = device_;
+    handle.qp_ = *qp;
+    return handle;
+  });
+}
+
+}  // namespace rnic

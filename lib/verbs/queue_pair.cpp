@@ -1,0 +1,238 @@
+// A handle of the public API: a queue pair and its connection.
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "rnic/verbs.hpp"
+#include "verbs/boundary.hpp"
+#include "verbs/machine_memory.hpp"
+#include "verbs/runtime.hpp"
+#include "verbs/streams.hpp"
+
+namespace rnic {
+
+using verbs::empty_handle;
+using verbs::guarded;
+using verbs::on_worker;
+using verbs::quietly;
+
+namespace {
+
+/// An error of the program keeps its code where there is no memory for its words.
+Status refused(ErrorCode code, const char* why) {
+  return tl::unexpected(Error{code, base::worded([why] { return why; })});
+}
+
+Status full_queue(const char* queue, uint32_t depth) {
+  return tl::unexpected(
+      Error{ErrorCode::ResourceExhausted, base::worded([&] {
+              return std::string("the ") + queue + " queue is full (" + std::to_string(depth) +
+                     " outstanding): poll completions, or create the queue pair deeper";
+            })});
+}
+
+Status to_status(device::PostResult result, const char* queue, uint32_t depth) {
+  switch (result) {
+    case device::PostResult::Ok: return {};
+    case device::PostResult::Full: return full_queue(queue, depth);
+    case device::PostResult::TooManySge:
+      return refused(ErrorCode::InvalidArgument,
+                     "too many scatter/gather elements: at most 16, 1 for a Read or an atomic, "
+                     "none for Immediate and LocalInvalidate");
+    case device::PostResult::BadLength:
+      return refused(ErrorCode::InvalidArgument,
+                     "an atomic returns 8 octets into its element, and ReadInvalidate needs one");
+    case device::PostResult::Disabled:
+      return refused(ErrorCode::Unsupported,
+                     "atomics and Immediate Data are switched off for this device: set "
+                     "rdma_extensions = true");
+    case device::PostResult::TooLong:
+      return refused(ErrorCode::InvalidArgument,
+                     "the message is longer than 2^32 - 1 octets: split it");
+    case device::PostResult::BadOpcode:
+      return refused(ErrorCode::InvalidArgument,
+                     "no opcode of the send queue: Receive goes to post_receive(), and other "
+                     "numbers mean nothing");
+  }
+  return {};
+}
+
+}  // namespace
+
+/// Fixed memory for trace events; the worker fills it.
+class QueuePair::Trace final : public base::TraceSink {
+ public:
+  explicit Trace(size_t max_events) : max_events_(max_events) { events_.reserve(max_events); }
+  void record(TraceKind kind, base::Range range, base::Now now) override {
+    if (events_.size() == max_events_) return;
+    events_.push_back({kind, range.begin, range.end, std::chrono::nanoseconds(base::nanos(now))});
+  }
+  std::vector<TraceEvent> take() { return std::move(events_); }
+
+ private:
+  size_t max_events_;
+  std::vector<TraceEvent> events_;
+};
+
+QueuePair::QueuePair() = default;
+QueuePair::QueuePair(QueuePair&& other) noexcept { swap(other); }
+
+QueuePair& QueuePair::operator=(QueuePair&& other) noexcept {
+  QueuePair before(std::move(other));
+  swap(before);
+  return *this;
+}
+
+void QueuePair::swap(QueuePair& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(qp_, other.qp_);
+  std::swap(trace_, other.trace_);
+}
+
+QueuePair::~QueuePair() {
+  quietly([this] { static_cast<void>(destroy()); });
+}
+
+Status QueuePair::destroy() {
+  if (device_ == nullptr) return {};
+  return guarded("QueuePair::destroy", [&] {
+    const auto device = std::exchange(device_, nullptr);
+    device::QueuePair* const qp = std::exchange(qp_, nullptr);
+    const auto trace = std::move(trace_);  // it outlives the recording
+    return on_worker(*device, [&](base::Now) {
+      if (trace != nullptr) device->device->end_trace(*qp);
+      return device->device->destroy_qp(qp);
+    });
+  });
+}
+
+uint32_t QueuePair::number() const { return qp_ == nullptr ? 0 : qp_->number(); }
+
+Status QueuePair::post_send(const SendRequest& request) {
+  if (qp_ == nullptr) return empty_handle();
+  const device::PostResult result = qp_->post_send(request);
+  if (result != device::PostResult::Ok) return to_status(result, "send", qp_->spec().send_depth);
+  device_->wake();
+  return {};
+}
+
+Status QueuePair::post_receive(const ReceiveRequest& request) {
+  if (qp_ == nullptr) return empty_handle();
+  const device::PostResult result = qp_->post_receive(request);
+  if (result != device::PostResult::Ok)
+    return to_status(result, "receive", qp_->spec().receive_depth);
+  device_->wake();
+  return {};
+}
+
+Status QueuePair::post_fetch_add(uint64_t id, const RemoteAddress& remote, uint64_t add,
+                                 uint64_t boundaries) {
+  SendRequest request;
+  request.id = id;
+  request.opcode = Opcode::FetchAdd;
+  request.remote = remote;
+  request.atomic.data = add;
+  request.atomic.mask = boundaries;
+  return post_send(request);
+}
+
+Status QueuePair::post_compare_swap(uint64_t id, const RemoteAddress& remote, uint64_t compare,
+                                    uint64_t swap, uint64_t compare_mask, uint64_t swap_mask) {
+  SendRequest request;
+  request.id = id;
+  request.opcode = Opcode::CompareSwap;
+  request.remote = remote;
+  request.atomic = {swap, swap_mask, compare, compare_mask};
+  return post_send(request);
+}
+
+Status QueuePair::post_immediate(uint64_t id, const ImmediateData& octets, bool solicited) {
+  SendRequest request;
+  request.id = id;
+  request.opcode = Opcode::Immediate;
+  request.immediate = octets;
+  request.solicited = solicited;
+  return post_send(request);
+}
+
+Status QueuePair::connect(const std::string& address, uint16_t port,
+                          std::span<const uint8_t> private_data, const ConnectOptions& options) {
+  return guarded("QueuePair::connect", [&]() -> Status {
+    if (device_ == nullptr) return empty_handle();
+    auto ip = parse_ip(address);
+    if (!ip) return tl::unexpected(ip.error());
+    if (port == 0) {
+      return tl::unexpected(Error{ErrorCode::InvalidArgument, "port 0 cannot be connected to"});
+    }
+    return on_worker(*device_, [&](base::Now now) {
+      return device_->device->connect(*qp_, {*ip, port}, base::ByteView(private_data), now,
+                                      options);
+    });
+  });
+}
+
+Status QueuePair::connect(Stream& stream, std::span<const uint8_t> private_data,
+                          const ConnectOptions& options) {
+  return guarded("QueuePair::connect", [&]() -> Status {
+    if (device_ == nullptr) return empty_handle();
+    if (!stream.is_valid() || stream.device_ != device_) {
+      return tl::unexpected(
+          Error{ErrorCode::InvalidArgument, "the stream is closed, or another device's"});
+    }
+    return on_worker(*device_, [&](base::Now now) {
+      return device_->device->connect(*qp_, stream.socket(), base::ByteView(private_data), now,
+                                      options);
+    });
+  });
+}
+
+Status QueuePair::accept(const RequestHandle& request, std::span<const uint8_t> private_data,
+                         const ConnectOptions& options) {
+  return guarded("QueuePair::accept", [&]() -> Status {
+    if (device_ == nullptr) return empty_handle();
+    return on_worker(*device_, [&](base::Now now) {
+      return device_->device->accept(request, *qp_, base::ByteView(private_data), now, options);
+    });
+  });
+}
+
+Status QueuePair::disconnect() {
+  return guarded("QueuePair::disconnect", [&]() -> Status {
+    if (device_ == nullptr) return empty_handle();
+    return on_worker(*device_, [&](base::Now) { return device_->device->disconnect(*qp_); });
+  });
+}
+
+Status QueuePair::start_trace(size_t max_events) {
+  return guarded("QueuePair::start_trace", [&]() -> Status {
+    if (device_ == nullptr) return empty_handle();
+    const uint64_t octets =
+        std::min<uint64_t>(max_events, UINT64_MAX / sizeof(TraceEvent)) * sizeof(TraceEvent);
+    if (auto enough =
+            verbs::enough_memory("start_trace: " + std::to_string(max_events) + " events", octets);
+        !enough) {
+      return tl::unexpected(enough.error());
+    }
+    auto trace = std::make_unique<Trace>(max_events);
+    Status status = on_worker(
+        *device_, [&](base::Now) { return device_->device->set_trace(*qp_, trace.get()); });
+    if (status) trace_ = std::move(trace);
+    return status;
+  });
+}
+
+Result<std::vector<TraceEvent>> QueuePair::take_trace() {
+  return guarded("QueuePair::take_trace", [&]() -> Result<std::vector<TraceEvent>> {
+    if (device_ == nullptr) return empty_handle();
+    if (trace_ == nullptr) {
+      return tl::unexpected(Error{ErrorCode::WrongState, "no trace was started"});
+    }
+    on_worker(*device_, [&](base::Now) { device_->device->end_trace(*qp_); });
+    auto events = trace_->take();
+    trace_.reset();
+    return events;
+  });
+}
+
+}  // namespace rnic
