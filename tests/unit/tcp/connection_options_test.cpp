@@ -139,7 +139,7 @@ TEST(KeepAlive, GoesOnBehindThePeersFin_TCP_9293_3_8_4_01) {
   ASSERT_TRUE(p.stack.set_options(*p.user.stream, with_keep_alive(p.stack), p.now).has_value());
   p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = kFinAck});
   EXPECT_TRUE(p.user.peer_has_finished);
-  EXPECT_EQ(p.next().ack, kIrs + 2);
+  p.expect({.ack = kIrs + 2});
   for (int i = 0; i < 3; ++i) {
     p.wait(seconds(61));
     ASSERT_FALSE(p.user.how_ended);
@@ -162,7 +162,7 @@ TEST(KeepAlive, AProbeThatThePortDidNotTakeGoesOutLater) {
   p.egress.full = false;
   p.stack.output(p.now);
   EXPECT_EQ(p.stack.counters().keep_alive_probes, 1u);
-  EXPECT_EQ(p.next().seq, kIss);
+  p.expect({.seq = kIss});
   EXPECT_TRUE(p.silent());
 }
 

@@ -87,7 +87,7 @@ TEST_P(PassiveNegotiation, OnlyEceWithCwrAsks_BUG_11) {
   EXPECT_EQ(p.send_one().ecn, agreed ? kEct0 : 0);
   EXPECT_EQ(p.stack.counters().ecn_connections, agreed ? 1u : 0u);
   p.give(100, kCe);
-  EXPECT_EQ(p.next().flags, flag::kAck | ece);
+  p.expect({.flags = flag::kAck | ece});
 }
 INSTANTIATE_TEST_SUITE_P(
     Ecn, PassiveNegotiation,
@@ -132,13 +132,13 @@ TEST(Ecn, ASynThatIsNotAnsweredFallsBack_TCP_3168_6_1_1_01) {
       EXPECT_EQ(p.next().flags, flag::kSyn | kBoth) << i;
     }
     while (p.silent()) p.wait(milliseconds(100));
-    EXPECT_EQ(p.next().flags, flag::kSyn);
+    p.expect({.flags = flag::kSyn});
     EXPECT_EQ(p.stack.counters().ecn_fallbacks, 1u);
     // The answer to the first SYN after all: no ECT (s.6.1.1), but marks are still echoed.
     p.answer_syn(flag::kEce);
     EXPECT_EQ(p.send_one().ecn, 0);
     p.give(100, kCe);
-    EXPECT_EQ(p.next().flags, flag::kAck | flag::kEce);
+    p.expect({.flags = flag::kAck | flag::kEce});
   }
 }
 
@@ -147,9 +147,9 @@ TEST(Ecn, ThePeersFallbackIsFollowed_TCP_3168_6_1_1_01) {
   EcnPeer p(with_ecn(Ecn::Accept));
   p.acceptor.next.push_back(&p.user);
   p.inject({.seq = kIrs, .flags = flag::kSyn | kBoth, .options = option_mss(kMss)});
-  EXPECT_EQ(p.next().flags, flag::kSyn | flag::kAck | flag::kEce);
+  p.expect({.flags = flag::kSyn | flag::kAck | flag::kEce});
   p.inject({.seq = kIrs, .flags = flag::kSyn, .options = option_mss(kMss)});
-  EXPECT_EQ(p.next().flags, flag::kSyn | flag::kAck);
+  p.expect({.flags = flag::kSyn | flag::kAck});
   p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck});
   EXPECT_EQ(p.send_one().ecn, 0);
 }
@@ -174,11 +174,11 @@ TEST(Ecn, AFallbackThatComesLateIsFollowed_TCP_3168_6_1_1_01) {
                                                             : active ? flag::kAck
                                                                      : uint8_t{0})),
                 .options = option_mss(kMss)});
-      EXPECT_EQ(p.next().flags, flag::kAck);  // RFC 5961 s.4
+      p.expect({.flags = flag::kAck});  // RFC 5961 s.4
       EXPECT_EQ(p.send_one().ecn, seq == kIrs && !asks ? 0 : kEct0);
       // What was marked meanwhile is answered, both ways.
       p.give(100, kCe);
-      EXPECT_EQ(p.next().flags, flag::kAck | flag::kEce);
+      p.expect({.flags = flag::kAck | flag::kEce});
       p.ack(2 * kMss, flag::kEce);
       EXPECT_EQ(p.stack.counters().ecn_reductions, 1u);
       EXPECT_NE(p.send_one().flags & flag::kCwr, 0);
@@ -192,7 +192,7 @@ TEST(Ecn, ASimultaneousOpenAgreesWhenAllFourAsk_TCP_3168_6_1_1_01) {
     EcnPeer p(with_ecn(Ecn::Offer));
     EXPECT_EQ(p.connect().flags, flag::kSyn | kBoth);
     p.inject({.seq = kIrs, .flags = flag::kSyn | kBoth, .options = option_mss(kMss)});
-    EXPECT_EQ(p.next().flags, flag::kSyn | flag::kAck | flag::kEce);
+    p.expect({.flags = flag::kSyn | flag::kAck | flag::kEce});
     p.inject({.seq = kIrs,
               .ack = kIss + 1,
               .flags = static_cast<uint8_t>(flag::kSyn | flag::kAck | (last ? flag::kEce : 0)),
@@ -356,20 +356,20 @@ TEST(Ecn, MarksAreEchoedUntilCwr_TCP_3168_6_1_3_01) {
   EcnPeer p(with_ecn(Ecn::Accept));
   p.open_passive(kBoth);
   p.give(100, kEct0);
-  EXPECT_EQ(p.next().flags, flag::kAck);
+  p.expect({.flags = flag::kAck});
   p.give(100, kCe);
-  EXPECT_EQ(p.next().flags, flag::kAck | flag::kEce);
+  p.expect({.flags = flag::kAck | flag::kEce});
   for (int i = 0; i < 3; ++i) {
     p.give(100, kEct0);
-    EXPECT_EQ(p.next().flags, flag::kAck | flag::kEce);
+    p.expect({.flags = flag::kAck | flag::kEce});
   }
   EXPECT_EQ(p.send_one().flags & kBoth, flag::kEce);  // data carries it, too
   p.give(100, kEct0, flag::kCwr);
-  EXPECT_EQ(p.next().flags, flag::kAck);
+  p.expect({.flags = flag::kAck});
   p.give(100, kCe, flag::kCwr);  // CWR first, then CE
-  EXPECT_EQ(p.next().flags, flag::kAck | flag::kEce);
+  p.expect({.flags = flag::kAck | flag::kEce});
   p.give(100, 0, flag::kCwr);
-  EXPECT_EQ(p.next().flags, flag::kAck);
+  p.expect({.flags = flag::kAck});
   EXPECT_EQ(p.stack.counters().ce_in, 2u);
   EXPECT_EQ(p.stack.counters().cwr_in, 3u);
 }
@@ -381,7 +381,7 @@ TEST(Ecn, AMarkIsNotDelayed_TCP_3168_6_1_3_01) {
   p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .payload = 100});
   EXPECT_TRUE(p.silent());  // a delayed ACK
   p.inject({.seq = kIrs + 101, .ack = kIss + 1, .flags = flag::kAck, .payload = 100, .ecn = kCe});
-  EXPECT_EQ(p.next().flags, flag::kAck | flag::kEce);
+  p.expect({.flags = flag::kAck | flag::kEce});
 }
 
 // RFC 3168 s.6.1.5: what lies outside of the window is forged or stale.
@@ -392,7 +392,7 @@ TEST(Ecn, MarksOutsideTheWindowAreIgnored) {
   p.egress.sent.clear();
   for (const uint32_t seq : {kIrs + 1, kIrs + 1 + 10'000'000}) {
     p.inject({.seq = seq, .ack = kIss + 1, .flags = flag::kAck, .payload = 50, .ecn = kCe});
-    EXPECT_EQ(p.next().flags, flag::kAck);
+    p.expect({.flags = flag::kAck});
   }
   EXPECT_EQ(p.stack.counters().ce_in, 0u);
 }

@@ -75,7 +75,7 @@ TEST(Header, OptionsOfAnySegmentAtAnyAlignment_TCP_9293_3_1_04) {
   RawPeer p(config);
   p.acceptor.next.push_back(&p.user);
   p.inject({.seq = kIrs, .flags = flag::kSyn, .options = odd});
-  EXPECT_EQ(p.next().flags, flag::kSyn | flag::kAck);
+  p.expect({.flags = flag::kSyn | flag::kAck});
   p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .options = {1, 1, 1, 0}});
   ASSERT_TRUE(p.user.is_established);
   EXPECT_EQ(p.user.established_emss, 1000u);
@@ -285,11 +285,11 @@ TEST(Header, ABurstIsAnsweredOnce_TCP_9293_3_10_05) {
   for (uint32_t i = 0; i < 16; ++i) p.data(i * 1000, 1000);
   p.stack.output(p.now);
   EXPECT_EQ(p.egress.sent.size(), 1u);
-  EXPECT_EQ(p.next().ack, kIrs + 1 + 16000);
+  p.expect({.ack = kIrs + 1 + 16000});
   for (uint32_t i = 16; i < 32; ++i) p.data(i * 1000 - 1, 1001);
   p.stack.output(p.now);
   EXPECT_EQ(p.egress.sent.size(), 1u);
-  EXPECT_EQ(p.next().ack, kIrs + 1 + 32000);
+  p.expect({.ack = kIrs + 1 + 32000});
 }
 
 TEST(Header, OpensLeaveOthersAloneAndGoToUnicastOnly_TCP_9293_3_9_1_01) {
@@ -350,7 +350,7 @@ TEST(Rto, IsThreeSecondsAfterALostSyn_TCP_6298_5_02) {
   RawPeer p;
   const Segment syn = p.connect();
   p.wait(milliseconds(1100));
-  EXPECT_EQ(p.next().flags, flag::kSyn);
+  p.expect({.flags = flag::kSyn});
   p.inject({.seq = kIrs,
             .ack = syn.seq + 1,
             .flags = flag::kSyn | flag::kAck,

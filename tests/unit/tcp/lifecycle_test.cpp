@@ -86,7 +86,7 @@ TEST(Lifecycle, TheUserTimeOutIsKeptToTheMomentAndSilent_TCP_9293_3_8_3_01) {
   EXPECT_TRUE(p.silent());
   p.inject(
       {.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck});  // what comes later draws a RST
-  EXPECT_EQ(p.next().flags, flag::kRst);
+  p.expect({.flags = flag::kRst});
 }
 
 TEST(Lifecycle, NobodyListensIsRefused) {
@@ -124,12 +124,12 @@ TEST(Lifecycle, AnAcceptorMayTellOfItsRoomAtOnce) {
   p.our_port = 4421;
   ASSERT_TRUE(p.stack.listen({RawPeer::kUs, 4421}, acceptor).has_value());
   p.inject({.seq = kIrs, .flags = flag::kSyn, .options = option_mss(1460)});
-  EXPECT_EQ(p.next().flags, flag::kSyn | flag::kAck);
+  p.expect({.flags = flag::kSyn | flag::kAck});
   p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck});
   EXPECT_TRUE(p.user.is_established);
   p.data(0, 100, flag::kPsh);
   EXPECT_EQ(p.user.ordered_to, 100u);
-  EXPECT_EQ(p.next().ack, kIrs + 101);
+  p.expect({.ack = kIrs + 101});
 }
 
 // Which of several stacks a segment belongs to is asked with our end first, then the peer's; what
@@ -144,7 +144,7 @@ TEST(Lifecycle, ASegmentForAnotherStackIsNotAnswered_TCP_MQ_01) {
   EXPECT_TRUE(p.silent());
   EXPECT_EQ(p.stack.counters().not_at_home, 1u);
   p.inject({.seq = kIrs, .flags = flag::kSyn});
-  EXPECT_EQ(p.next().flags, flag::kSyn | flag::kAck);
+  p.expect({.flags = flag::kSyn | flag::kAck});
   EXPECT_EQ(p.stack.counters().not_at_home, 1u);
 }
 
@@ -156,7 +156,7 @@ TEST(Lifecycle, CloseBehindASynSaysNothing) {
       p.stack.connect({RawPeer::kUs, 5000}, {RawPeer::kPeer, RawPeer::kPeerPort}, p.user, p.now);
   ASSERT_TRUE(stream.has_value());
   p.stack.output(p.now);
-  EXPECT_EQ(p.next().flags, flag::kSyn);
+  p.expect({.flags = flag::kSyn});
   (*stream)->close();
   p.stack.output(p.now);
   EXPECT_TRUE(p.silent());
@@ -180,7 +180,7 @@ TEST(Lifecycle, AChosenPortMustBringTheAnswersHere_TCP_MQ_01) {
       p.stack.connect({RawPeer::kUs, 5000}, {RawPeer::kPeer, RawPeer::kPeerPort}, p.user, p.now);
   ASSERT_TRUE(stream.has_value());
   p.stack.output(p.now);
-  EXPECT_EQ(p.next().flags, flag::kSyn);
+  p.expect({.flags = flag::kSyn});
   EXPECT_TRUE(p.silent());
 }
 
@@ -298,7 +298,7 @@ TEST(Lifecycle, AHalfOpenConnectionIsResetAndReopened_TCP_9293_3_5_1_01) {
   RecordUser again{11, 22};
   p.acceptor.next.push_back(&again);
   p.inject({.seq = 777, .flags = flag::kSyn, .options = option_mss(1460)});
-  EXPECT_EQ(p.next().ack, 778u);
+  p.expect({.ack = 778u});
 }
 
 TEST(Lifecycle, TimeWaitAcknowledgesARepeatedFin_TCP_9293_3_6_1_02) {
@@ -306,13 +306,13 @@ TEST(Lifecycle, TimeWaitAcknowledgesARepeatedFin_TCP_9293_3_6_1_02) {
   p.accept();
   p.user.stream->close();
   p.stack.output(p.now);
-  EXPECT_EQ(p.next().flags, kFinAck);
+  p.expect({.flags = kFinAck});
   p.inject({.seq = kIrs + 1, .ack = kIss + 2, .flags = kFinAck});
   EXPECT_EQ(*p.user.how_ended, StreamEnd::Closed);
-  EXPECT_EQ(p.next().ack, kIrs + 2);
+  p.expect({.ack = kIrs + 2});
   p.wait(milliseconds(600));
   p.inject({.seq = kIrs + 1, .ack = kIss + 2, .flags = kFinAck});
-  EXPECT_EQ(p.next().ack, kIrs + 2);
+  p.expect({.ack = kIrs + 2});
   p.wait(milliseconds(600));
   EXPECT_EQ(p.stack.live_connections(), 1u);         // the time began anew
   p.inject({.seq = kIrs + 2, .flags = flag::kRst});  // RFC 1337
@@ -416,7 +416,7 @@ TEST(Lifecycle, HandshakesUnderWayEndWithTheirListener) {
   RawPeer p;
   p.acceptor.next.push_back(&p.user);
   p.inject({.seq = kIrs, .flags = flag::kSyn, .options = option_mss(1460)});
-  EXPECT_EQ(p.next().flags, flag::kSyn | flag::kAck);
+  p.expect({.flags = flag::kSyn | flag::kAck});
   ASSERT_TRUE(p.stack.unlisten({RawPeer::kUs, RawPeer::kOurPort}).has_value());
   p.stack.output(p.now);
   EXPECT_TRUE(p.next().flags & flag::kRst);
@@ -475,7 +475,7 @@ TEST(Lifecycle, AFinGoesThoughTheCongestionWindowIsFull) {
   ASSERT_TRUE(user.is_established);
   for (int i = 0; i < 10; ++i) user.queue(1460);
   p.stack.output(p.now);
-  for (int i = 0; i < 10; ++i) EXPECT_EQ(p.next().payload, 1460u);
+  for (int i = 0; i < 10; ++i) p.expect({.payload = 1460u});
   EXPECT_EQ(p.stack.info(*user.stream, p.now)->pipe, p.stack.info(*user.stream, p.now)->cwnd);
   user.stream->close();
   p.stack.output(p.now);
@@ -494,7 +494,7 @@ TEST(Lifecycle, AnEndIsToldThoughThePortIsFull) {
   EXPECT_EQ(p.stack.live_connections(), 0u);
   p.egress.full = false;
   p.stack.output(p.now);
-  EXPECT_EQ(p.next().flags, flag::kRst | flag::kAck);
+  p.expect({.flags = flag::kRst | flag::kAck});
 }
 
 }  // namespace

@@ -248,7 +248,7 @@ TEST(Loss, MemoryThatIsGoneAbortsTheStreamBeforeACut) {
   p.wait(seconds(2));
   EXPECT_EQ(p.user.rebuilds, 1u);
   EXPECT_EQ(p.user.how_ended, StreamEnd::Aborted);
-  EXPECT_EQ(p.next().flags, flag::kRst | flag::kAck);
+  p.expect({.flags = flag::kRst | flag::kAck});
   EXPECT_TRUE(p.silent());
   EXPECT_TRUE(p.stack.quiescent());
 }

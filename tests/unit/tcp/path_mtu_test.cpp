@@ -29,7 +29,7 @@ void three_in_flight(RawPeer& p) {
   p.accept();
   for (int i = 0; i < 3; ++i) p.user.queue(1460);
   p.stack.output(p.now);
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(p.next().payload, 1460u);
+  for (int i = 0; i < 3; ++i) p.expect({.payload = 1460u});
 }
 
 TEST(PathMtu, OutstandingSegmentsGoOutSmallerAtOnce_TCP_1191_3_01) {
@@ -58,7 +58,7 @@ TEST(PathMtu, OutstandingSegmentsGoOutSmallerAtOnce_TCP_1191_3_01) {
   p.inject({.seq = kIrs + 1, .ack = kIss + 1 + 3 * 1460, .flags = flag::kAck});
   for (int i = 0; i < 3; ++i) p.user.queue(900);
   p.stack.output(p.now);
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(p.next().payload, 900u);
+  for (int i = 0; i < 3; ++i) p.expect({.payload = 900u});
   EXPECT_EQ(p.user.released_to, 3u * 1460);
 }
 
@@ -68,7 +68,7 @@ TEST(PathMtu, SegmentsThatAreSmallEnoughAreNotSentAgain) {
   for (const uint32_t octets : {1460, 500, 960}) {  // 960 is just what a segment will hold
     p.user.queue(octets);
     p.stack.output(p.now);
-    EXPECT_EQ(p.next().payload, octets);
+    p.expect({.payload = octets});
   }
   icmp(p, Kind::PacketTooBig, kIss + 1, 1000);
   uint32_t again = 0;
@@ -185,7 +185,7 @@ TEST(Icmp, AHardErrorEndsAHandshakeOnly_TCP_9293_3_9_2_2_01) {
   EXPECT_EQ(p.user.released_to, 3u * 1460);
   RawPeer half_open;
   half_open.inject({.seq = kIrs, .flags = flag::kSyn});
-  EXPECT_EQ(half_open.next().flags, flag::kSyn | flag::kAck);
+  half_open.expect({.flags = flag::kSyn | flag::kAck});
   icmp(half_open, Kind::Hard, kIss + 1);  // not the SYN's number
   EXPECT_EQ(half_open.stack.live_connections(), 1u);
   icmp(half_open, Kind::Hard, kIss);
@@ -279,7 +279,7 @@ TEST(PathSearch, TheThirdTimeoutOfASegmentIsTakenForABlackHole) {
   for (int i = 0; i < 2; ++i) {
     time_out();
     EXPECT_EQ(p.stack.counters().black_holes, 0u);
-    EXPECT_EQ(p.next().payload, 1460u);
+    p.expect({.payload = 1460u});
   }
   time_out();
   EXPECT_EQ(p.stack.counters().black_holes, 1u);

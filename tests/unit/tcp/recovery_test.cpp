@@ -142,7 +142,7 @@ TEST(Rto, ALostSynMeansThreeSeconds_TCP_6298_5_02) {
     EXPECT_EQ(p.connect().flags, flag::kSyn);
     if (lost) {
       while (p.silent()) p.wait(milliseconds(100));
-      EXPECT_EQ(p.next().flags, flag::kSyn);
+      p.expect({.flags = flag::kSyn});
     }
     p.inject({.seq = kIrs,
               .ack = kIss + 1,

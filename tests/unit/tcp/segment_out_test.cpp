@@ -62,14 +62,10 @@ TEST(SegmentOut, ARstAnswersASegmentThatFitsNothing) {
   EXPECT_TRUE(o.out.send(o.replies, o.now));
   EXPECT_TRUE(o.replies.empty());
   const Segment to_ack = o.next();
-  EXPECT_EQ(to_ack.flags, flag::kRst);
-  EXPECT_EQ(to_ack.seq, 300u);
-  EXPECT_EQ(to_ack.ack, 0u);
+  compare(to_ack, {.flags = flag::kRst, .seq = 300, .ack = 0, .payload = 0});
   EXPECT_EQ(to_ack.source_port, 4420);
   const Segment to_syn = o.next();
-  EXPECT_EQ(to_syn.flags, flag::kRst | flag::kAck);
-  EXPECT_EQ(to_syn.seq, 0u);
-  EXPECT_EQ(to_syn.ack, 700u + 1 + 10);
+  compare(to_syn, {.flags = flag::kRst | flag::kAck, .seq = 0, .ack = 700 + 1 + 10, .payload = 0});
   EXPECT_FALSE(to_syn.parsed.timestamps.has_value());
   EXPECT_EQ(o.counters.resets_out, 2u);
   EXPECT_EQ(o.counters.acks_out, 0u);
@@ -105,12 +101,13 @@ TEST(SegmentOut, AReplyIsWrittenAsItWasQueued) {
   o.queue(flag::kAck);
   EXPECT_TRUE(o.out.send(o.replies, o.now));
   const Segment sent = o.next();
-  EXPECT_EQ(sent.flags, flag::kSyn | flag::kAck);
-  EXPECT_EQ(sent.seq, kIss);
-  EXPECT_EQ(sent.ack, kIrs + 1);
-  EXPECT_EQ(sent.window, 4096);
+  compare(sent, {.flags = flag::kSyn | flag::kAck,
+                 .seq = kIss,
+                 .ack = kIrs + 1,
+                 .window = 4096,
+                 .payload = 0,
+                 .mss = 1460});
   EXPECT_EQ(sent.traffic_class, kEct0);
-  EXPECT_EQ(sent.parsed.mss, 1460);
   EXPECT_EQ(o.counters.acks_out, 1u) << "a SYN-ACK is none";
   EXPECT_EQ(o.counters.resets_out, 0u);
   EXPECT_EQ(o.counters.segments_out, 2u);
@@ -128,7 +125,7 @@ TEST(SegmentOut, AFullPortIsAWaitAndAMissingRouteIsNone) {
   EXPECT_EQ(o.counters.send_waits, 2u);
   o.egress.full = false;
   EXPECT_TRUE(o.out.send(o.replies, o.now));
-  for (const uint32_t seq : {1, 2, 3}) EXPECT_EQ(o.next().seq, seq);
+  for (const uint32_t seq : {1, 2, 3}) o.expect({.seq = seq});
   o.queue(flag::kRst);
   o.egress.full = true;
   o.egress.mtu = 0;  // there is nobody to tell

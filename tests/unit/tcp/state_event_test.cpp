@@ -170,28 +170,22 @@ void check_reply(const Scene& s, const SegmentModel& m, const Owed& owed,
   switch (owed.reply) {
     case Reply::Ack:
     case Reply::AckOrNothing:
-      EXPECT_EQ(r.flags, flag::kAck);
-      EXPECT_EQ(r.seq, s.model.snd_nxt);
-      EXPECT_EQ(r.ack, owed.rcv_nxt);
-      EXPECT_EQ(r.payload, 0u);
+      compare(r, {.flags = flag::kAck, .seq = s.model.snd_nxt, .ack = owed.rcv_nxt, .payload = 0});
       break;
     case Reply::SynAck:
-      EXPECT_EQ(r.flags, flag::kSyn | flag::kAck);
+      compare(r, {.flags = flag::kSyn | flag::kAck, .ack = owed.rcv_nxt, .payload = 0});
       if (s.model.state == State::TimeWait) {  // MAY-2 (1): beyond the old incarnation
         EXPECT_TRUE(base::after(base::Seq32(r.seq), base::Seq32(s.model.snd_nxt)));
       } else {
-        EXPECT_EQ(r.seq, kIss);
+        compare(r, {.seq = kIss});
       }
-      EXPECT_EQ(r.ack, owed.rcv_nxt);
       break;
     case Reply::ResetAtAck:
-      EXPECT_EQ(r.flags, flag::kRst);
-      EXPECT_EQ(r.seq, m.ack_number);
+      compare(r, {.flags = flag::kRst, .seq = m.ack_number, .payload = 0});
       break;
     case Reply::ResetAckAll:
-      EXPECT_EQ(r.flags, flag::kRst | flag::kAck);
-      EXPECT_EQ(r.seq, 0u);
-      EXPECT_EQ(r.ack, m.seq + m.length());
+      compare(
+          r, {.flags = flag::kRst | flag::kAck, .seq = 0, .ack = m.seq + m.length(), .payload = 0});
       break;
     case Reply::Nothing: break;
   }

@@ -58,7 +58,7 @@ TEST(Window, AShutWindowBeforeTheFinIsNoReasonToReset_TCP_9293_3_8_6_1_01) {
   // It opens: the FIN goes again before the close time-out.
   p.inject({.seq = kIrs + 1, .ack = kIss + 1001, .flags = flag::kAck, .window = 1000});
   p.wait(seconds(2));
-  EXPECT_EQ(p.next().flags, flag::kFin | flag::kAck);
+  p.expect({.flags = flag::kFin | flag::kAck});
   p.inject({.seq = kIrs + 1, .ack = kIss + 1002, .flags = flag::kFin | flag::kAck});
   EXPECT_EQ(p.user.how_ended, StreamEnd::Closed);
 }
@@ -96,10 +96,10 @@ TEST(Window, TheBackOffOfProbesEndsWithThem) {
   EXPECT_GT(p.stack.info(*p.user.stream, p.now)->window_probes, 2u);
   p.inject({.seq = kIrs + 1, .ack = kIss + 1001, .flags = flag::kAck});
   EXPECT_EQ(p.stack.info(*p.user.stream, p.now)->window_probes, 0u) << "the window is open";
-  EXPECT_EQ(p.next().seq, kIss + 1001);  // and is lost
+  p.expect({.seq = kIss + 1001});  // and is lost
   p.wait(seconds(1));
   ASSERT_FALSE(p.silent());
-  EXPECT_EQ(p.next().seq, kIss + 1001);
+  p.expect({.seq = kIss + 1001});
   EXPECT_EQ(p.stack.counters().black_holes, 0u);
 }
 
@@ -114,7 +114,7 @@ TEST(Window, BeforeTheFirstOctetAProbeIsEmpty_TCP_9293_3_8_6_1_01) {
   while (p.silent()) p.wait(milliseconds(100));
   p.expect({.seq = kIss, .payload = 0});
   p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck});
-  EXPECT_EQ(p.next().payload, 100u);
+  p.expect({.payload = 100u});
 }
 
 // One probe may get lost: however short the user's time-out, a second one has the time that its
@@ -217,7 +217,7 @@ TEST(Window, AShrunkWindowHoldsBackNewOctetsOnly_TCP_7323_2_4_01) {
   p.inject({.seq = kIrs + 1, .ack = kIss + 1 + 4380, .flags = flag::kAck, .window = 99});
   EXPECT_TRUE(p.silent());
   p.inject({.seq = kIrs + 1, .ack = kIss + 1 + 4380, .flags = flag::kAck, .window = 100});
-  EXPECT_EQ(p.next().payload, 100u);
+  p.expect({.payload = 100u});
 }
 
 // Who has filled our window numbers its ACKs with the window's end. They count, whatever is missing
@@ -234,7 +234,7 @@ TEST(Window, AnAckFromTheEndOfAFullWindowCounts) {
   EXPECT_TRUE(p.silent());
   EXPECT_FALSE(p.user.how_ended);
   p.inject({.seq = kIrs + 2 + kWhole, .ack = kIss + 1 + 1000, .flags = flag::kAck});
-  EXPECT_EQ(p.next().ack, kIrs + 1);
+  p.expect({.ack = kIrs + 1});
   EXPECT_EQ(p.user.released_to, 0u);
   p.inject({.seq = kIrs + 1 + kWhole, .ack = kIss + 1 + 1000, .flags = flag::kAck});
   EXPECT_EQ(p.user.released_to, 1000u);
@@ -306,7 +306,7 @@ TEST(Window, TheSillyWindowOverrideSplitsARecord_TCP_9293_3_8_6_2_01) {
   p.stack.output(p.now);
   EXPECT_TRUE(p.silent());
   p.wait(milliseconds(300));
-  EXPECT_EQ(p.next().payload, 500u);
+  p.expect({.payload = 500u});
   p.egress.sent.clear();
   p.inject({.seq = kIrs + 1, .ack = kIss + 501, .flags = flag::kAck, .window = 5000});
   p.expect({.seq = kIss + 501, .payload = 960});
@@ -332,12 +332,12 @@ TEST(Window, TheUserSaysWhereARecordIsCut) {
   CuttingUser user(11, 22);
   p.acceptor.next.push_back(&user);
   p.inject({.seq = kIrs, .flags = flag::kSyn, .window = 600, .options = option_mss(1460)});
-  EXPECT_EQ(p.next().flags, flag::kSyn | flag::kAck);
+  p.expect({.flags = flag::kSyn | flag::kAck});
   p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .window = 600});
   ASSERT_TRUE(user.is_established);
   user.queue(500);
   p.stack.output(p.now);
-  EXPECT_EQ(p.next().payload, 500u);
+  p.expect({.payload = 500u});
   EXPECT_TRUE(user.asked.empty());
   const auto take = [&](uint32_t offset) {
     p.inject({.seq = kIrs + 1, .ack = kIss + 1 + offset, .flags = flag::kAck, .window = 600});
@@ -365,7 +365,7 @@ TEST(Window, TheOverrideStartsAnewWhenAShutWindowOpensALittle) {
   p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .window = 500});
   EXPECT_TRUE(p.silent()) << "less than half of what the peer has offered before";
   p.wait(p.stack.info(*p.user.stream, p.now)->rto + milliseconds(1));
-  EXPECT_EQ(p.next().payload, 500u);
+  p.expect({.payload = 500u});
 }
 
 // RFC 9293 s.3.8.6.2.1 (3): half of the largest window that the peer ever offered is worth it.
@@ -378,12 +378,12 @@ TEST(Window, HalfOfASmallWindowIsUsedAtOnce_TCP_9293_3_8_6_2_01) {
     p.stack.output(p.now);
     ASSERT_EQ(p.silent(), window < 600) << window;
     if (window < 600) continue;
-    EXPECT_EQ(p.next().payload, 600u);
+    p.expect({.payload = 600u});
     // The rest of the record is bound by the same rule.
     p.inject({.seq = kIrs + 1, .ack = kIss + 601, .flags = flag::kAck, .window = 599});
     EXPECT_TRUE(p.silent());
     p.inject({.seq = kIrs + 1, .ack = kIss + 601, .flags = flag::kAck, .window = 700});
-    EXPECT_EQ(p.next().payload, 700u);
+    p.expect({.payload = 700u});
   }
 }
 
@@ -441,9 +441,9 @@ TEST(Window, ASmallMessageFitsBesideWhatIsInFlight_TCP_9293_3_8_6_2_01) {
   p.user.queue(1460);
   p.user.queue(540);
   p.stack.output(p.now);
-  EXPECT_EQ(p.next().payload, 1460u);
+  p.expect({.payload = 1460u});
   ASSERT_FALSE(p.silent());
-  EXPECT_EQ(p.next().payload, 540u);  // to the last octet
+  p.expect({.payload = 540u});  // to the last octet
   p.user.queue(1);
   p.stack.output(p.now);
   EXPECT_TRUE(p.silent());
@@ -464,13 +464,13 @@ TEST(Window, NaglesRuleHoldsInASmallWindow_TCP_9293_3_8_6_2_01) {
   const std::array<uint8_t, 100> message{};
   user.write(message);
   p.stack.output(p.now);
-  EXPECT_EQ(p.next().payload, 100u);
+  p.expect({.payload = 100u});
   user.write(message);
   user.write(message);
   p.stack.output(p.now);
   EXPECT_TRUE(p.silent());
   p.inject({.seq = kIrs + 1, .ack = kIss + 101, .flags = flag::kAck, .window = 1000});
-  EXPECT_EQ(p.next().payload, 200u);
+  p.expect({.payload = 200u});
 }
 
 // A record that waited for room and goes out whole and full is no small segment: the next one does
@@ -492,10 +492,10 @@ TEST(Window, AFullSegmentThatWaitedHoldsNothingBack_TCP_9293_3_8_6_2_01) {
   ASSERT_EQ(user.pending(), 0u) << "the record is pulled, and not sent";
   p.egress.full = false;
   p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck});
-  EXPECT_EQ(p.next().payload, 1460u);
+  p.expect({.payload = 1460u});
   user.write(std::array<uint8_t, 100>{});
   p.stack.output(p.now);
-  EXPECT_EQ(p.next().payload, 100u);
+  p.expect({.payload = 100u});
   user.write(std::array<uint8_t, 100>{});
   p.stack.output(p.now);
   EXPECT_TRUE(p.silent()) << "that one was small";
@@ -521,7 +521,7 @@ TEST(Window, APartialAckCutsARecordOnce) {
   p.accept();
   p.user.queue(1000);
   p.stack.output(p.now);
-  EXPECT_EQ(p.next().payload, 1000u);
+  p.expect({.payload = 1000u});
   p.inject({.seq = kIrs + 1, .ack = kIss + 401, .flags = flag::kAck});
   p.wait(seconds(10));
   p.expect({.seq = kIss + 401, .octets = octets_at(400, 600, 11)});
@@ -578,7 +578,7 @@ TEST(Window, TheHandshakeOffersWhatTheListenerHasRoomFor_TCP_9293_3_8_6_01) {
       p.acceptor.room = room;
       p.inject({.seq = kIrs, .flags = flag::kSyn, .options = option_mss(1460)});
       EXPECT_EQ(p.stack.counters().syn_cookies_sent, cookie ? 1u : 0u);
-      EXPECT_EQ(p.next().window, std::min(room, 65535u));
+      p.expect({.window = std::min(room, 65535u)});
     }
   }
 }
@@ -589,11 +589,11 @@ TEST(Window, WithoutScalingItEndsWhereTheHeaderSays_TCP_9293_3_10_03) {
   p.user.room = 4u << 20;
   p.accept();
   p.data(0, 1000, flag::kPsh);
-  EXPECT_EQ(p.next().window, 65535u);
+  p.expect({.window = 65535u});
   p.data(1000 + 65535, 1000, flag::kPsh);
   EXPECT_EQ(p.stack.counters().unacceptable, 1u);
   EXPECT_EQ(p.user.places.size(), 1u);
-  EXPECT_EQ(p.next().ack, kIrs + 1001);
+  p.expect({.ack = kIrs + 1001});
   // The last octet inside is taken, the next one is not.
   p.data(1000 + 65534, 2, flag::kPsh);
   ASSERT_EQ(p.user.places.size(), 2u);
@@ -714,11 +714,11 @@ TEST(Window, ReadingALittleFromAFullBufferTellsNothing) {
   p.accept();
   p.user.room = 3000;
   p.data(0, 1000, flag::kPsh);
-  EXPECT_EQ(p.next().window, 3000u);
+  p.expect({.window = 3000u});
   p.user.room = 0;
   for (const uint32_t offset : {1000u, 2000u, 3000u}) {
     p.data(offset, 1000, flag::kPsh);
-    EXPECT_EQ(p.next().window, 3000u - offset);
+    p.expect({.window = 3000u - offset});
   }
   for (const uint32_t room : {1u, 100u, 1000u}) {
     p.user.room = room;
@@ -729,11 +729,11 @@ TEST(Window, ReadingALittleFromAFullBufferTellsNothing) {
   // Nor does an ACK that has to go out anyway.
   p.user.room = 100;
   p.data(3900, 100);
-  EXPECT_EQ(p.next().window, 0u);
+  p.expect({.window = 0u});
   p.user.room = 2100;  // more than half of the largest room
   p.user.stream->room_grew();
   p.stack.output(p.now);
-  EXPECT_EQ(p.next().window, 2100u);
+  p.expect({.window = 2100u});
 }
 
 }  // namespace
