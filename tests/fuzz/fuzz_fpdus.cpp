@@ -32,7 +32,7 @@ class Owner final : public rdmap::EndpointOwner {
   void send_completed(const rnic::Completion&) override {}
   void receive_completed(const rnic::Completion&) override {}
   void rtr_sent(base::Now) override {}
-  void event(Event, base::Now) override {}
+  void event(rnic::Event, base::Now) override {}
 };
 
 class Starter final : public framing::StartEvents {

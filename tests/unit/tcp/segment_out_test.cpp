@@ -125,7 +125,7 @@ TEST(SegmentOut, AFullPortIsAWaitAndAMissingRouteIsNone) {
   EXPECT_EQ(o.counters.send_waits, 2u);
   o.egress.full = false;
   EXPECT_TRUE(o.out.send(o.replies, o.now));
-  for (const uint32_t seq : {1, 2, 3}) o.expect({.seq = seq});
+  for (const uint32_t seq : {1, 2, 3}) compare(o.next(), {.seq = seq});
   o.queue(flag::kRst);
   o.egress.full = true;
   o.egress.mtu = 0;  // there is nobody to tell
