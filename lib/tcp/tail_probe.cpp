@@ -4,7 +4,7 @@
 
 namespace rnic::tcp {
 
-void TailProbe::set_state(ProbeState next) {
+[[gnu::noinline, gnu::cold]] void TailProbe::set_state(ProbeState next) {
   RNIC_CHECK(kProbeTransitions.allows(state_, next));
   state_ = next;
 }
