@@ -288,8 +288,8 @@ void Connection::icmp(const IcmpError& error, base::Seq32 seq, base::Now now) {
 
 void Connection::on_timers(base::Now now) {
   if (over()) return;
-  const Timers& timers = core_.timers;
-  core_.timers.fired();
+  const Timers& timers = core_.timers();
+  core_.timers_.fired();
   if (core_.life.orphaned(now)) {
     ++core_.shared.counters.orphans_aborted;
     end(StreamEnd::TimedOut, synchronized(state()));
@@ -309,7 +309,7 @@ void Connection::on_timers(base::Now now) {
   } else if (timers.due(Timer::Rto, now) && !opening().time_out(now)) {
     time_out();
   }
-  if (!over()) core_.timers.wait();
+  if (!over()) core_.timers_.wait();
 }
 
 void Connection::time_out() {
@@ -337,13 +337,13 @@ void Connection::life_over(base::Now now) {
 }
 
 void Connection::arm_keep_alive(base::Now now) {
-  if (sends(state())) keep_alive_.arm(core_.binding_.options, core_.timers, now);
+  if (sends(state())) keep_alive_.arm(core_.binding_.options, core_.timers_, now);
 }
 
 void Connection::keep_alive_due(base::Now now) {
   // Octets in flight and window probes have timers of their own.
-  const bool watched = core_.tcb.flight() != 0 || core_.timers.runs(Timer::Persist);
-  switch (keep_alive_.due(core_.binding_.options, core_.timers, watched, now)) {
+  const bool watched = core_.tcb.flight() != 0 || core_.timers().runs(Timer::Persist);
+  switch (keep_alive_.due(core_.binding_.options, core_.timers_, watched, now)) {
     case KeepAlive::Verdict::Wait: break;
     case KeepAlive::Verdict::Probe: core_.ask_turn(); break;
     case KeepAlive::Verdict::Dead:
@@ -475,7 +475,7 @@ void Connection::finish(base::Now now) {
     user->ended(how_ended_, now);
   }
   sender_.clear();
-  core_.timers.stop();
+  core_.timers_.stop();
 }
 
 // --- Inspection ---
@@ -492,12 +492,12 @@ ConnectionInfo Connection::info(base::Now now) const {
 void Connection::validate() const {
   core_.tcb.validate();
   core_.ecn.validate();
-  core_.timers.validate();
+  core_.timers().validate();
   core_.life.validate();
   handshake_.validate();
   sender_.validate();
   receiver_.validate();
-  if (sends(state())) keep_alive_.validate(core_.binding().options, core_.timers);
+  if (sends(state())) keep_alive_.validate(core_.binding().options, core_.timers());
   const Tcb& t = core_.tcb;
   core_.prediction.validate(remote().port, local().port, t.rcv_seq(t.rcv_nxt), t.header_length(),
                             t.snd_wnd, t.snd_wind_shift);

@@ -28,7 +28,9 @@ namespace rnic::tcp {
 class Connection final : public llp::Stream {
  public:
   explicit Connection(Shared& shared)
-      : core_(*this, shared), receiver_(core_), sender_(core_, receiver_) {}
+      : core_(*this, shared),
+        receiver_(core_, core_.timers_),
+        sender_(core_, core_.timers_, receiver_) {}
 
   // llp::Stream
   [[nodiscard]] llp::StreamTraits traits() const override {
@@ -55,7 +57,7 @@ class Connection final : public llp::Stream {
   [[nodiscard]] base::Handle handle() const { return handle_; }
   [[nodiscard]] const Binding& binding() const { return core_.binding_; }
   [[nodiscard]] const Tcb& tcb() const { return core_.tcb; }
-  [[nodiscard]] const Timers& timers() const { return core_.timers; }
+  [[nodiscard]] const Timers& timers() const { return core_.timers(); }
   [[nodiscard]] const EcnState& ecn() const { return core_.ecn; }
   [[nodiscard]] const Sender& sender() const { return sender_; }
   [[nodiscard]] const Receiver& receiver() const { return receiver_; }
@@ -133,10 +135,11 @@ class Connection final : public llp::Stream {
   void validate() const;
 
  private:
-  // Its parts see the base, which does not let them write the binding.
+  // Its parts see the base, which lets them write neither the binding nor the timers.
   struct Core : ConnectionCore {
     using ConnectionCore::binding_;
     using ConnectionCore::ConnectionCore;
+    using ConnectionCore::timers_;
   };
 
   // A segment.

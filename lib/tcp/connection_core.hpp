@@ -15,16 +15,18 @@ namespace rnic::tcp {
 
 /// Both halves read all of it. The sender writes the send sequence variables of the Tcb, the
 /// receiver writes the receive sequence variables, and the handshake writes what the SYNs agree on.
+/// docs/owners.md has who changes what is behind functions.
 struct ConnectionCore {
   /// \param connection the owner, as the timer wheel and the round know it. \param with outlives
   /// this
   ConnectionCore(Connection& connection, Shared& with)
       : shared(with),
-        timers(with.wheel, &connection, prediction),
-        life(prediction, timers, binding_.options, with.config),
+        timers_(with.wheel, &connection, prediction),
+        life(prediction, timers_, binding_.options, with.config),
         place_(&connection) {}
 
   [[nodiscard]] const Binding& binding() const { return binding_; }
+  [[nodiscard]] const Timers& timers() const { return timers_; }
 
   /// Puts the connection into the round because it may have something to send, unless it is in it
   /// or over.
@@ -58,7 +60,11 @@ struct ConnectionCore {
  public:
   Tcb tcb;
   Prediction prediction;
-  Timers timers;
+
+ protected:
+  Timers timers_;  // Likewise; the connection gives it to the parts that own one.
+
+ public:
   Life life;
   EcnState ecn;
 

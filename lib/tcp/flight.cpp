@@ -6,13 +6,14 @@
 
 namespace rnic::tcp {
 
-Flight::Flight(ConnectionCore& core)
+Flight::Flight(ConnectionCore& core, Timers& timers)
     : core_(core),
+      timers_(timers),
       rto_(core.shared.config),
       cc_(core.shared.config),
       board_(core.tcb, core.shared.records, core.shared.ranges, core.prediction),
-      rack_(rto_, board_, core.timers),
-      tail_probe_(rto_, board_, core.timers, core.prediction, core.shared.config),
+      rack_(rto_, board_, timers),
+      tail_probe_(rto_, board_, timers, core.shared.config),
       recovery_(board_, cc_),
       spurious_(core.tcb, rto_, cc_, core.shared.config) {}
 
@@ -24,16 +25,16 @@ void Flight::select(CongestionControl control, bool paced) {
 
 void Flight::syn_sent(bool first, base::Now now) {
   if (first) last_sent_at_ = now;
-  core_.timers.set(Timer::Rto, now + rto_.rto());
+  timers_.set(Timer::Rto, now + rto_.rto());
 }
 
 void Flight::syn_timed_out() {
-  core_.timers.clear(Timer::Rto);
+  timers_.clear(Timer::Rto);
   rto_.back_off();
 }
 
 void Flight::establish(uint32_t syn_tries, bool timed_out, base::Now now) {
-  core_.timers.clear(Timer::Rto);
+  timers_.clear(Timer::Rto);
   progress_at_ = now;
   // RFC 6298 s.5.7: data starts with an RTO of 3 s when the SYN timed out.
   if (timed_out) rto_.restart_at(std::chrono::seconds(3));
@@ -45,7 +46,7 @@ void Flight::establish(uint32_t syn_tries, bool timed_out, base::Now now) {
 
 bool Flight::gate_closed(base::Now now) {
   if (!pacing_.gated()) return false;
-  const Pacing::Gate gate = pacing_.ask(core_.timers, now);
+  const Pacing::Gate gate = pacing_.ask(timers_, now);
   if (gate == Pacing::Gate::Closes) ++counters().pacing_waits;
   return gate != Pacing::Gate::Open;
 }
@@ -77,7 +78,7 @@ void Flight::sent(uint64_t octets, base::Now now) {
   last_sent_at_ = now;
   if (pacing_.on()) pace(octets, now);
   recovery_.sent(octets);
-  if (!core_.timers.runs(Timer::Rto)) {  // RFC 6298 s.5.1: the timer is started, not restarted
+  if (!timers_.runs(Timer::Rto)) {  // RFC 6298 s.5.1: the timer is started, not restarted
     restart_timers(now);
   } else if (recovery_.open() && !tail_probe_.due()) {
     // After a probe the next one is armed elsewhere.
@@ -93,9 +94,9 @@ void Flight::resent(uint64_t number, base::Now now) {
   if (pacing_.on()) pace(live, now);
   recovery_.sent(live);
   if (!recovery_.open()) spurious_.retransmitted(live);
-  if (!core_.timers.runs(Timer::Rto)) core_.timers.set(Timer::Rto, now + rto_.rto());
+  if (!timers_.runs(Timer::Rto)) timers_.set(Timer::Rto, now + rto_.rto());
   if (recovery_.phase() == RecoveryPhase::Recovery && !tail_probe_.due()) {
-    tail_probe_.arm(recovery_.phase(), cc_.smss(), now, core_.timers.at(Timer::Rto));
+    tail_probe_.arm(recovery_.phase(), cc_.smss(), now, timers_.at(Timer::Rto));
   }
   if (binding().trace != nullptr) {
     binding().trace->record(TraceKind::Retransmitted, {r.offset, r.end()}, now);
@@ -104,8 +105,8 @@ void Flight::resent(uint64_t number, base::Now now) {
 
 void Flight::tail_probe_sent(bool again, uint32_t emss, base::Now now) {
   const base::Now rto = now + rto_.rto();  // RFC 8985 s.7.3: the RTO is restarted
-  core_.timers.set(Timer::Rto, rto);
-  tail_probe_.sent(recovery_.phase(), again, emss, now, rto);
+  timers_.set(Timer::Rto, rto);
+  tail_probe_.sent(recovery_.phase(), again, emss, now, rto, core_.prediction);
 }
 
 void Flight::lose_larger_than(uint32_t emss) {
@@ -316,25 +317,25 @@ void Flight::tail_probe_acked(const AckResult& result) {
 void Flight::restart_timers(base::Now now) {
   // RFC 6298 s.5.1-5.3; RFC 8985 s.7.2 for the probe, which never comes later than the RTO.
   if (core_.tcb.flight() == 0) {
-    core_.timers.clear(Timer::Rto);
+    timers_.clear(Timer::Rto);
     tail_probe_.stop();
     rack_.stop();
     return;
   }
   const base::Now rto = now + rto_.rto();
-  core_.timers.set(Timer::Rto, rto);
+  timers_.set(Timer::Rto, rto);
   tail_probe_.arm(recovery_.phase(), cc_.smss(), now, rto);
 }
 
 // A function of its own, so that the other ACKs of a burst do not pay for its registers.
 [[gnu::noinline]] void Flight::restart_alone(base::Now now) {
   if (core_.tcb.flight() == 0) {
-    core_.timers.clear(Timer::Rto);
+    timers_.clear(Timer::Rto);
     tail_probe_.stop();
     return;
   }
   const base::Now rto = now + rto_.base();
-  core_.timers.set(Timer::Rto, rto);
+  timers_.set(Timer::Rto, rto);
   tail_probe_.arm_idle(cc_.smss(), now, rto);
 }
 
@@ -344,7 +345,7 @@ void Flight::window_opened(base::Now now) {
   // it.
   rto_.clear_backoff();
   if (core_.tcb.flight() == 0) return;
-  core_.timers.set(Timer::Rto, base::earlier(core_.timers.at(Timer::Rto), now + rto_.rto()));
+  timers_.set(Timer::Rto, base::earlier(timers_.at(Timer::Rto), now + rto_.rto()));
 }
 
 [[gnu::noinline, gnu::cold]] void Flight::release_rows(uint32_t count) {
@@ -400,7 +401,7 @@ void Flight::undo_recovery(AckResult& result) {
 
 void Flight::tail_probe_fired(base::Now now) {
   // The probe comes first.
-  if (core_.timers.due(Timer::Rto, now)) core_.timers.set(Timer::Rto, now + rto_.rto());
+  if (timers_.due(Timer::Rto, now)) timers_.set(Timer::Rto, now + rto_.rto());
   tail_probe_.fired();
 }
 
@@ -408,7 +409,7 @@ bool Flight::time_out(base::Now now) {
   const bool repeated = rto_.backoff() != 0 && spurious_.unmoved();
   rto_.back_off();
   spurious_.timed_out(now);
-  core_.timers.set(Timer::Rto, before_give_up(now + rto_.rto(), now));
+  timers_.set(Timer::Rto, before_give_up(now + rto_.rto(), now));
   if (rto_.backoff() == kNoticeTimeouts) core_.shared.out.doubt_path(binding().remote.address, now);
   return repeated;
 }

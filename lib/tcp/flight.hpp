@@ -25,9 +25,9 @@ namespace rnic::tcp {
 /// It advances SND.UNA and SND.NXT and tells the user what was acknowledged.
 class Flight {
  public:
-  /// \param core outlives this. Its timer is Timer::Rto; its parts have Timer::Probe,
+  /// Both outlive this. Its timer is Timer::Rto; its parts have Timer::Probe,
   /// Timer::Reorder and Timer::Pacing.
-  explicit Flight(ConnectionCore& core);
+  Flight(ConnectionCore& core, Timers& timers);
 
   [[nodiscard]] const Scoreboard& board() const { return board_; }
   [[nodiscard]] const RtoEstimator& rto() const { return rto_; }
@@ -41,7 +41,7 @@ class Flight {
   /// sent once.
   [[nodiscard]] bool predictable() const {
     return recovery_.open() && tail_probe_.idle() && !spurious_.adapts() && board_.clean() &&
-           !core_.timers.runs(Timer::Reorder);
+           !timers_.runs(Timer::Reorder);
   }
 
   // --- Before, and at, ESTABLISHED ---
@@ -162,7 +162,7 @@ class Flight {
   // --- Timers ---
 
   void tail_probe_fired(base::Now now);
-  void pacing_fired() { Pacing::fired(core_.timers); }
+  void pacing_fired() { Pacing::fired(timers_); }
   /// The retransmission timer expired (RFC 6298 s.5.4 to s.5.6); called before lose_all(). \return
   /// it had expired for the same segment before
   [[nodiscard]] bool time_out(base::Now now);
@@ -229,6 +229,7 @@ class Flight {
   void release_rows(uint32_t count);
 
   ConnectionCore& core_;
+  Timers& timers_;
   RtoEstimator rto_;
   Congestion cc_;
   Pacing pacing_;

@@ -6,7 +6,7 @@
 
 namespace rnic::tcp {
 
-void Pacing::set_mode(PacingMode next) {
+[[gnu::noinline, gnu::cold]] void Pacing::set_mode(PacingMode next) {
   RNIC_CHECK(kPacingTransitions.allows(mode_, next));
   mode_ = next;
 }

@@ -18,11 +18,11 @@ namespace rnic::tcp {
 /// It writes the receive sequence variables.
 class Receiver {
  public:
-  /// \param core outlives this. Its timer is Timer::DelayedAck.
-  explicit Receiver(ConnectionCore& core)
+  /// Both outlive this. Its timer is Timer::DelayedAck.
+  Receiver(ConnectionCore& core, Timers& timers)
       : core_(core),
         committed_(core.shared.ranges),
-        ack_(core.tcb, committed_, core.timers, core.shared.config) {}
+        ack_(core.tcb, committed_, timers, core.shared.config) {}
 
   [[nodiscard]] const AckPolicy& ack() const { return ack_; }
   /// Ranges beyond RCV.NXT that will never be asked for again.

@@ -4,7 +4,7 @@
 
 namespace rnic::tcp {
 
-void Recovery::set_phase(RecoveryPhase next) {
+[[gnu::noinline, gnu::cold]] void Recovery::set_phase(RecoveryPhase next) {
   RNIC_CHECK(kRecoveryTransitions.allows(phase_, next));
   phase_ = next;
   if (next != RecoveryPhase::Open) board_.end_prediction();

@@ -15,12 +15,12 @@ constexpr uint32_t kBlackHoleTimeouts = 3;  // consecutive time-outs of one segm
 
 }  // namespace
 
-Sender::Sender(ConnectionCore& core, Receiver& receiver)
+Sender::Sender(ConnectionCore& core, Timers& timers, Receiver& receiver)
     : core_(core),
-      flight_(core),
+      flight_(core, timers),
       path_(core.tcb, core.prediction),
       emss_(core),
-      persist_(core.tcb, core.timers),
+      persist_(core.tcb, timers),
       writer_(core, receiver) {}
 
 // --- Before, and at, ESTABLISHED ---
@@ -440,7 +440,7 @@ void Sender::take_window(const Segment& s, int64_t ack, bool advanced, base::Now
   core_.tcb.snd_max_wnd = std::max(core_.tcb.snd_max_wnd, core_.tcb.snd_wnd);
   core_.tcb.snd_wl1 = seq;
   core_.tcb.snd_wl2 = ack;
-  if (core_.timers.runs(Timer::Persist)) {
+  if (core_.timers().runs(Timer::Persist)) {
     flight_.progressed(now);  // s.3.8.6.1: the connection stays open as long as probes are answered
     persist_.answered(emss());
   }
@@ -450,20 +450,20 @@ void Sender::take_window(const Segment& s, int64_t ack, bool advanced, base::Now
 // --- Timers ---
 
 bool Sender::on_timers(base::Now now) {
-  if (core_.timers.due(Timer::Probe, now)) {
+  if (core_.timers().due(Timer::Probe, now)) {
     flight_.tail_probe_fired(now);
     core_.ask_turn();
   }
-  if (core_.timers.due(Timer::Rto, now)) {
+  if (core_.timers().due(Timer::Rto, now)) {
     if (!time_out(now)) return false;
     if (core_.life.over()) return true;
   }
-  if (core_.timers.due(Timer::Reorder, now)) reorder_due(now);
-  if (core_.timers.due(Timer::Pacing, now)) {
+  if (core_.timers().due(Timer::Reorder, now)) reorder_due(now);
+  if (core_.timers().due(Timer::Pacing, now)) {
     flight_.pacing_fired();
     core_.ask_turn();
   }
-  return !core_.timers.due(Timer::Persist, now) || persist_due(now);
+  return !core_.timers().due(Timer::Persist, now) || persist_due(now);
 }
 
 bool Sender::time_out(base::Now now) {
@@ -629,7 +629,7 @@ void Sender::validate() const {
   persist_.validate();
   // What is in flight is watched: RFC 6298 s.5.1.
   if (synchronized(core_.life.state())) {
-    RNIC_CHECK(core_.tcb.flight() == 0 || core_.timers.runs(Timer::Rto));
+    RNIC_CHECK(core_.tcb.flight() == 0 || core_.timers().runs(Timer::Rto));
   }
 }
 

@@ -25,8 +25,8 @@ namespace rnic::tcp {
 /// Together with its Flight it writes the send sequence variables.
 class Sender {
  public:
-  /// Both outlive this. Its timers are those of Flight, and Timer::Persist.
-  Sender(ConnectionCore& core, Receiver& receiver);
+  /// All parameters outlive this. Its timers are those of Flight, and Timer::Persist.
+  Sender(ConnectionCore& core, Timers& timers, Receiver& receiver);
 
   [[nodiscard]] const Flight& flight() const { return flight_; }
   [[nodiscard]] const PathMtuDiscovery& path() const { return path_; }
@@ -36,7 +36,7 @@ class Sender {
   /// The precondition of header prediction: an ACK can only advance SND.UNA and update the window.
   [[nodiscard]] bool predictable() const {
     return flight_.predictable() && !path_.probing() && core_.tcb.snd_wnd != 0 &&
-           !core_.timers.runs(Timer::Persist);
+           !core_.timers().runs(Timer::Persist);
   }
 
   // --- Before, and at, ESTABLISHED ---

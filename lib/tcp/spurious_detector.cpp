@@ -6,12 +6,12 @@
 
 namespace rnic::tcp {
 
-void SpuriousDetector::set_frto(FrtoStep next) {
+[[gnu::noinline, gnu::cold]] void SpuriousDetector::set_frto(FrtoStep next) {
   RNIC_CHECK(kFrtoTransitions.allows(frto_, next));
   frto_ = next;
 }
 
-void SpuriousDetector::set_undo(UndoState next) {
+[[gnu::noinline, gnu::cold]] void SpuriousDetector::set_undo(UndoState next) {
   RNIC_CHECK(kUndoTransitions.allows(undo_, next));
   undo_ = next;
 }

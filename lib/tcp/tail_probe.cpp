@@ -4,7 +4,7 @@
 
 namespace rnic::tcp {
 
-void TailProbe::set_state(ProbeState next) {
+[[gnu::noinline, gnu::cold]] void TailProbe::set_state(ProbeState next) {
   RNIC_CHECK(kProbeTransitions.allows(state_, next));
   state_ = next;
 }
@@ -37,11 +37,11 @@ void TailProbe::fired() {
 }
 
 void TailProbe::sent(RecoveryPhase phase, bool again, uint32_t emss, base::Now now,
-                     base::Now time_out) {
+                     base::Now time_out, Prediction& prediction) {
   due_ = false;
   set_state(again && phase == RecoveryPhase::Open ? ProbeState::Repeated : ProbeState::Plain);
   unmeasured_ = true;
-  prediction_.end();
+  prediction.end();
   end_ = board_.tcb().snd_nxt;
   ++count_;
   arm(phase, emss, now, time_out);

@@ -22,9 +22,8 @@ namespace rnic::tcp {
 class TailProbe {
  public:
   /// All parameters outlive this. Its timer is Timer::Probe.
-  TailProbe(const RtoEstimator& rto, const Scoreboard& board, Timers& timers,
-            Prediction& prediction, const Config& config)
-      : rto_(rto), board_(board), timers_(timers), prediction_(prediction), config_(config) {}
+  TailProbe(const RtoEstimator& rto, const Scoreboard& board, Timers& timers, const Config& config)
+      : rto_(rto), board_(board), timers_(timers), config_(config) {}
 
   /// Starts the timer with PTO: TLP_calc_PTO() (RFC 8985 s.7.2). \param emss octets of a full
   /// segment. \param time_out when the RTO expires or would expire
@@ -44,8 +43,10 @@ class TailProbe {
   /// The timer has fired: a probe is due.
   void fired();
   /// Sender has sent the probe: what is left of TLP_send_probe() (RFC 8985 s.7.3). \param again it
-  /// repeats data sent before. \param time_out when the RTO, which was restarted, expires
-  void sent(RecoveryPhase phase, bool again, uint32_t emss, base::Now now, base::Now time_out);
+  /// repeats data sent before. \param time_out when the RTO, which was restarted, expires. \param
+  /// prediction is ended, since idle() becomes false
+  void sent(RecoveryPhase phase, bool again, uint32_t emss, base::Now now, base::Now time_out,
+            Prediction& prediction);
   /// No probe is needed any more.
   void drop() { due_ = false; }
 
@@ -82,7 +83,6 @@ class TailProbe {
   const RtoEstimator& rto_;
   const Scoreboard& board_;
   Timers& timers_;
-  Prediction& prediction_;  // ended when idle() becomes false
   const Config& config_;
   uint64_t end_ = 0;  // TLP.end_seq
   ProbeState state_ = ProbeState::None;

@@ -30,10 +30,11 @@ struct CoreParts : SharedParts {
   base::Now now = base::from_nanos(1'000'000'000);
   RecordUser user{11, 22};
   tcp::Connection connection{shared};  // what a place in a list and a timer belong to; idle
-  // As in a connection, which may write the binding.
+  // As in a connection, which may write the binding and has the timers to give.
   struct Core : tcp::ConnectionCore {
     using ConnectionCore::binding_;
     using ConnectionCore::ConnectionCore;
+    using ConnectionCore::timers_;
   };
   Core core{connection, shared};
   tcp::Binding& binding = core.binding_;

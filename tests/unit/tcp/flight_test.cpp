@@ -73,25 +73,25 @@ struct Flying : CoreParts {
   [[nodiscard]] const tcp::Scoreboard& board() const { return flight.board(); }
   [[nodiscard]] uint32_t cwnd() const { return flight.congestion().cwnd(); }
 
-  tcp::Flight flight{core};
+  tcp::Flight flight{core, core.timers_};
 };
 
 // RFC 6298 s.5.1 to s.5.3.
 TEST(Flight, IsWatchedFromItsFirstOctetToItsLast) {
   Flying f;
-  EXPECT_FALSE(f.core.timers.runs(Timer::Rto));
+  EXPECT_FALSE(f.core.timers().runs(Timer::Rto));
   const base::Now first = f.now;
   f.send(1);
   f.now += milliseconds(10);
   f.send(1);
   EXPECT_EQ(f.core.tcb.snd_nxt, 2000u);
-  EXPECT_EQ(f.core.timers.at(Timer::Rto), first + f.config.rto_initial) << "it is not put off";
+  EXPECT_EQ(f.core.timers().at(Timer::Rto), first + f.config.rto_initial) << "it is not put off";
   f.now += milliseconds(10);
   f.ack(1000);
-  EXPECT_EQ(f.core.timers.at(Timer::Rto), f.now + f.flight.rto().rto());
+  EXPECT_EQ(f.core.timers().at(Timer::Rto), f.now + f.flight.rto().rto());
   f.ack(2000);
-  EXPECT_FALSE(f.core.timers.runs(Timer::Rto));
-  EXPECT_FALSE(f.core.timers.runs(Timer::Probe));
+  EXPECT_FALSE(f.core.timers().runs(Timer::Rto));
+  EXPECT_FALSE(f.core.timers().runs(Timer::Probe));
 }
 
 TEST(Flight, AnAckReleasesTheRecordsThatItCoversWhole) {
@@ -166,7 +166,7 @@ TEST(Flight, OneStepDoesWhatAllStepsDo) {
     EXPECT_EQ(plain.flight.rto().srtt(), whole.flight.rto().srtt());
     EXPECT_EQ(plain.flight.rack().xmit_at(), whole.flight.rack().xmit_at());
     for (const Timer timer : {Timer::Rto, Timer::Probe}) {
-      EXPECT_EQ(plain.core.timers.at(timer), whole.core.timers.at(timer));
+      EXPECT_EQ(plain.core.timers().at(timer), whole.core.timers().at(timer));
     }
   }
   EXPECT_GT(plain.cwnd(), Flying::kInitialWindow);
@@ -205,7 +205,7 @@ TEST(Flight, AHoleIsALossOnceEnoughLiesBehindIt) {
   f.now += milliseconds(40);
   f.ack(0, {1, 3});
   EXPECT_EQ(f.flight.recovery().phase(), RecoveryPhase::Open);
-  EXPECT_TRUE(f.core.timers.runs(Timer::Reorder)) << "it may be reordered";
+  EXPECT_TRUE(f.core.timers().runs(Timer::Reorder)) << "it may be reordered";
   f.ack(0, {1, 4});
   EXPECT_EQ(f.flight.recovery().phase(), RecoveryPhase::Recovery);
   EXPECT_EQ(f.counters.fast_recoveries, 1u);
@@ -233,8 +233,8 @@ TEST(Flight, ATimeOutLosesAllBacksOffAndIsGivenUpInTheEnd) {
   f.now += seconds(1);
   EXPECT_FALSE(f.flight.time_out(f.now)) << "the first";
   f.flight.lose_all(false, f.now);
-  EXPECT_EQ(f.core.timers.at(Timer::Rto), begin + seconds(1 + 2));
-  EXPECT_FALSE(f.core.timers.runs(Timer::Probe));
+  EXPECT_EQ(f.core.timers().at(Timer::Rto), begin + seconds(1 + 2));
+  EXPECT_FALSE(f.core.timers().runs(Timer::Probe));
   EXPECT_EQ(f.flight.recovery().phase(), RecoveryPhase::TimedOut);
   EXPECT_EQ(f.board().lost_octets(), 6000u);
   EXPECT_EQ(f.cwnd(), 1000u);
@@ -244,12 +244,12 @@ TEST(Flight, ATimeOutLosesAllBacksOffAndIsGivenUpInTheEnd) {
   EXPECT_TRUE(f.flight.time_out(f.now)) << "and nothing has come since";
   f.flight.lose_all(true, f.now);
   EXPECT_EQ(f.flight.congestion().ssthresh(), 7000u) << "it is held";
-  EXPECT_EQ(f.core.timers.at(Timer::Rto), begin + seconds(3 + 4));
+  EXPECT_EQ(f.core.timers().at(Timer::Rto), begin + seconds(3 + 4));
   EXPECT_TRUE(f.egress.doubted.empty());
   f.now += seconds(4);
   EXPECT_TRUE(f.flight.time_out(f.now));
   EXPECT_EQ(f.egress.doubted, std::vector{RawPeer::kPeer}) << "R1";
-  EXPECT_EQ(f.core.timers.at(Timer::Rto), begin + seconds(10)) << "R2 comes before the next";
+  EXPECT_EQ(f.core.timers().at(Timer::Rto), begin + seconds(10)) << "R2 comes before the next";
   EXPECT_FALSE(f.flight.stalled(begin + seconds(10) - microseconds(1)));
   EXPECT_TRUE(f.flight.stalled(begin + seconds(10)));
 }

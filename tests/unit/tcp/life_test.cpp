@@ -27,9 +27,9 @@ TEST(Life, OursClosesFirst) {
   OneLife o;
   EXPECT_TRUE(o.life.over());
   o.life.open(State::SynSent, o.now + seconds(3));
-  EXPECT_EQ(o.core.timers.at(Timer::Life), o.now + seconds(3));
+  EXPECT_EQ(o.core.timers().at(Timer::Life), o.now + seconds(3));
   o.life.establish();
-  EXPECT_FALSE(o.core.timers.runs(Timer::Life));
+  EXPECT_FALSE(o.core.timers().runs(Timer::Life));
   EXPECT_EQ(o.life.fin_acked(o.now), Next::Same) << "there is none";
   o.life.want_fin();
   EXPECT_EQ(o.state(), State::Established) << "what the user has goes out first";
@@ -80,13 +80,13 @@ TEST(Life, ThePeerHasTheCloseTimeoutAnewWithEachProgressBehindOurFin) {
   const base::Duration patience = o.config.close_timeout;
   o.establish();
   o.life.progressed(o.now);
-  EXPECT_FALSE(o.core.timers.runs(Timer::Life)) << "nobody has closed";
+  EXPECT_FALSE(o.core.timers().runs(Timer::Life)) << "nobody has closed";
   o.close();
-  EXPECT_EQ(o.core.timers.at(Timer::Life), o.now + patience);
+  EXPECT_EQ(o.core.timers().at(Timer::Life), o.now + patience);
   o.life.progressed(o.now + seconds(1));
-  EXPECT_EQ(o.core.timers.at(Timer::Life), o.now + seconds(1) + patience);
+  EXPECT_EQ(o.core.timers().at(Timer::Life), o.now + seconds(1) + patience);
   EXPECT_EQ(o.life.fin_acked(o.now + seconds(2)), Next::Same);
-  EXPECT_EQ(o.core.timers.at(Timer::Life), o.now + seconds(2) + patience);
+  EXPECT_EQ(o.core.timers().at(Timer::Life), o.now + seconds(2) + patience);
 }
 
 TEST(Life, AHalfCloseWaitsForThePeerForEver) {
@@ -94,12 +94,12 @@ TEST(Life, AHalfCloseWaitsForThePeerForEver) {
   o.binding.options.half_close = true;
   o.establish();
   o.close();
-  EXPECT_FALSE(o.core.timers.runs(Timer::Life));
+  EXPECT_FALSE(o.core.timers().runs(Timer::Life));
   EXPECT_FALSE(o.life.orphaned(o.now));
   EXPECT_FALSE(o.life.orphaned(o.now + o.config.orphan_timeout));
   o.binding.options.half_close = false;  // set while it waits
   o.life.progressed(o.now);
-  EXPECT_EQ(o.core.timers.at(Timer::Life), o.now + o.config.close_timeout);
+  EXPECT_EQ(o.core.timers().at(Timer::Life), o.now + o.config.close_timeout);
 }
 
 TEST(Life, ACloseThatDoesNotGetOnIsAnOrphanInTheEnd) {

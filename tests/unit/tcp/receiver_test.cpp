@@ -51,7 +51,7 @@ struct Receiving : CoreParts {
   [[nodiscard]] tcp::State state() const { return core.life.state(); }
 
   std::array<uint8_t, 10'000> stream{};
-  tcp::Receiver receiver{core};
+  tcp::Receiver receiver{core, core.timers_};
   bool time_wait = false;
 };
 

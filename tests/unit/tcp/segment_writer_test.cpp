@@ -40,7 +40,7 @@ struct OneWriter : CoreParts {
   }
 
   std::vector<uint8_t> stream;
-  tcp::Receiver receiver{core};
+  tcp::Receiver receiver{core, core.timers_};
   tcp::SegmentWriter writer{core, receiver};
 };
 
@@ -49,7 +49,7 @@ TEST(SegmentWriter, TextStandsAtItsPlaceAndAcknowledgesWhatCame) {
   w.binding.options.dscp = 10;
   w.binding.options.hop_limit = 3;
   w.receive(1000);
-  EXPECT_TRUE(w.core.timers.runs(Timer::DelayedAck));
+  EXPECT_TRUE(w.core.timers().runs(Timer::DelayedAck));
   w.write(700, "abc", flag::kPsh);
   const Segment s = w.next();
   EXPECT_EQ(s.source_port, RawPeer::kOurPort);
@@ -61,7 +61,7 @@ TEST(SegmentWriter, TextStandsAtItsPlaceAndAcknowledgesWhatCame) {
   EXPECT_FALSE(s.parsed.timestamps.has_value());
   EXPECT_EQ(s.traffic_class, 10 << 2);
   EXPECT_EQ(s.hop_limit, 3);
-  EXPECT_FALSE(w.core.timers.runs(Timer::DelayedAck)) << "it was carried";
+  EXPECT_FALSE(w.core.timers().runs(Timer::DelayedAck)) << "it was carried";
   EXPECT_EQ(w.receiver.ack().last_ack_sent(), 1000u);
   EXPECT_EQ(w.counters.segments_out, 1u);
   EXPECT_EQ(w.counters.acks_out, 0u);

@@ -32,7 +32,7 @@ struct Tail {
   }
   /// By default a probe that repeats the last segment.
   void send(RecoveryPhase phase = RecoveryPhase::Open, bool again = true) {
-    probe.sent(phase, again, kSegment, now, now + rto.rto());
+    probe.sent(phase, again, kSegment, now, now + rto.rto(), prediction);
   }
   [[nodiscard]] base::Duration wait() const { return timers.at(Timer::Probe) - now; }
   [[nodiscard]] bool runs() const { return timers.runs(Timer::Probe); }
@@ -47,7 +47,7 @@ struct Tail {
   Prediction prediction;
   Timers timers{wheel, nullptr, prediction};
   Scoreboard board{tcb, pool, ranges, prediction};
-  TailProbe probe{rto, board, timers, prediction, config};
+  TailProbe probe{rto, board, timers, config};
 };
 
 TEST(TailProbe, IsArmedForTwoRoundTripsAndALoneSegmentForTheDelayOfItsAck) {
