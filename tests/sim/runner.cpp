@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <type_traits>
 
 #include "base/log.hpp"
@@ -21,7 +22,18 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kWorldLimit{120};  // wall time of one world
+// A world hangs when it has taken so much of a processor, however busy the machine is; or, where it
+// waits for something, so much time.
+constexpr std::chrono::seconds kProcessorLimit{240};
+constexpr std::chrono::seconds kWallLimit{1200};
+
+/// What a child has taken of a processor; 0 when it is gone.
+std::chrono::nanoseconds processor_time(pid_t pid) {
+  clockid_t clock{};
+  timespec taken{};
+  if (::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &taken) != 0) return {};
+  return std::chrono::seconds(taken.tv_sec) + std::chrono::nanoseconds(taken.tv_nsec);
+}
 
 /// What a child sends of an outcome; the texts follow, each with its length.
 struct Record {
@@ -74,7 +86,14 @@ struct Worker {
   std::string buffer;
   std::string errors;
   int error_fd = -1;
+  // When its latest world began.
   Clock::time_point since;
+  std::chrono::nanoseconds since_processor{0};
+
+  [[nodiscard]] bool hangs() const {
+    return processor_time(pid) - since_processor > kProcessorLimit ||
+           Clock::now() - since > kWallLimit;
+  }
 };
 
 class Pool {
@@ -98,6 +117,7 @@ class Pool {
     worker.buffer.clear();
     worker.errors.clear();
     worker.since = Clock::now();
+    worker.since_processor = {};
     if (first >= tasks_.size()) return;
     int out[2];
     int err[2];
@@ -155,7 +175,7 @@ class Pool {
       if (polled[i].revents != 0) receive(worker, errors);
     }
     for (Worker& worker : workers_) {
-      if (worker.pid >= 0 && Clock::now() - worker.since > kWorldLimit) lost(worker, "hangs");
+      if (worker.pid >= 0 && worker.hangs()) lost(worker, "hangs");
     }
   }
 
@@ -208,6 +228,7 @@ class Pool {
       worker.buffer.erase(0, sizeof r + texts);
       worker.next = r.index + workers_.size();
       worker.since = Clock::now();
+      worker.since_processor = processor_time(worker.pid);
       if (!report_(result)) stopped_ = true;
     }
   }
