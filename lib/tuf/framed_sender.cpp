@@ -125,8 +125,7 @@ SendResult FramedSender::send(base::ByteView pdu) {
   const bool framed =
       layout_.mode == FramedSendMode::Align || layout_.mode == FramedSendMode::Markers;
   const FrameFormat& format = layout_.format;
-  if (framed && format.tells_length() &&
-      (pdu.size() < format.head() || format.length_of(pdu.data()) != pdu.size())) {
+  if (framed && format.tells_length() && format.length_of(pdu) != pdu.size()) {
     return SendResult::Malformed;
   }
   if (!ring_.has_room(pdu.size())) return SendResult::Full;

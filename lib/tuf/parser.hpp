@@ -75,7 +75,7 @@ Parsed parse_aligned(const ReceiveLayout& layout, uint64_t at, uint64_t frame_en
     if (room < layout.format.head()) return Parsed::Bad;
     std::array<uint8_t, kPduHeadMax> head;
     if (!fetch(unit.pdu, head.data(), layout.format.head())) return Parsed::NeedMore;
-    length = layout.format.length_of(head.data());
+    length = layout.format.length_of(head);
     if (length == 0 || length > room) return Parsed::Bad;
   }
   unit.length = static_cast<uint32_t>(length);
@@ -94,7 +94,7 @@ Parsed parse_marked(const ReceiveLayout& layout, uint64_t at, Fetch&& fetch, Uni
   if (fetch_content(grid, at, head.data(), layout.format.head(), fetch) == 0) {
     return Parsed::NeedMore;
   }
-  const uint64_t length = layout.format.length_of(head.data());
+  const uint64_t length = layout.format.length_of(head);
   error = framing::PduError::PduTooLong;
   if (length > std::min(layout.max_pdu, wire::kTufPduMax)) return Parsed::Bad;
   unit.end = unit.frame_end = grid.end_of(unit.pdu, length);

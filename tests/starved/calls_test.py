@@ -10,8 +10,9 @@ import sys
 HEADERS = ("lib/api/include/rnic", "lib/verbs/include/rnic")
 # Made by the compiler, or a value of a few octets: nothing in them asks the machine for anything,
 # and what their numbers come to is asked where they are used.
-NOTHING_ASKED = {"FrameFormat::opaque", "Fault::failed", *(
+NOTHING_ASKED = {"Fault::failed", "FramingOptions::plain", *(
     f"{name}::{call}" for name, calls in (
+        ("FrameFormat", "head length_of opaque tells_length"),
         ("AccessSet", "all bits contains without"),
         ("IpAddress", "as_v4 high is_link_local is_unicast is_unspecified is_v4 low v4"),
         ("SgeList", "empty length push_back size too_long view ~SgeList"),

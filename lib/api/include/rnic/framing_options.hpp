@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "rnic/transport.hpp"
 
@@ -23,8 +24,10 @@ struct FrameFormat {
   [[nodiscard]] constexpr bool tells_length() const { return length_octets != 0; }
   /// Octets of a frame that have to be there before its length is known.
   [[nodiscard]] constexpr uint32_t head() const { return uint32_t{length_at} + length_octets; }
-  /// Length of the frame that begins with these head() octets; 0 when they cannot begin one.
-  [[nodiscard]] constexpr uint64_t length_of(const uint8_t* frame) const {
+  /// Length of the frame that begins with these octets, head() of them at least; 0 when they are
+  /// fewer or cannot begin one.
+  [[nodiscard]] constexpr uint64_t length_of(std::span<const uint8_t> frame) const {
+    if (frame.size() < head()) return 0;
     uint64_t value = 0;
     for (uint32_t i = length_at; i < head(); ++i) value = value << 8 | frame[i];
     return value + adds >= head() ? value + adds : 0;
