@@ -13,26 +13,24 @@ TEST(Options, DscpAndHopLimitOfEverySegment_TCP_9293_3_9_2_01) {
   options.hop_limit = 3;
   ASSERT_TRUE(p.stack.listen({RawPeer::kUs, RawPeer::kOurPort}, p.acceptor, options).has_value());
   p.acceptor.next.push_back(&p.user);
-  const auto marked = [](const Segment& s) {
-    return s.traffic_class == 46 << 2 && s.hop_limit == 3;
-  };
+  const Expected marked{.traffic_class = 46 << 2, .hop_limit = 3};
   p.inject({.seq = kIrs, .flags = flag::kSyn, .options = option_mss(1460)});
-  EXPECT_TRUE(marked(p.next()));  // SYN-ACK
+  p.expect(marked);  // SYN-ACK
   p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck});
   p.data(0, 10, flag::kPsh);
-  EXPECT_TRUE(marked(p.next()));  // ACK
+  p.expect(marked);  // ACK
   p.user.queue(100);
   p.stack.output(p.now);
-  EXPECT_TRUE(marked(p.next()));  // data
+  p.expect(marked);  // data
   p.wait(seconds(1));
-  EXPECT_TRUE(marked(p.next()));  // retransmission
+  p.expect(marked);  // retransmission
   options.dscp = 0;
   options.hop_limit = 0;
   ASSERT_TRUE(p.stack.set_options(*p.user.stream, options, p.now).has_value());
   EXPECT_EQ(p.stack.options(*p.user.stream), options);
   p.egress.sent.clear();
   p.data(10, 10, flag::kPsh);
-  EXPECT_EQ(p.next().traffic_class, 0);
+  p.expect({.traffic_class = 0, .hop_limit = 0});
 }
 
 TEST(Options, ABadValueIsNamedAndChangesNothing) {
@@ -256,27 +254,27 @@ TEST(Nagle, HoldsBackShortSegmentsUntilAcknowledged_TCP_9293_3_7_4_01) {
   o.nagle = true;
   StreamPeer s(o);
   s.write(10);
-  EXPECT_EQ(s.p.next().payload, 10u);  // nothing in flight
+  s.p.expect({.payload = 10});  // nothing in flight
   for (int i = 0; i < 5; ++i) s.write(10);
   EXPECT_TRUE(s.p.silent());
   s.p.inject({.seq = kIrs + 1, .ack = kIss + 11, .flags = flag::kAck});
-  EXPECT_EQ(s.p.next().payload, 50u);
+  s.p.expect({.payload = 50});
   s.write(999);
   EXPECT_TRUE(s.p.silent());
   s.write(1);
-  EXPECT_EQ(s.p.next().payload, 1000u);  // a full segment never waits
+  s.p.expect({.payload = 1000});  // a full segment never waits
   s.write(20);
   EXPECT_TRUE(s.p.silent());
   s.one.user.close();  // nothing more will come to fill it
   s.p.stack.output(s.p.now);
-  EXPECT_EQ(s.p.next().payload, 20u);
+  s.p.expect({.payload = 20});
 }
 
 TEST(Nagle, CanBeOff_TCP_9293_3_7_4_01) {
   StreamPeer s(tcp::ConnectionOptions{});
   for (int i = 0; i < 5; ++i) {
     s.write(10);
-    EXPECT_EQ(s.p.next().payload, 10u);
+    s.p.expect({.payload = 10});
   }
 }
 
@@ -295,7 +293,7 @@ TEST(HalfDuplexClose, AnswersWhatNobodyReadsWithRst_TCP_9293_3_6_1_01) {
     StreamPeer s(o);
     s.one.user.close();
     s.p.stack.output(s.p.now);
-    EXPECT_EQ(s.p.next().flags, flag::kFin | flag::kAck);
+    s.p.expect({.flags = kFinAck});
     s.p.data(0, 100);
     // A number without the ACK flag means nothing.
     compare(s.p.egress.sent.back(), {.flags = flag::kRst, .ack = 0});

@@ -44,11 +44,10 @@ TEST(PathMtu, OutstandingSegmentsGoOutSmallerAtOnce_TCP_1191_3_01) {
   while (!p.silent()) {
     const Segment s = p.next();
     EXPECT_LE(s.payload, 960u);
-    for (uint32_t i = 0; i < s.payload; ++i) {
-      const uint32_t at = s.seq - (kIss + 1) + i;
-      EXPECT_EQ(s.octets[i], octet_at(at, 11));
-      covered[at] = true;
-    }
+    const uint32_t at = s.seq - (kIss + 1);
+    compare(s, {.octets = octets_at(at, s.payload, 11)});
+    ASSERT_LE(at + s.payload, covered.size());
+    std::fill_n(covered.begin() + at, s.payload, true);
   }
   EXPECT_EQ(std::count(covered.begin(), covered.end(), true), 3 * 1460);
   EXPECT_EQ(p.stack.info(*p.user.stream, p.now)->cwnd, cwnd);  // no sign of congestion
