@@ -87,6 +87,14 @@ tcp::ConnectionOptions with_keep_alive(const tcp::Stack& stack) {
   return o;
 }
 
+/// An established connection that is kept alive.
+struct KeptAlivePeer : RawPeer {
+  KeptAlivePeer() {
+    accept();
+    EXPECT_TRUE(stack.set_options(*user.stream, with_keep_alive(stack), now).has_value());
+  }
+};
+
 TEST(KeepAlive, IsOffByDefaultAndSentWhenIdle_TCP_9293_3_8_4_01) {
   EXPECT_FALSE(tcp::Config{}.keep_alive);
   EXPECT_GE(tcp::Config{}.keep_alive_idle, std::chrono::hours(2));
@@ -109,9 +117,7 @@ TEST(KeepAlive, IsOffByDefaultAndSentWhenIdle_TCP_9293_3_8_4_01) {
 }
 
 TEST(KeepAlive, EndsAfterSeveralUnansweredProbesOnly_TCP_9293_3_8_4_02) {
-  RawPeer p;
-  p.accept();
-  ASSERT_TRUE(p.stack.set_options(*p.user.stream, with_keep_alive(p.stack), p.now).has_value());
+  KeptAlivePeer p;
   p.wait(seconds(61));
   p.expect({.seq = kIss, .payload = 0});  // SND.NXT - 1
   p.wait(seconds(10));
@@ -132,9 +138,7 @@ TEST(KeepAlive, EndsAfterSeveralUnansweredProbesOnly_TCP_9293_3_8_4_02) {
 
 // A peer that has closed its half is probed as before: ours may stay open.
 TEST(KeepAlive, GoesOnBehindThePeersFin_TCP_9293_3_8_4_01) {
-  RawPeer p;
-  p.accept();
-  ASSERT_TRUE(p.stack.set_options(*p.user.stream, with_keep_alive(p.stack), p.now).has_value());
+  KeptAlivePeer p;
   p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = kFinAck});
   EXPECT_TRUE(p.user.peer_has_finished);
   p.expect({.ack = kIrs + 2});
@@ -150,9 +154,7 @@ TEST(KeepAlive, GoesOnBehindThePeersFin_TCP_9293_3_8_4_01) {
 }
 
 TEST(KeepAlive, AProbeThatThePortDidNotTakeGoesOutLater) {
-  RawPeer p;
-  p.accept();
-  ASSERT_TRUE(p.stack.set_options(*p.user.stream, with_keep_alive(p.stack), p.now).has_value());
+  KeptAlivePeer p;
   p.egress.full = true;
   p.wait(seconds(61));
   EXPECT_EQ(p.stack.counters().keep_alive_probes, 0u);
@@ -166,9 +168,7 @@ TEST(KeepAlive, AProbeThatThePortDidNotTakeGoesOutLater) {
 
 // What anybody can send who knows the four numbers of a connection is no sign of the peer's life.
 TEST(KeepAlive, ForgedSegmentsDoNotPutItOff) {
-  RawPeer p;
-  p.accept();
-  ASSERT_TRUE(p.stack.set_options(*p.user.stream, with_keep_alive(p.stack), p.now).has_value());
+  KeptAlivePeer p;
   for (int second = 0; second < 200 && !p.user.how_ended; ++second) {
     p.wait(seconds(1));
     const uint32_t far = kIrs + 0x40000000;
