@@ -19,8 +19,7 @@ TEST(Options, DscpAndHopLimitOfEverySegment_TCP_9293_3_9_2_01) {
   p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck});
   p.data(0, 10, flag::kPsh);
   p.expect(marked);  // ACK
-  p.user.queue(100);
-  p.stack.output(p.now);
+  p.send_record(100);
   p.expect(marked);  // data
   p.wait(seconds(1));
   p.expect(marked);  // retransmission
@@ -189,8 +188,7 @@ TEST(Options, R1InformsAndR2EndsByConnection_TCP_9293_3_8_3_01) {
   EXPECT_GE(o.user_timeout, seconds(100));
   o.user_timeout = seconds(20);
   ASSERT_TRUE(p.stack.set_options(*p.user.stream, o, p.now).has_value());
-  p.user.queue(100);
-  p.stack.output(p.now);
+  p.send_record(100);
   const base::Now start = p.now;
   while (!p.user.how_ended && p.now - start < seconds(100)) p.wait(milliseconds(100));
   EXPECT_EQ(*p.user.how_ended, StreamEnd::TimedOut);
@@ -207,8 +205,7 @@ TEST(Options, UnansweredWindowProbesEndByTheUserTimeout) {
   o.user_timeout = seconds(30);
   ASSERT_TRUE(p.stack.set_options(*p.user.stream, o, p.now).has_value());
   p.wait(seconds(600));
-  p.user.queue(100);
-  p.stack.output(p.now);
+  p.send_record(100);
   for (int i = 0; i < 300; ++i) {  // answered: it stays (RFC 9293 s.3.8.6.1)
     p.wait(seconds(1));
     if (p.silent()) continue;

@@ -146,8 +146,7 @@ TEST(Dctcp, TheKnobMakesControlSegmentsCapable) {
     p.open();
     p.give(kEct0, flag::kPsh);
     p.expect({.ecn = on ? kEct0 : uint8_t{0}});  // a pure ACK
-    p.user.queue(100);
-    p.stack.output(p.now);
+    p.send_record(100);
     p.expect({.ecn = kEct0});
     while (p.silent()) p.wait(milliseconds(50));
     p.expect({.ecn = on ? kEct0 : uint8_t{0}});  // sent again

@@ -315,8 +315,7 @@ TEST(Ecn, AnAckWithoutAMarkEndsTheRowOfHolds_TCP_3168_6_1_2_01) {
     // A short record leaves; tells how long it waited for that.
     const auto send_short = [&] {
       const base::Now start = p.now;
-      p.user.queue(100);
-      p.stack.output(p.now);
+      p.send_record(100);
       while (p.silent()) p.wait(milliseconds(1));
       const Segment s = p.expect({.payload = 100});
       p.sent_to = s.seq + s.payload - (kIss + 1);

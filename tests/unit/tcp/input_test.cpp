@@ -171,8 +171,7 @@ TEST(Input, TheFirstCommitOfAnOctetWins) {
 TEST(Input, ADroppedSegmentLeavesNoTraceNotEvenItsAck) {
   RawPeer p;
   p.accept();
-  p.user.queue(100);
-  p.stack.output(p.now);
+  p.send_record(100);
   p.next();
   p.user.verdict = [](base::Range r) {
     return r.contains(250) ? llp::InspectVerdict::Drop : llp::InspectVerdict::Accept;
@@ -196,8 +195,7 @@ TEST(Input, ADroppedSegmentLeavesNoTraceNotEvenItsAck) {
 TEST(Input, WhatFindsNoRoomBehindAnIslandEndsTheSegment) {
   RawPeer p;
   p.accept();
-  p.user.queue(100);
-  p.stack.output(p.now);
+  p.send_record(100);
   p.next();
   p.user.verdict = [](base::Range r) {
     return r.end > 200 ? llp::InspectVerdict::NoRoom : llp::InspectVerdict::Accept;
@@ -540,8 +538,7 @@ TEST(Input, OldSegmentsDoNotChangeTheWindow_TCP_9293_3_10_07) {
   p.inject({.seq = kIrs + 101, .ack = kIss + 1, .flags = flag::kAck, .window = 40000});
   p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .window = 0, .payload = 100});
   p.egress.sent.clear();
-  p.user.queue(536);
-  p.stack.output(p.now);
+  p.send_record(536);
   p.expect({.payload = 536u});
 }
 

@@ -165,8 +165,7 @@ TEST(Limits, WhatIsClosedDoesNotWaitForEver) {
       tcp::ConnectionOptions options = p.stack.default_options();
       options.half_close = half_close;
       ASSERT_TRUE(p.stack.set_options(*p.user.stream, options, p.now).has_value());
-      p.user.queue(1000);
-      p.stack.output(p.now);
+      p.send_record(1000);
       const Segment shut{.seq = kIrs + 1, .ack = kIss + 1001, .flags = flag::kAck, .window = 0};
       p.inject(shut);
       if (!fin_sent) p.user.queue(1000);
@@ -505,8 +504,7 @@ TEST(Limits, ARetransmissionWaitsForTheCopyOfAnother) {
   RecordUser tiny{11, 22};
   accept_another(p, tiny, 100);
   tiny.queue(1460);
-  p.user.queue(1000);
-  p.stack.output(p.now);
+  p.send_record(1000);
   p.inject({.seq = kIrs + 1, .ack = kIss + 401, .flags = flag::kAck});
   p.egress.sent.clear();
   p.wait(milliseconds(250));

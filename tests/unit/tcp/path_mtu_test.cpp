@@ -65,8 +65,7 @@ TEST(PathMtu, SegmentsThatAreSmallEnoughAreNotSentAgain) {
   RawPeer p;
   p.accept();
   for (const uint32_t octets : {1460, 500, 960}) {  // 960 is just what a segment will hold
-    p.user.queue(octets);
-    p.stack.output(p.now);
+    p.send_record(octets);
     p.expect({.payload = octets});
   }
   icmp(p, Kind::PacketTooBig, kIss + 1, 1000);
@@ -266,8 +265,7 @@ TEST(PathSearch, ABlackHoleBelowTheSizeOfAFullSegmentIsFound) {
 TEST(PathSearch, TheThirdTimeoutOfASegmentIsTakenForABlackHole) {
   RawPeer p;
   p.accept();
-  p.user.queue(1460);
-  p.stack.output(p.now);
+  p.send_record(1460);
   const auto time_out = [&p] {
     const uint64_t before = p.stack.counters().timeouts;
     while (p.stack.counters().timeouts == before) {

@@ -199,6 +199,11 @@ class RawPeer {
     stack.output(now);
     return next();
   }
+  /// The user has one record more, and the stack sends what it may.
+  void send_record(uint32_t octets) {
+    user.queue(octets);
+    stack.output(now);
+  }
   void data(uint32_t offset, uint32_t length, uint8_t more_flags = 0) {
     inject({.seq = kIrs + 1 + offset,
             .ack = kIss + 1,

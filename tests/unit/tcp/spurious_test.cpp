@@ -365,8 +365,7 @@ TEST(Eifel, ATimeoutWithinARecoveryIsNotUndone) {
 TEST(Rto, AnEchoFromBeforeTheTimeoutMeasuresNothing) {
   for (const bool lost_ack : {true, false}) {
     StampedPeer p;
-    p.user.queue(kStampedMss);
-    p.stack.output(p.now);
+    p.send_record(kStampedMss);
     const base::Duration srtt = p.connection().rto.srtt();
     const uint32_t first_stamp = p.next().parsed.timestamps->value;
     while (p.stack.counters().timeouts < 2) p.wait(milliseconds(10));
