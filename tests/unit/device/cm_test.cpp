@@ -680,7 +680,7 @@ TEST_F(OtherTransport, WhatHasEndedStaysUntilTheTurnEnds) {
   EXPECT_EQ(device_.live_connections(), 1u);
 }
 
-// CM-01: why there was never a connection is told as the transport has it.
+// Why there was never a connection is told as the transport has it.
 class NeverConnected
     : public OtherTransport,
       public ::testing::WithParamInterface<std::pair<StreamEnd, framing::StartFailure>> {};

@@ -114,7 +114,7 @@ TEST_F(Connections, TheFinFollowsTheRejectLate) {
   EXPECT_TRUE(left().has<event::Rejected>());
 }
 
-// MPA-7.1.2-16: the responder's application is silent, and its device is patient.
+// The responder's application is silent, and its device is patient.
 class PatientResponder : public DevicePair {
  protected:
   PatientResponder()

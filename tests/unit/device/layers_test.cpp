@@ -79,7 +79,7 @@ TEST_F(Layers, BothSidesStartAtTheSamePosition_DDP_6_1_01) {
   EXPECT_FALSE(right().has<event::TerminateSent>());
 }
 
-// R7306-5-11: streams of one device on one word; each addition once, each stream's in order.
+// Streams of one device on one word; each addition once, each stream's in order.
 class SharedWord : public DevicePair {};
 TEST_F(SharedWord, StreamsOfOneDevice_R7306_5_11) {
   constexpr uint64_t kEach = 200;

@@ -13,26 +13,23 @@ TEST(Options, DscpAndHopLimitOfEverySegment_TCP_9293_3_9_2_01) {
   options.hop_limit = 3;
   ASSERT_TRUE(p.stack.listen({RawPeer::kUs, RawPeer::kOurPort}, p.acceptor, options).has_value());
   p.acceptor.next.push_back(&p.user);
-  const auto marked = [](const Segment& s) {
-    return s.traffic_class == 46 << 2 && s.hop_limit == 3;
-  };
+  const Expected marked{.traffic_class = 46 << 2, .hop_limit = 3};
   p.inject({.seq = kIrs, .flags = flag::kSyn, .options = option_mss(1460)});
-  EXPECT_TRUE(marked(p.next()));  // SYN-ACK
+  p.expect(marked);  // SYN-ACK
   p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck});
   p.data(0, 10, flag::kPsh);
-  EXPECT_TRUE(marked(p.next()));  // ACK
-  p.user.queue(100);
-  p.stack.output(p.now);
-  EXPECT_TRUE(marked(p.next()));  // data
+  p.expect(marked);  // ACK
+  p.send_record(100);
+  p.expect(marked);  // data
   p.wait(seconds(1));
-  EXPECT_TRUE(marked(p.next()));  // retransmission
+  p.expect(marked);  // retransmission
   options.dscp = 0;
   options.hop_limit = 0;
   ASSERT_TRUE(p.stack.set_options(*p.user.stream, options, p.now).has_value());
   EXPECT_EQ(p.stack.options(*p.user.stream), options);
   p.egress.sent.clear();
   p.data(10, 10, flag::kPsh);
-  EXPECT_EQ(p.next().traffic_class, 0);
+  p.expect({.traffic_class = 0, .hop_limit = 0});
 }
 
 TEST(Options, ABadValueIsNamedAndChangesNothing) {
@@ -89,6 +86,14 @@ tcp::ConnectionOptions with_keep_alive(const tcp::Stack& stack) {
   return o;
 }
 
+/// An established connection that is kept alive.
+struct KeptAlivePeer : RawPeer {
+  KeptAlivePeer() {
+    accept();
+    EXPECT_TRUE(stack.set_options(*user.stream, with_keep_alive(stack), now).has_value());
+  }
+};
+
 TEST(KeepAlive, IsOffByDefaultAndSentWhenIdle_TCP_9293_3_8_4_01) {
   EXPECT_FALSE(tcp::Config{}.keep_alive);
   EXPECT_GE(tcp::Config{}.keep_alive_idle, std::chrono::hours(2));
@@ -111,9 +116,7 @@ TEST(KeepAlive, IsOffByDefaultAndSentWhenIdle_TCP_9293_3_8_4_01) {
 }
 
 TEST(KeepAlive, EndsAfterSeveralUnansweredProbesOnly_TCP_9293_3_8_4_02) {
-  RawPeer p;
-  p.accept();
-  ASSERT_TRUE(p.stack.set_options(*p.user.stream, with_keep_alive(p.stack), p.now).has_value());
+  KeptAlivePeer p;
   p.wait(seconds(61));
   p.expect({.seq = kIss, .payload = 0});  // SND.NXT - 1
   p.wait(seconds(10));
@@ -134,9 +137,7 @@ TEST(KeepAlive, EndsAfterSeveralUnansweredProbesOnly_TCP_9293_3_8_4_02) {
 
 // A peer that has closed its half is probed as before: ours may stay open.
 TEST(KeepAlive, GoesOnBehindThePeersFin_TCP_9293_3_8_4_01) {
-  RawPeer p;
-  p.accept();
-  ASSERT_TRUE(p.stack.set_options(*p.user.stream, with_keep_alive(p.stack), p.now).has_value());
+  KeptAlivePeer p;
   p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = kFinAck});
   EXPECT_TRUE(p.user.peer_has_finished);
   p.expect({.ack = kIrs + 2});
@@ -152,9 +153,7 @@ TEST(KeepAlive, GoesOnBehindThePeersFin_TCP_9293_3_8_4_01) {
 }
 
 TEST(KeepAlive, AProbeThatThePortDidNotTakeGoesOutLater) {
-  RawPeer p;
-  p.accept();
-  ASSERT_TRUE(p.stack.set_options(*p.user.stream, with_keep_alive(p.stack), p.now).has_value());
+  KeptAlivePeer p;
   p.egress.full = true;
   p.wait(seconds(61));
   EXPECT_EQ(p.stack.counters().keep_alive_probes, 0u);
@@ -168,9 +167,7 @@ TEST(KeepAlive, AProbeThatThePortDidNotTakeGoesOutLater) {
 
 // What anybody can send who knows the four numbers of a connection is no sign of the peer's life.
 TEST(KeepAlive, ForgedSegmentsDoNotPutItOff) {
-  RawPeer p;
-  p.accept();
-  ASSERT_TRUE(p.stack.set_options(*p.user.stream, with_keep_alive(p.stack), p.now).has_value());
+  KeptAlivePeer p;
   for (int second = 0; second < 200 && !p.user.how_ended; ++second) {
     p.wait(seconds(1));
     const uint32_t far = kIrs + 0x40000000;
@@ -191,8 +188,7 @@ TEST(Options, R1InformsAndR2EndsByConnection_TCP_9293_3_8_3_01) {
   EXPECT_GE(o.user_timeout, seconds(100));
   o.user_timeout = seconds(20);
   ASSERT_TRUE(p.stack.set_options(*p.user.stream, o, p.now).has_value());
-  p.user.queue(100);
-  p.stack.output(p.now);
+  p.send_record(100);
   const base::Now start = p.now;
   while (!p.user.how_ended && p.now - start < seconds(100)) p.wait(milliseconds(100));
   EXPECT_EQ(*p.user.how_ended, StreamEnd::TimedOut);
@@ -209,8 +205,7 @@ TEST(Options, UnansweredWindowProbesEndByTheUserTimeout) {
   o.user_timeout = seconds(30);
   ASSERT_TRUE(p.stack.set_options(*p.user.stream, o, p.now).has_value());
   p.wait(seconds(600));
-  p.user.queue(100);
-  p.stack.output(p.now);
+  p.send_record(100);
   for (int i = 0; i < 300; ++i) {  // answered: it stays (RFC 9293 s.3.8.6.1)
     p.wait(seconds(1));
     if (p.silent()) continue;
@@ -256,27 +251,27 @@ TEST(Nagle, HoldsBackShortSegmentsUntilAcknowledged_TCP_9293_3_7_4_01) {
   o.nagle = true;
   StreamPeer s(o);
   s.write(10);
-  EXPECT_EQ(s.p.next().payload, 10u);  // nothing in flight
+  s.p.expect({.payload = 10});  // nothing in flight
   for (int i = 0; i < 5; ++i) s.write(10);
   EXPECT_TRUE(s.p.silent());
   s.p.inject({.seq = kIrs + 1, .ack = kIss + 11, .flags = flag::kAck});
-  EXPECT_EQ(s.p.next().payload, 50u);
+  s.p.expect({.payload = 50});
   s.write(999);
   EXPECT_TRUE(s.p.silent());
   s.write(1);
-  EXPECT_EQ(s.p.next().payload, 1000u);  // a full segment never waits
+  s.p.expect({.payload = 1000});  // a full segment never waits
   s.write(20);
   EXPECT_TRUE(s.p.silent());
   s.one.user.close();  // nothing more will come to fill it
   s.p.stack.output(s.p.now);
-  EXPECT_EQ(s.p.next().payload, 20u);
+  s.p.expect({.payload = 20});
 }
 
 TEST(Nagle, CanBeOff_TCP_9293_3_7_4_01) {
   StreamPeer s(tcp::ConnectionOptions{});
   for (int i = 0; i < 5; ++i) {
     s.write(10);
-    EXPECT_EQ(s.p.next().payload, 10u);
+    s.p.expect({.payload = 10});
   }
 }
 
@@ -295,7 +290,7 @@ TEST(HalfDuplexClose, AnswersWhatNobodyReadsWithRst_TCP_9293_3_6_1_01) {
     StreamPeer s(o);
     s.one.user.close();
     s.p.stack.output(s.p.now);
-    EXPECT_EQ(s.p.next().flags, flag::kFin | flag::kAck);
+    s.p.expect({.flags = kFinAck});
     s.p.data(0, 100);
     // A number without the ACK flag means nothing.
     compare(s.p.egress.sent.back(), {.flags = flag::kRst, .ack = 0});

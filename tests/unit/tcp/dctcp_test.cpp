@@ -134,8 +134,7 @@ TEST(Dctcp, WithoutEcnItIsNewReno) {
   tcp::Config config = dctcp();
   config.ecn = Ecn::Off;
   DctcpPeer p(config);
-  EXPECT_EQ(p.connect().flags, flag::kSyn);
-  EXPECT_EQ(p.connect().ecn, 0);
+  compare(p.connect(), {.flags = flag::kSyn, .ecn = 0});
 }
 
 // RFC 8257 s.4.1
@@ -146,12 +145,11 @@ TEST(Dctcp, TheKnobMakesControlSegmentsCapable) {
     DctcpPeer p(config);
     p.open();
     p.give(kEct0, flag::kPsh);
-    EXPECT_EQ(p.next().ecn, on ? kEct0 : 0);  // a pure ACK
-    p.user.queue(100);
-    p.stack.output(p.now);
-    EXPECT_EQ(p.next().ecn, kEct0);
+    p.expect({.ecn = on ? kEct0 : uint8_t{0}});  // a pure ACK
+    p.send_record(100);
+    p.expect({.ecn = kEct0});
     while (p.silent()) p.wait(milliseconds(50));
-    EXPECT_EQ(p.next().ecn, on ? kEct0 : 0);  // sent again
+    p.expect({.ecn = on ? kEct0 : uint8_t{0}});  // sent again
   }
 }
 

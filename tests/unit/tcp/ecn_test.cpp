@@ -208,11 +208,7 @@ TEST(Ecn, OneReductionAWindowAndCwrOnce_TCP_3168_6_1_2_01) {
   p.open_passive(kBoth);
   p.send(40);
   ASSERT_EQ(p.egress.sent.size(), 10u);  // the initial window
-  for (const Segment& s : p.egress.sent) {
-    EXPECT_EQ(s.ecn, kEct0);
-    EXPECT_EQ(s.flags & kBoth, 0);
-  }
-  p.egress.sent.clear();
+  while (!p.silent()) p.expect({.flags = flag::kAck, .ecn = kEct0});
   p.ack(kMss, flag::kEce);
   EXPECT_EQ(p.cwnd(), 5 * kMss);
   EXPECT_TRUE(p.silent());
@@ -295,8 +291,7 @@ TEST(Ecn, AWindowOfOneSegmentWaitsForTheTimer_TCP_3168_6_1_2_01) {
   EXPECT_GE(p.now - start, milliseconds(200));  // the RTO
   EXPECT_LE(p.now - start, milliseconds(1100));
   const base::Duration first = p.now - start;
-  const Segment s = p.next();
-  EXPECT_EQ(s.payload, kMss);
+  const Segment s = p.expect({.payload = kMss});
   EXPECT_TRUE(p.silent());
   p.ack(s.seq - (kIss + 1));  // without a mark, and of nothing new: it ends no row of marks
   EXPECT_TRUE(p.silent());
@@ -320,11 +315,9 @@ TEST(Ecn, AnAckWithoutAMarkEndsTheRowOfHolds_TCP_3168_6_1_2_01) {
     // A short record leaves; tells how long it waited for that.
     const auto send_short = [&] {
       const base::Now start = p.now;
-      p.user.queue(100);
-      p.stack.output(p.now);
+      p.send_record(100);
       while (p.silent()) p.wait(milliseconds(1));
-      const Segment s = p.next();
-      EXPECT_EQ(s.payload, 100u);
+      const Segment s = p.expect({.payload = 100});
       p.sent_to = s.seq + s.payload - (kIss + 1);
       return p.now - start;
     };

@@ -258,8 +258,7 @@ TEST(Header, AZeroWindowStillHearsAckRstAndUrg_TCP_9293_3_10_04) {
     }
     ASSERT_EQ(p.user.ordered_to, 65535u);
     ASSERT_EQ(p.stack.info(*p.user.stream, p.now)->rcv_wnd, 0u);
-    p.user.queue(500);
-    p.stack.output(p.now);
+    p.send_record(500);
     p.egress.sent.clear();
     const uint32_t nxt = kIrs + 1 + 65535;
     if (reset) {
@@ -312,14 +311,12 @@ TEST(Rto, NothingIsMeasuredOnWhatWasSentTwice_TCP_9293_3_8_1_01) {
   RawPeer p;  // no timestamps
   p.accept();
   const auto srtt = p.stack.info(*p.user.stream, p.now)->srtt;
-  p.user.queue(100);
-  p.stack.output(p.now);
+  p.send_record(100);
   p.wait(milliseconds(1500));  // sent again meanwhile
   EXPECT_GE(p.stack.counters().retransmitted_segments, 1u);
   p.inject({.seq = kIrs + 1, .ack = kIss + 101, .flags = flag::kAck});
   EXPECT_EQ(p.stack.info(*p.user.stream, p.now)->srtt, srtt);
-  p.user.queue(100);
-  p.stack.output(p.now);
+  p.send_record(100);
   p.wait(milliseconds(100));
   p.inject({.seq = kIrs + 1, .ack = kIss + 201, .flags = flag::kAck});
   EXPECT_NE(p.stack.info(*p.user.stream, p.now)->srtt, srtt);
@@ -395,8 +392,7 @@ TEST(Timestamps, TickEachMillisecondAndAge_TCP_7323_5_02) {
   RawPeer p(config);
   p.accept(option_mss(1000) + option_timestamps(1000, 0), option_timestamps(1001, 0));
   const auto stamp = [&] {
-    p.user.queue(10);
-    p.stack.output(p.now);
+    p.send_record(10);
     const Segment s = p.next();
     p.inject({.seq = kIrs + 1,
               .ack = kIss + 1 + static_cast<uint32_t>(p.user.pulled),

@@ -68,12 +68,10 @@ TEST(Info, ARecordThatIsLargerThanEmssCountsForItsPieces) {
   for (const uint32_t length : {961u, 1200u, 1439u, 1440u, 1441u}) {
     RawPeer p;
     p.accept();
-    p.user.queue(length);
-    p.stack.output(p.now);
+    p.send_record(length);
     EXPECT_EQ(p.stack.info(*p.user.stream, p.now)->unacked, 1u);
     p.egress.mtu = 40 + 480;
-    p.user.queue(100);
-    p.stack.output(p.now);
+    p.send_record(100);
     const tcp::ConnectionInfo info = *p.stack.info(*p.user.stream, p.now);
     ASSERT_EQ(info.emss, 480u);
     ASSERT_EQ(info.snd_nxt, length + 100);

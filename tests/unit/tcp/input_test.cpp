@@ -171,8 +171,7 @@ TEST(Input, TheFirstCommitOfAnOctetWins) {
 TEST(Input, ADroppedSegmentLeavesNoTraceNotEvenItsAck) {
   RawPeer p;
   p.accept();
-  p.user.queue(100);
-  p.stack.output(p.now);
+  p.send_record(100);
   p.next();
   p.user.verdict = [](base::Range r) {
     return r.contains(250) ? llp::InspectVerdict::Drop : llp::InspectVerdict::Accept;
@@ -196,8 +195,7 @@ TEST(Input, ADroppedSegmentLeavesNoTraceNotEvenItsAck) {
 TEST(Input, WhatFindsNoRoomBehindAnIslandEndsTheSegment) {
   RawPeer p;
   p.accept();
-  p.user.queue(100);
-  p.stack.output(p.now);
+  p.send_record(100);
   p.next();
   p.user.verdict = [](base::Range r) {
     return r.end > 200 ? llp::InspectVerdict::NoRoom : llp::InspectVerdict::Accept;
@@ -366,13 +364,12 @@ TEST(Input, ADuplicateIsFollowedByTheBlockThatHoldsIt_TCP_2883_4_01) {
     p.egress.sent.clear();
     for (const uint32_t at : {200u, 225u, 400u, 450u, 600u, 800u}) {
       data(at, 50);
-      const Segment s = p.next();
-      ASSERT_EQ(s.parsed.sack_count, stamped ? 3u : 4u);
-      const auto offset = [&](base::Seq32 seq) { return seq.value - (kIrs + 1); };
-      EXPECT_EQ(offset(s.parsed.sack[0].left), at);
-      EXPECT_EQ(offset(s.parsed.sack[0].right), at + 50);
-      EXPECT_EQ(offset(s.parsed.sack[1].left), at / 100 * 100);
-      EXPECT_EQ(offset(s.parsed.sack[1].right), at / 100 * 100 + 100);
+      SackBlocks named = sack_blocks(p.next().parsed);
+      ASSERT_EQ(named.size(), stamped ? 3u : 4u);
+      named.resize(2);
+      const uint32_t left = kIrs + 1 + at;
+      const uint32_t held = kIrs + 1 + at / 100 * 100;
+      EXPECT_EQ(named, (SackBlocks{{left, left + 50}, {held, held + 100}}));
     }
     // A burst of them: each in an ACK of its own, and with what is new beside it.
     p.hold_output = true;
@@ -541,8 +538,7 @@ TEST(Input, OldSegmentsDoNotChangeTheWindow_TCP_9293_3_10_07) {
   p.inject({.seq = kIrs + 101, .ack = kIss + 1, .flags = flag::kAck, .window = 40000});
   p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .window = 0, .payload = 100});
   p.egress.sent.clear();
-  p.user.queue(536);
-  p.stack.output(p.now);
+  p.send_record(536);
   p.expect({.payload = 536u});
 }
 

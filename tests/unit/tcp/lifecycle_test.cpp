@@ -75,8 +75,7 @@ TEST(Lifecycle, TheUserTimeOutIsKeptToTheMomentAndSilent_TCP_9293_3_8_3_01) {
   tcp::ConnectionOptions o = p.stack.default_options();
   o.user_timeout = seconds(20);
   ASSERT_TRUE(p.stack.set_options(*p.user.stream, o, p.now).has_value());
-  p.user.queue(100);
-  p.stack.output(p.now);
+  p.send_record(100);
   p.wait(milliseconds(19'900));
   EXPECT_FALSE(p.user.how_ended);
   p.egress.sent.clear();
@@ -289,8 +288,7 @@ TEST(Lifecycle, AHalfOpenConnectionIsResetAndReopened_TCP_9293_3_5_1_01) {
   RawPeer p;
   p.accept();
   // The peer crashed and knows nothing: it answers our data with RST at our ACK number.
-  p.user.queue(100);
-  p.stack.output(p.now);
+  p.send_record(100);
   const Segment data = p.next();
   p.inject({.seq = data.ack, .flags = flag::kRst});
   EXPECT_EQ(*p.user.how_ended, StreamEnd::PeerReset);

@@ -1,4 +1,5 @@
 #include "base/prng.hpp"
+#include "crowd.hpp"
 #include "pair.hpp"
 #include "raw_peer.hpp"
 #include "tcp/record_queue.hpp"
@@ -27,33 +28,17 @@ TEST(Limits, RecordsPerConnectionStopPulling) {
 TEST(Limits, RecordsOfTheStackAreShared) {
   tcp::Config config;
   config.max_records = 10;
-  TcpLink link(config, {});
-  UserAcceptor acceptor;
-  ASSERT_TRUE(link.b.listen({kAddressB, kPort}, acceptor).has_value());
-  std::vector<std::unique_ptr<RecordUser>> users;
-  std::vector<std::unique_ptr<RecordUser>> peers;
-  for (int i = 0; i < 6; ++i) {
-    peers.push_back(std::make_unique<RecordUser>(22, 11));
-    acceptor.next.push_back(peers.back().get());
-    users.push_back(std::make_unique<RecordUser>(11, 22));
-    RecordUser& u = *users.back();
-    u.stream = *link.a.connect({kAddressA, 0}, {kAddressB, kPort}, u, link.now);
-    for (int k = 0; k < 50; ++k) u.queue(1000);
-  }
-  ASSERT_TRUE(link.run_until(
+  Crowd c(6, 50, 1000, config);
+  ASSERT_TRUE(c.link.run_until(
       [&] {
         uint64_t out = 0;
-        bool all = true;
-        for (const auto& u : users) {
-          out += (u->pulled - u->released_to) / 1000;
-          all &= u->released_to == 50000;
-        }
+        for (const auto& u : c.users) out += (u->pulled - u->released_to) / 1000;
         EXPECT_LE(out, 10u);
-        return all;
+        return c.all_released();
       },
       seconds(60)));
-  for (const auto& peer : peers) EXPECT_TRUE(peer->clean());
-  EXPECT_GT(link.a.counters().record_limit_waits, 0u);
+  c.expect_clean_peers();
+  EXPECT_GT(c.link.a.counters().record_limit_waits, 0u);
 }
 
 TEST(Limits, ConnectionsAreBoundedAtBothEnds) {
@@ -180,8 +165,7 @@ TEST(Limits, WhatIsClosedDoesNotWaitForEver) {
       tcp::ConnectionOptions options = p.stack.default_options();
       options.half_close = half_close;
       ASSERT_TRUE(p.stack.set_options(*p.user.stream, options, p.now).has_value());
-      p.user.queue(1000);
-      p.stack.output(p.now);
+      p.send_record(1000);
       const Segment shut{.seq = kIrs + 1, .ack = kIss + 1001, .flags = flag::kAck, .window = 0};
       p.inject(shut);
       if (!fin_sent) p.user.queue(1000);
@@ -358,33 +342,14 @@ TEST(Limits, ChunksForPartFilledQueuesAreBounded) {
 }
 
 TEST(Limits, ManyConnectionsShareFairly) {
-  TcpLink link;
-  UserAcceptor acceptor;
-  ASSERT_TRUE(link.b.listen({kAddressB, kPort}, acceptor).has_value());
-  std::vector<std::unique_ptr<RecordUser>> users;
-  std::vector<std::unique_ptr<RecordUser>> peers;
-  for (int i = 0; i < 100; ++i) {
-    peers.push_back(std::make_unique<RecordUser>(22, 11));
-    acceptor.next.push_back(peers.back().get());
-    users.push_back(std::make_unique<RecordUser>(11, 22));
-    RecordUser& u = *users.back();
-    u.stream = *link.a.connect({kAddressA, 0}, {kAddressB, kPort}, u, link.now);
-    for (int k = 0; k < 30; ++k) u.queue(1448);
-  }
-  ASSERT_TRUE(link.run_until(
-      [&] {
-        for (const auto& u : users) {
-          if (u->released_to != 30 * 1448) return false;
-        }
-        return true;
-      },
-      seconds(60)));
-  for (const auto& peer : peers) EXPECT_TRUE(peer->clean());
-  for (const auto& u : users) u->stream->close();
-  for (const auto& u : peers) u->stream->close();
-  link.run(seconds(10));
-  EXPECT_TRUE(link.a.quiescent() && link.b.quiescent());
-  EXPECT_EQ(link.a.live_connections() + link.b.live_connections(), 0u);
+  Crowd c(100, 30, 1448);
+  ASSERT_TRUE(c.drain(seconds(60)));
+  c.expect_clean_peers();
+  for (const auto& u : c.users) u->stream->close();
+  for (const auto& u : c.peers) u->stream->close();
+  c.link.run(seconds(10));
+  EXPECT_TRUE(c.link.a.quiescent() && c.link.b.quiescent());
+  EXPECT_EQ(c.link.a.live_connections() + c.link.b.live_connections(), 0u);
 }
 
 class EndsAnother : public RecordUser {
@@ -539,8 +504,7 @@ TEST(Limits, ARetransmissionWaitsForTheCopyOfAnother) {
   RecordUser tiny{11, 22};
   accept_another(p, tiny, 100);
   tiny.queue(1460);
-  p.user.queue(1000);
-  p.stack.output(p.now);
+  p.send_record(1000);
   p.inject({.seq = kIrs + 1, .ack = kIss + 401, .flags = flag::kAck});
   p.egress.sent.clear();
   p.wait(milliseconds(250));

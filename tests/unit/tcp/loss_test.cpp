@@ -240,8 +240,7 @@ TEST(Loss, MemoryThatIsGoneAbortsTheStream) {
 TEST(Loss, MemoryThatIsGoneAbortsTheStreamBeforeACut) {
   RawPeer p;
   p.accept();
-  p.user.queue(1000);
-  p.stack.output(p.now);
+  p.send_record(1000);
   p.user.revoked = true;
   p.inject({.seq = kIrs + 1, .ack = kIss + 401, .flags = flag::kAck});
   p.egress.sent.clear();

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string_view>
 
-#include "pair.hpp"
+#include "crowd.hpp"
 #include "support/sanitized.hpp"
 #include "tcp/byte_stream.hpp"
 #include "tcp/connection.hpp"
@@ -225,37 +225,18 @@ TEST(Memory, TenThousandConnectionsASecondComeAndGo) {
 TEST(Memory, SetsOfRangesAreTakenForHolesOnlyAndBounded) {
   tcp::Config config;
   config.max_range_sets = 1;
-  TcpLink link({}, config);
-  UserAcceptor acceptor;
-  ASSERT_TRUE(link.b.listen({kAddressB, kPort}, acceptor).has_value());
-  std::vector<std::unique_ptr<RecordUser>> users;
-  std::vector<std::unique_ptr<RecordUser>> peers;
-  for (int i = 0; i < 8; ++i) {
-    peers.push_back(std::make_unique<RecordUser>(22, 11));
-    acceptor.next.push_back(peers.back().get());
-    users.push_back(std::make_unique<RecordUser>(11, 22));
-    RecordUser& u = *users.back();
-    u.stream = *link.a.connect({kAddressA, 0}, {kAddressB, kPort}, u, link.now);
-    for (int k = 0; k < 100; ++k) u.queue(1448);
-  }
+  Crowd c(8, 100, 1448, {}, config);
   int payloads = 0;
-  link.hook = [&](const LinkFrame& f) {
+  c.link.hook = [&](const LinkFrame& f) {
     return Fate{.drop = f.from_a && f.payload() != 0 && ++payloads % 7 == 0};
   };
-  ASSERT_TRUE(link.run_until(
-      [&] {
-        for (const auto& u : users) {
-          if (u->released_to != 144800) return false;
-        }
-        return true;
-      },
-      seconds(600)));
-  for (const auto& peer : peers) EXPECT_TRUE(peer->clean());
-  EXPECT_GT(link.b.counters().range_sets_exhausted, 0u);
-  EXPECT_EQ(link.b.counters().commit_full, 0u);
-  for (const auto& u : users) u->stream->abort();
-  link.run(seconds(1));
-  EXPECT_TRUE(link.a.quiescent() && link.b.quiescent());
+  ASSERT_TRUE(c.drain(seconds(600)));
+  c.expect_clean_peers();
+  EXPECT_GT(c.link.b.counters().range_sets_exhausted, 0u);
+  EXPECT_EQ(c.link.b.counters().commit_full, 0u);
+  for (const auto& u : c.users) u->stream->abort();
+  c.link.run(seconds(1));
+  EXPECT_TRUE(c.link.a.quiescent() && c.link.b.quiescent());
 }
 
 // A set of ranges goes from connection to connection: who takes one finds nothing in it of what

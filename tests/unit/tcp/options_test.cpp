@@ -45,8 +45,7 @@ TEST(Options, AResetOfAConnectionHasItsTimestamps) {
   RawPeer p(config);
   p.accept(option_mss(1000) + option_timestamps(100, 0), option_timestamps(200, 0));
   p.data(0, 0);
-  p.user.queue(100);
-  p.stack.output(p.now);
+  p.send_record(100);
   const Segment data = p.next();
   p.now += milliseconds(700);
   p.user.stream->abort();

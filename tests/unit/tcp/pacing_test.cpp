@@ -89,8 +89,7 @@ TEST(Pacing, IsOffByDefault) {
 // After a pause nothing is owed: the pace begins anew.
 TEST(Pacing, APauseBuysNoBurst) {
   PacedPeer p;
-  p.user.queue(kMss);
-  p.stack.output(p.now);
+  p.send_record(kMss);
   p.inject({.seq = kIrs + 1, .ack = kIss + 1 + kMss, .flags = flag::kAck});
   p.wait(milliseconds(150));
   p.egress.sent.clear();

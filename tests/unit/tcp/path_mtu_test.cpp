@@ -44,11 +44,10 @@ TEST(PathMtu, OutstandingSegmentsGoOutSmallerAtOnce_TCP_1191_3_01) {
   while (!p.silent()) {
     const Segment s = p.next();
     EXPECT_LE(s.payload, 960u);
-    for (uint32_t i = 0; i < s.payload; ++i) {
-      const uint32_t at = s.seq - (kIss + 1) + i;
-      EXPECT_EQ(s.octets[i], octet_at(at, 11));
-      covered[at] = true;
-    }
+    const uint32_t at = s.seq - (kIss + 1);
+    compare(s, {.octets = octets_at(at, s.payload, 11)});
+    ASSERT_LE(at + s.payload, covered.size());
+    std::fill_n(covered.begin() + at, s.payload, true);
   }
   EXPECT_EQ(std::count(covered.begin(), covered.end(), true), 3 * 1460);
   EXPECT_EQ(p.stack.info(*p.user.stream, p.now)->cwnd, cwnd);  // no sign of congestion
@@ -66,8 +65,7 @@ TEST(PathMtu, SegmentsThatAreSmallEnoughAreNotSentAgain) {
   RawPeer p;
   p.accept();
   for (const uint32_t octets : {1460, 500, 960}) {  // 960 is just what a segment will hold
-    p.user.queue(octets);
-    p.stack.output(p.now);
+    p.send_record(octets);
     p.expect({.payload = octets});
   }
   icmp(p, Kind::PacketTooBig, kIss + 1, 1000);
@@ -267,8 +265,7 @@ TEST(PathSearch, ABlackHoleBelowTheSizeOfAFullSegmentIsFound) {
 TEST(PathSearch, TheThirdTimeoutOfASegmentIsTakenForABlackHole) {
   RawPeer p;
   p.accept();
-  p.user.queue(1460);
-  p.stack.output(p.now);
+  p.send_record(1460);
   const auto time_out = [&p] {
     const uint64_t before = p.stack.counters().timeouts;
     while (p.stack.counters().timeouts == before) {

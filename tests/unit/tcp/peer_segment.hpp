@@ -69,6 +69,9 @@ struct Expected {
   std::optional<uint32_t> ts_value{};
   std::optional<uint32_t> ts_echo{};
   std::optional<SackBlocks> sack{};  ///< all of them in this order
+  std::optional<uint16_t> source_port{};
+  std::optional<uint8_t> traffic_class{};  ///< DSCP << 2 | ECN
+  std::optional<uint8_t> hop_limit{};      ///< 0: the interface's default
 };
 
 /// Where compare() is called; as a default argument it is the caller's line.
@@ -83,6 +86,38 @@ inline uint16_t option_kinds(const wire::TcpOptions& o) {
       (o.mss ? kinds::kMss : 0) | (o.window_scale ? kinds::kWindowScale : 0) |
       (o.sack_permitted ? kinds::kSackPermitted : 0) | (o.sack_count != 0 ? kinds::kSack : 0) |
       (o.timestamps ? kinds::kTimestamps : 0));
+}
+
+inline SackBlocks sack_blocks(const wire::TcpOptions& o) {
+  SackBlocks blocks;
+  for (uint32_t i = 0; i < o.sack_count; ++i) {
+    blocks.emplace_back(o.sack[i].left.value, o.sack[i].right.value);
+  }
+  return blocks;
+}
+
+/// What a segment that the stack sent is as a whole: a member without a value is an absent option.
+inline Expected all_of(const Segment& s) {
+  const wire::TcpOptions& o = s.parsed;
+  Expected all{.flags = s.flags,
+               .seq = s.seq,
+               .ack = s.ack,
+               .window = s.window,
+               .payload = s.payload,
+               .octets = s.octets,
+               .ecn = s.ecn,
+               .options = option_kinds(o),
+               .mss = o.mss,
+               .window_scale = o.window_scale,
+               .sack = sack_blocks(o),
+               .source_port = s.source_port,
+               .traffic_class = s.traffic_class,
+               .hop_limit = s.hop_limit};
+  if (o.timestamps) {
+    all.ts_value = o.timestamps->value;
+    all.ts_echo = o.timestamps->echo;
+  }
+  return all;
 }
 
 inline std::string flag_names(uint8_t flags) {
@@ -124,31 +159,24 @@ class Differences {
 
 /// Fails once, at the caller's line, with all members that differ.
 inline void compare(const Segment& s, const Expected& expected, Caller caller = {}) {
-  const wire::TcpOptions& o = s.parsed;
-  std::optional<uint32_t> ts_value;
-  std::optional<uint32_t> ts_echo;
-  if (o.timestamps) {
-    ts_value = o.timestamps->value;
-    ts_echo = o.timestamps->echo;
-  }
-  SackBlocks sack;
-  for (uint32_t i = 0; i < o.sack_count; ++i) {
-    sack.emplace_back(o.sack[i].left.value, o.sack[i].right.value);
-  }
+  const Expected sent = all_of(s);
   Differences d;
   d.flags(expected.flags, s.flags);
-  d.member("seq", expected.seq, std::optional(s.seq));
-  d.member("ack", expected.ack, std::optional(s.ack));
-  d.member("window", expected.window, std::optional(s.window));
-  d.member("payload", expected.payload, std::optional(s.payload));
-  d.member("octets", expected.octets, std::optional(s.octets));
-  d.member("ecn", expected.ecn, std::optional(s.ecn));
-  d.member("options", expected.options, std::optional(option_kinds(o)));
-  d.member("mss", expected.mss, o.mss);
-  d.member("window_scale", expected.window_scale, o.window_scale);
-  d.member("ts_value", expected.ts_value, ts_value);
-  d.member("ts_echo", expected.ts_echo, ts_echo);
-  d.member("sack", expected.sack, std::optional(sack));
+  d.member("seq", expected.seq, sent.seq);
+  d.member("ack", expected.ack, sent.ack);
+  d.member("window", expected.window, sent.window);
+  d.member("payload", expected.payload, sent.payload);
+  d.member("octets", expected.octets, sent.octets);
+  d.member("ecn", expected.ecn, sent.ecn);
+  d.member("options", expected.options, sent.options);
+  d.member("mss", expected.mss, sent.mss);
+  d.member("window_scale", expected.window_scale, sent.window_scale);
+  d.member("ts_value", expected.ts_value, sent.ts_value);
+  d.member("ts_echo", expected.ts_echo, sent.ts_echo);
+  d.member("sack", expected.sack, sent.sack);
+  d.member("source_port", expected.source_port, sent.source_port);
+  d.member("traffic_class", expected.traffic_class, sent.traffic_class);
+  d.member("hop_limit", expected.hop_limit, sent.hop_limit);
   if (d.text().empty()) return;
   ADD_FAILURE_AT(caller.file, caller.line) << "the segment differs:" << d.text();
 }

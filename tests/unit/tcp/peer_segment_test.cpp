@@ -10,6 +10,9 @@ Segment of_the_stack() {
   s.parsed.mss = 1460;
   s.parsed.sack[0] = {base::Seq32(10), base::Seq32(20)};
   s.parsed.sack_count = 1;
+  s.source_port = 5;
+  s.traffic_class = 6;
+  s.hop_limit = 7;
   return s;
 }
 
@@ -25,7 +28,19 @@ TEST(PeerSegment, OnlyWhatIsNamedIsCompared) {
                            .ecn = 0,
                            .options = kinds::kMss | kinds::kSack,
                            .mss = 1460,
-                           .sack = SackBlocks{{10, 20}}});
+                           .sack = SackBlocks{{10, 20}},
+                           .source_port = 5,
+                           .traffic_class = 6,
+                           .hop_limit = 7});
+}
+
+TEST(PeerSegment, AWholeSegmentIsLikeItselfAndNoOther) {
+  Segment stamped = of_the_stack();
+  stamped.parsed.timestamps = wire::TcpTimestamps{1, 2};
+  compare(of_the_stack(), all_of(of_the_stack()));
+  compare(stamped, all_of(stamped));
+  EXPECT_NONFATAL_FAILURE(compare(stamped, all_of(of_the_stack())), "options: ");
+  EXPECT_NONFATAL_FAILURE(compare(of_the_stack(), all_of(stamped)), "ts_echo: absent, expected 2");
 }
 
 TEST(PeerSegment, EachDifferenceIsReportedByItsName) {
@@ -44,6 +59,11 @@ TEST(PeerSegment, EachDifferenceIsReportedByItsName) {
   EXPECT_NONFATAL_FAILURE(compare(of_the_stack(), {.ts_value = 9}), "ts_value: absent, expected 9");
   EXPECT_NONFATAL_FAILURE(compare(of_the_stack(), {.ts_echo = 9}), "ts_echo: absent, expected 9");
   EXPECT_NONFATAL_FAILURE(compare(of_the_stack(), {.sack = SackBlocks{}}), "sack: ");
+  EXPECT_NONFATAL_FAILURE(compare(of_the_stack(), {.source_port = 9}),
+                          "source_port: 5, expected 9");
+  EXPECT_NONFATAL_FAILURE(compare(of_the_stack(), {.traffic_class = 9}),
+                          "traffic_class: 6, expected 9");
+  EXPECT_NONFATAL_FAILURE(compare(of_the_stack(), {.hop_limit = 9}), "hop_limit: 7, expected 9");
 }
 
 TEST(PeerSegment, AllDifferencesMakeOneFailure) {

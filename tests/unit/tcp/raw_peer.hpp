@@ -64,6 +64,23 @@ class CaptureEgress final : public tcp::Egress {
     return !home || home(local, remote);
   }
 
+  /// The oldest segment that went out and was not looked at yet.
+  Segment next() {
+    if (sent.empty()) {
+      ADD_FAILURE() << "nothing was sent";
+      return {};
+    }
+    Segment s = sent.front();
+    sent.pop_front();
+    return s;
+  }
+  /// The next one, each of whose members that `expected` names is to be as it says.
+  Segment expect(const Expected& expected, Caller caller = {}) {
+    Segment s = next();
+    compare(s, expected, caller);
+    return s;
+  }
+
   static constexpr uint32_t kLinkMtu = 1500;
   uint32_t mtu = kLinkMtu;  // of the path
   bool full = false;        // the port takes nothing
@@ -153,21 +170,10 @@ class RawPeer {
     stack.on_timers(now);
     stack.output(now);
   }
-  /// The oldest segment the stack sent and that was not looked at yet.
-  Segment next() {
-    if (egress.sent.empty()) {
-      ADD_FAILURE() << "the stack sent nothing";
-      return {};
-    }
-    Segment s = egress.sent.front();
-    egress.sent.pop_front();
-    return s;
-  }
-  /// The next one, each of whose members that `expected` names is to be as it says.
+  // As of the egress.
+  Segment next() { return egress.next(); }
   Segment expect(const Expected& expected, Caller caller = {}) {
-    Segment s = next();
-    compare(s, expected, caller);
-    return s;
+    return egress.expect(expected, caller);
   }
   [[nodiscard]] bool silent() const { return egress.sent.empty(); }
 
@@ -192,6 +198,11 @@ class RawPeer {
     our_port = user.stream->local().port;
     stack.output(now);
     return next();
+  }
+  /// The user has one record more, and the stack sends what it may.
+  void send_record(uint32_t octets) {
+    user.queue(octets);
+    stack.output(now);
   }
   void data(uint32_t offset, uint32_t length, uint8_t more_flags = 0) {
     inject({.seq = kIrs + 1 + offset,

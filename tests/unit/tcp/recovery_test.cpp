@@ -557,8 +557,7 @@ TEST(TailProbe, WithoutAMeasurementItComesAfterASecond_TCP_8985_7_01) {
             .flags = flag::kSyn | flag::kAck,
             .options = option_mss(kMss) + option_sack_permitted()});
   ASSERT_TRUE(p.user.is_established);
-  p.user.queue(kMss);
-  p.stack.output(p.now);
+  p.send_record(kMss);
   EXPECT_EQ(tcp::Inside(*p.user.stream).timers.at(tcp::Timer::Probe) - p.now, seconds(1));
 }
 

@@ -9,15 +9,10 @@ namespace rnic::testing {
 struct SharedParts {
   explicit SharedParts(const tcp::Config& of = {}) : shared(of, egress, kSecret, base::Now{}) {}
 
-  /// The oldest segment that went out and was not looked at yet.
-  Segment next() {
-    if (egress.sent.empty()) {
-      ADD_FAILURE() << "nothing was sent";
-      return {};
-    }
-    Segment s = egress.sent.front();
-    egress.sent.pop_front();
-    return s;
+  // As of the egress.
+  Segment next() { return egress.next(); }
+  Segment expect(const Expected& expected, Caller caller = {}) {
+    return egress.expect(expected, caller);
   }
 
   static constexpr tcp::Secret kSecret{1, 2};

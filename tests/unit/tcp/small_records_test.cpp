@@ -37,8 +37,7 @@ struct SmallPeer : RawPeer {
   std::vector<uint32_t> sent() {
     std::vector<uint32_t> numbers;
     while (!silent()) {
-      const Segment s = next();
-      EXPECT_EQ(s.payload, kSmall);
+      const Segment s = expect({.payload = kSmall});
       numbers.push_back((s.seq - kIss - 1) / kSmall);
     }
     return numbers;

@@ -19,7 +19,7 @@ struct TimedOutPeer : RawPeer {
     ssthresh_before = connection().cc.ssthresh();
     egress.sent.clear();
     time_out();
-    EXPECT_EQ(next().seq, kIss + 1);
+    expect({.seq = kIss + 1});
     for (int i = 0; i < 20; ++i) user.queue(kMss);
     stack.output(now);
     EXPECT_TRUE(silent());
@@ -365,8 +365,7 @@ TEST(Eifel, ATimeoutWithinARecoveryIsNotUndone) {
 TEST(Rto, AnEchoFromBeforeTheTimeoutMeasuresNothing) {
   for (const bool lost_ack : {true, false}) {
     StampedPeer p;
-    p.user.queue(kStampedMss);
-    p.stack.output(p.now);
+    p.send_record(kStampedMss);
     const base::Duration srtt = p.connection().rto.srtt();
     const uint32_t first_stamp = p.next().parsed.timestamps->value;
     while (p.stack.counters().timeouts < 2) p.wait(milliseconds(10));

@@ -54,8 +54,7 @@ struct Scene {
                 .window = kPeerWindow,
                 .payload = kWindow});
     }
-    p.user.queue(kFlight);
-    p.stack.output(p.now);
+    p.send_record(kFlight);
     model.snd_nxt += kFlight;
     look(State::Established, false);
   }

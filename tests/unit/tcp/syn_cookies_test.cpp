@@ -1,7 +1,7 @@
 #include "tcp/syn_cookies.hpp"
 
 #include "base/prng.hpp"
-#include "pair.hpp"
+#include "crowd.hpp"
 #include "raw_peer.hpp"
 #include "tcp/reply_queue.hpp"
 
@@ -252,31 +252,12 @@ TEST(SynCookies, TextThatComesBeforeTheHandshakeWaits) {
 TEST(SynCookies, TwoStacksOpenThroughAFullBacklog) {
   tcp::Config config = small_backlog();
   config.max_half_open_per_listener = 1;
-  TcpLink link({}, config);
-  UserAcceptor acceptor;
-  ASSERT_TRUE(link.b.listen({kAddressB, kPort}, acceptor).has_value());
-  std::vector<std::unique_ptr<RecordUser>> users;
-  std::vector<std::unique_ptr<RecordUser>> peers;
-  for (int i = 0; i < 50; ++i) {
-    peers.push_back(std::make_unique<RecordUser>(22, 11));
-    acceptor.next.push_back(peers.back().get());
-    users.push_back(std::make_unique<RecordUser>(11, 22));
-    RecordUser& u = *users.back();
-    u.stream = *link.a.connect({kAddressA, 0}, {kAddressB, kPort}, u, link.now);
-    for (int k = 0; k < 20; ++k) u.queue(1448);
-  }
-  const base::Now start = link.now;
-  ASSERT_TRUE(link.run_until(
-      [&] {
-        for (const auto& u : users) {
-          if (u->released_to != 20 * 1448) return false;
-        }
-        return true;
-      },
-      seconds(10)));
-  EXPECT_LT(link.now - start, milliseconds(500));  // no SYN had to be sent again
-  for (const auto& peer : peers) EXPECT_TRUE(peer->clean());
-  EXPECT_GT(link.b.counters().syn_cookies_accepted, 40u);
+  Crowd c(50, 20, 1448, {}, config);
+  const base::Now start = c.link.now;
+  ASSERT_TRUE(c.drain(seconds(10)));
+  EXPECT_LT(c.link.now - start, milliseconds(500));  // no SYN had to be sent again
+  c.expect_clean_peers();
+  EXPECT_GT(c.link.b.counters().syn_cookies_accepted, 40u);
 }
 
 TEST(SynCookies, TheBacklogOfOneListenerLeavesTheOthers) {

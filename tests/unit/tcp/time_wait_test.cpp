@@ -18,8 +18,7 @@ uint32_t into_time_wait(RawPeer& p, bool stamped = false) {
   p.expect({.flags = kFinAck});
   p.inject({.seq = kIrs + 1, .ack = kIss + 2, .flags = kFinAck, .options = stamps(1002)});
   EXPECT_EQ(*p.user.how_ended, StreamEnd::Closed);
-  const Segment last = p.next();
-  EXPECT_EQ(last.ack, kIrs + 2);
+  const Segment last = p.expect({.ack = kIrs + 2});
   return stamped ? last.parsed.timestamps->value : 0;
 }
 

@@ -42,8 +42,7 @@ TEST(Window, AZeroWindowIsProbedAndSurvived_TCP_9293_3_8_6_1_01) {
 TEST(Window, AShutWindowBeforeTheFinIsNoReasonToReset_TCP_9293_3_8_6_1_01) {
   RawPeer p;
   p.accept();
-  p.user.queue(1000);
-  p.stack.output(p.now);
+  p.send_record(1000);
   p.egress.sent.clear();
   p.user.stream->close();
   const Segment shut{.seq = kIrs + 1, .ack = kIss + 1001, .flags = flag::kAck, .window = 0};
@@ -67,8 +66,7 @@ TEST(Window, AShutWindowBeforeTheFinIsNoReasonToReset_TCP_9293_3_8_6_1_01) {
 TEST(Window, AFinBeforeAShutWindowThatNobodyAnswersEnds) {
   RawPeer p;
   p.accept();
-  p.user.queue(1000);
-  p.stack.output(p.now);
+  p.send_record(1000);
   p.user.stream->close();
   p.inject({.seq = kIrs + 1, .ack = kIss + 1001, .flags = flag::kAck, .window = 0});
   p.wait(seconds(300));
@@ -78,14 +76,12 @@ TEST(Window, AFinBeforeAShutWindowThatNobodyAnswersEnds) {
 TEST(Window, TheBackOffOfProbesEndsWithThem) {
   RawPeer p;
   p.accept();
-  p.user.queue(1000);
-  p.stack.output(p.now);
+  p.send_record(1000);
   p.egress.sent.clear();
   p.now += milliseconds(10);
   const Segment shut{.seq = kIrs + 1, .ack = kIss + 1001, .flags = flag::kAck, .window = 0};
   p.inject(shut);
-  p.user.queue(1000);
-  p.stack.output(p.now);
+  p.send_record(1000);
   for (int second = 0; second < 120; ++second) {
     p.wait(seconds(1));
     while (!p.silent()) {
@@ -108,8 +104,7 @@ TEST(Window, TheBackOffOfProbesEndsWithThem) {
 TEST(Window, BeforeTheFirstOctetAProbeIsEmpty_TCP_9293_3_8_6_1_01) {
   RawPeer p;
   p.accept(option_mss(1460), {}, 0);
-  p.user.queue(100);
-  p.stack.output(p.now);
+  p.send_record(100);
   ASSERT_TRUE(p.silent());
   while (p.silent()) p.wait(milliseconds(100));
   p.expect({.seq = kIss, .payload = 0});
@@ -127,8 +122,7 @@ TEST(Window, ASecondProbeHasItsTimeToBeAnswered_TCP_9293_3_8_6_1_01) {
     tcp::ConnectionOptions options = p.stack.default_options();
     options.user_timeout = 2 * rto;
     ASSERT_TRUE(p.stack.set_options(*p.user.stream, options, p.now).has_value());
-    p.user.queue(100);
-    p.stack.output(p.now);
+    p.send_record(100);
     p.wait(rto + rto / 2);
     EXPECT_EQ(p.stack.counters().window_probes, 1u);
     p.wait(2 * rto);
@@ -206,8 +200,7 @@ TEST(Window, AShrunkWindowHoldsBackNewOctetsOnly_TCP_7323_2_4_01) {
   p.stack.output(p.now);
   p.egress.sent.clear();
   p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .window = 500});
-  p.user.queue(100);
-  p.stack.output(p.now);
+  p.send_record(100);
   EXPECT_TRUE(p.silent());
   p.wait(seconds(1) + milliseconds(100));
   ASSERT_FALSE(p.silent());
@@ -225,8 +218,7 @@ TEST(Window, AShrunkWindowHoldsBackNewOctetsOnly_TCP_7323_2_4_01) {
 TEST(Window, AnAckFromTheEndOfAFullWindowCounts) {
   RawPeer p;
   p.accept();
-  p.user.queue(1000);
-  p.stack.output(p.now);
+  p.send_record(1000);
   constexpr uint32_t kWhole = 65535;
   for (uint32_t at = 1000; at < kWhole; at += 1000) p.data(at, std::min(1000u, kWhole - at));
   p.egress.sent.clear();
@@ -302,8 +294,7 @@ TEST(Window, TheSillyWindowOverrideSplitsARecord_TCP_9293_3_8_6_2_01) {
   RawPeer p;
   p.accept();
   p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .window = 500});
-  p.user.queue(1460);
-  p.stack.output(p.now);
+  p.send_record(1460);
   EXPECT_TRUE(p.silent());
   p.wait(milliseconds(300));
   p.expect({.payload = 500u});
@@ -357,8 +348,7 @@ TEST(Window, TheOverrideStartsAnewWhenAShutWindowOpensALittle) {
   RawPeer p;
   p.accept();
   p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .window = 0});
-  p.user.queue(1460);
-  p.stack.output(p.now);
+  p.send_record(1460);
   p.wait(seconds(20));
   EXPECT_GE(p.stack.counters().window_probes, 5u);
   p.egress.sent.clear();
@@ -374,8 +364,7 @@ TEST(Window, HalfOfASmallWindowIsUsedAtOnce_TCP_9293_3_8_6_2_01) {
     RawPeer p;
     p.accept(option_mss(1460), {}, 1200);
     p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .window = window});
-    p.user.queue(1460);
-    p.stack.output(p.now);
+    p.send_record(1460);
     ASSERT_EQ(p.silent(), window < 600) << window;
     if (window < 600) continue;
     p.expect({.payload = 600u});
@@ -396,8 +385,7 @@ TEST(Window, ASmallMessageThatFitsDoesNotWait_TCP_9293_3_8_6_2_01) {
     p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .window = window});
     uint32_t at = 1;
     for (int message = 0; message < 3; ++message, at += 100) {
-      p.user.queue(100);
-      p.stack.output(p.now);
+      p.send_record(100);
       ASSERT_FALSE(p.silent()) << window;
       p.expect({.flags = flag::kAck | flag::kPsh, .seq = kIss + at, .payload = 100});
       p.inject({.seq = kIrs + 1, .ack = kIss + at + 100, .flags = flag::kAck, .window = window});
@@ -406,8 +394,7 @@ TEST(Window, ASmallMessageThatFitsDoesNotWait_TCP_9293_3_8_6_2_01) {
     EXPECT_EQ(p.stack.counters().aligned_segments_out, 3u);
     EXPECT_EQ(p.stack.counters().resegmented_records, 0u);
     // One octet more than the window holds is another matter: rules (3) and (4).
-    p.user.queue(window + 1);
-    p.stack.output(p.now);
+    p.send_record(window + 1);
     EXPECT_TRUE(p.silent()) << window;
   }
 }
@@ -424,10 +411,8 @@ TEST(Window, SegmentsInASmallWindowAreTracedWithTheirOctets) {
   RawPeer p;
   p.accept(option_mss(1460), {}, 1000);
   p.user.stream->set_trace(&sink);
-  p.user.queue(100);
-  p.stack.output(p.now);
-  p.user.queue(200);
-  p.stack.output(p.now);
+  p.send_record(100);
+  p.send_record(200);
   ASSERT_EQ(sink.sent.size(), 2u);
   EXPECT_EQ(sink.sent[0], (base::Range{0, 100}));
   EXPECT_EQ(sink.sent[1], (base::Range{100, 300}));
@@ -444,8 +429,7 @@ TEST(Window, ASmallMessageFitsBesideWhatIsInFlight_TCP_9293_3_8_6_2_01) {
   p.expect({.payload = 1460u});
   ASSERT_FALSE(p.silent());
   p.expect({.payload = 540u});  // to the last octet
-  p.user.queue(1);
-  p.stack.output(p.now);
+  p.send_record(1);
   EXPECT_TRUE(p.silent());
 }
 
@@ -519,8 +503,7 @@ TEST(Window, AnEmssThatShrinksCutsWhatIsInFlight) {
 TEST(Window, APartialAckCutsARecordOnce) {
   RawPeer p;
   p.accept();
-  p.user.queue(1000);
-  p.stack.output(p.now);
+  p.send_record(1000);
   p.expect({.payload = 1000u});
   p.inject({.seq = kIrs + 1, .ack = kIss + 401, .flags = flag::kAck});
   p.wait(seconds(10));
@@ -609,8 +592,7 @@ TEST(Window, WithScalingItEndsWhereTheHeaderSays_TCP_9293_3_10_03) {
   p.user.room = 100'001;  // no multiple of 32
   p.accept(option_mss(1460) + std::vector<uint8_t>{1, 3, 3, 0});
   p.data(0, 1000, flag::kPsh);
-  const Segment ack = p.next();
-  EXPECT_EQ(ack.window, 100'001u >> 5);
+  const Segment ack = p.expect({.window = 100'001 >> 5});
   const uint32_t edge = 1000 + (uint32_t{ack.window} << 5);
   p.data(edge, 1, flag::kPsh);
   EXPECT_EQ(p.user.places.size(), 1u);
