@@ -1,9 +1,6 @@
 #include "wakeup/event_signal.hpp"
 
 #include <sys/eventfd.h>
-#include <unistd.h>
-
-#include <cstdint>
 
 namespace rnic::wakeup {
 
@@ -14,14 +11,13 @@ Result<EventSignal> EventSignal::open() {
 }
 
 void EventSignal::raise() {
-  const uint64_t one = 1;
   // It fails only where the count is at its end, which leaves it readable.
-  [[maybe_unused]] const ssize_t written = write(fd(), &one, sizeof one);
+  eventfd_write(fd(), 1);
 }
 
 void EventSignal::clear() {
-  uint64_t count = 0;
-  [[maybe_unused]] const ssize_t got = read(fd(), &count, sizeof count);
+  eventfd_t count = 0;
+  eventfd_read(fd(), &count);
 }
 
 }  // namespace rnic::wakeup

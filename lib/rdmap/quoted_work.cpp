@@ -1,6 +1,5 @@
 #include "rdmap/quoted_work.hpp"
 
-#include "rdmap/work_opcodes.hpp"
 #include "wire/ddp.hpp"
 #include "wire/rdmap.hpp"
 
@@ -57,7 +56,7 @@ std::optional<uint32_t> quoted_work(const SendQueue& sends, const wire::Terminat
     const PostedSend& work = *slot.work;
     if (!slot.started) continue;
     bool quoted = false;
-    if (work_row(work.opcode).tagged) {
+    if (slot.row->tagged) {
       quoted = is_of_write(quote, work);
     } else if (quote.untagged) {
       quoted = is_of_message(quote, slot);

@@ -22,8 +22,9 @@ bool Requester::accept(bool connected, uint8_t version) {
   // DDP-6.2.1-01: a request that comes after disconnect() is refused, at its place in the order of
   // completions. So is a Read or an atomic where the start-up agreed on none (BUG-08), since
   // nothing could ever make room for it, and an operation that the stream's version does not have.
-  const Opcode opcode = sends_.at(seq).work->opcode;
-  const bool spoken = !work_row(opcode).extension || (extensions_ && version == 1);
+  const SendSlot& slot = sends_.at(seq);
+  const Opcode opcode = slot.work->opcode;
+  const bool spoken = !slot.row->extension || (extensions_ && version == 1);
   const bool impossible = (has_response(opcode) && outbound_.limit() == 0) || !spoken;
   if (connected && !impossible) return true;
   sends_.fail(seq, CompletionStatus::Flushed);
@@ -40,7 +41,7 @@ Requester::Next Requester::pass_over() {
       sends_.advance();
       continue;
     }
-    if (work_row(slot.work->opcode).has_message) return Next::Message;
+    if (slot.row->has_message) return Next::Message;
     // What was posted before may still have to be read from the region, or written to it: whoever
     // releases the last of it comes back here (invalidation_is_due()).
     if (sends_.report() != seq) return Next::Nothing;
@@ -60,30 +61,32 @@ Requester::Next Requester::choose(bool peer_finished) {
   const Next found = pass_over();
   if (found != Next::Message) return found;
   const uint32_t seq = sends_.next();
-  const PostedSend& work = *sends_.at(seq).work;
+  const SendSlot& slot = sends_.at(seq);
+  const PostedSend& work = *slot.work;
   const bool request = has_response(work.opcode);
   if (work.fence && outbound_.outstanding() != 0) return Next::Nothing;
   if (request) {
     if (peer_finished) return Next::Unanswerable;
     if (!outbound_.has_room()) return Next::Nothing;  // RDMAP-6.1-02
   }
-  const CompletionStatus status = check_work(work);
+  const CompletionStatus status = check_work(slot);
   if (status != CompletionStatus::Success) {
     sends_.fail(seq, status);
     return Next::Refused;
   }
   if (request) {
     sends_.number(seq, msns_.request);
-  } else if (!work_row(work.opcode).tagged) {
+  } else if (!slot.row->tagged) {
     sends_.number(seq, msns_.send);
   }
   return Next::Message;
 }
 
-CompletionStatus Requester::check_work(const PostedSend& work) const {
+CompletionStatus Requester::check_work(const SendSlot& slot) const {
+  const PostedSend& work = *slot.work;
   const std::span<const Sge> sges = work.sges();
   const auto count = static_cast<uint32_t>(sges.size());
-  if (check_shape(work_row(work.opcode), count, sges.data(), work.length) != PostResult::Ok) {
+  if (check_shape(*slot.row, count, sges.data(), work.length) != PostResult::Ok) {
     return CompletionStatus::LocalLength;
   }
   return has_response(work.opcode) ? check_sink(first_sge(work)) : CompletionStatus::Success;
@@ -100,11 +103,11 @@ CompletionStatus Requester::check_sink(const Sge& sink) const {
 ddp::OutboundMessage Requester::message(uint32_t seq, uint8_t version) const {
   const SendSlot& slot = sends_.at(seq);
   const PostedSend& work = *slot.work;
-  const WorkRow& row = work_row(work.opcode);
+  const WorkRow& row = *slot.row;
   const WireOpcode opcode = work.solicited ? row.solicited_message : row.message;
   ddp::OutboundMessage message{.version = version,
                                .rsvd_ulp = wire::rdmap_control(opcode, version),
-                               .length = message_length(slot)};
+                               .length = slot.message_length()};
   if (row.tagged) {
     message.tagged = true;
     message.stag = work.remote_stag;
@@ -119,11 +122,10 @@ ddp::OutboundMessage Requester::message(uint32_t seq, uint8_t version) const {
 
 mem::AccessFault Requester::locate(uint32_t seq, const ddp::Cut& cut, Payload& out) const {
   const SendSlot& slot = sends_.at(seq);
-  const WorkRow& row = work_row(slot.work->opcode);
-  if (row.make == nullptr) {
+  if (slot.row->make == nullptr) {
     return out.gather(memory_, slot.work->sges(), cut);
   }
-  out.make(cut, [&](uint8_t* octets) { row.make(slot, octets); });
+  out.make(cut, [&](uint8_t* octets) { slot.row->make(slot, octets); });
   return mem::AccessFault::None;
 }
 
@@ -148,7 +150,7 @@ bool Requester::finish() {
                     .length = slot.length(),
                     .coverage = {}});
     ++msns_.request;
-  } else if (!work_row(work.opcode).tagged) {
+  } else if (!slot.row->tagged) {
     ++msns_.send;
   }
   sends_.advance();
@@ -166,7 +168,7 @@ void Requester::rtr_sent(Rtr kind) {
 
 bool Requester::invalidation_is_due() const {
   if (sends_.report() != sends_.next() || !sends_.has_next()) return false;
-  return !work_row(sends_.at(sends_.next()).work->opcode).has_message;
+  return !sends_.at(sends_.next()).row->has_message;
 }
 
 bool Requester::fills(uint32_t octets, uint32_t overhead, uint32_t pulled) const {
@@ -174,9 +176,9 @@ bool Requester::fills(uint32_t octets, uint32_t overhead, uint32_t pulled) const
   uint64_t waiting = 0;
   for (uint32_t seq = sends_.next(); seq != sends_.end(); ++seq) {
     const SendSlot& slot = sends_.at(seq);
-    const WorkRow& row = work_row(slot.work->opcode);
+    const WorkRow& row = *slot.row;
     if (!row.has_message) return true;
-    const uint32_t payload = message_length(slot) - (seq == sends_.next() ? pulled : 0);
+    const uint32_t payload = slot.message_length() - (seq == sends_.next() ? pulled : 0);
     waiting +=
         uint64_t{payload} + overhead + (row.tagged ? wire::kDdpTaggedSize : wire::kDdpUntaggedSize);
     if (waiting >= octets) return true;
@@ -189,8 +191,8 @@ uint64_t Requester::octets_waiting(uint64_t most, uint32_t overhead, bool begun)
   for (uint32_t send = sends_.next() + (begun ? 1 : 0); send != sends_.end() && waiting <= most;
        ++send) {
     const SendSlot& slot = sends_.at(send);
-    if (!work_row(slot.work->opcode).has_message) continue;
-    waiting += wire::kDdpUntaggedSize + uint64_t{message_length(slot)} + overhead;
+    if (!slot.row->has_message) continue;
+    waiting += wire::kDdpUntaggedSize + uint64_t{slot.message_length()} + overhead;
   }
   return waiting;
 }

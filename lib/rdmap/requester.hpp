@@ -104,7 +104,7 @@ class Requester {
   };
 
   Next pass_over();
-  [[nodiscard]] CompletionStatus check_work(const PostedSend& work) const;
+  [[nodiscard]] CompletionStatus check_work(const SendSlot& slot) const;
   [[nodiscard]] CompletionStatus check_sink(const Sge& sink) const;
   [[nodiscard]] Fault refuse_sink(uint32_t seq);
   void finish_request(const OutboundRequest& request);

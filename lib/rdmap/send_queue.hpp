@@ -13,6 +13,7 @@
 #include "base/check.hpp"
 #include "base/zero_array.hpp"
 #include "rdmap/posted_work.hpp"
+#include "rdmap/work_opcodes.hpp"
 #include "rdmap/work_ring.hpp"
 #include "rnic/work.hpp"
 
@@ -21,6 +22,7 @@ namespace rnic::rdmap {
 /// What the worker knows of a work request.
 struct SendSlot {
   const PostedSend* work;  ///< in the ring; after a flush, in memory of the queue
+  const WorkRow* row;      ///< of the opcode of this work
   uint64_t original;       ///< atomic: what its response said
   uint32_t msn;            ///< untagged messages, from the first pull on
   CompletionStatus status;
@@ -30,6 +32,8 @@ struct SendSlot {
 
   /// Octets as a message has them; a request for more fails when its turn comes.
   [[nodiscard]] uint32_t length() const { return static_cast<uint32_t>(work->length); }
+  /// Octets of the message that carries it out.
+  [[nodiscard]] uint32_t message_length() const { return row->size != 0 ? row->size : length(); }
   /// It may complete once everything before it has.
   [[nodiscard]] bool done() const {
     if (status != CompletionStatus::Success) return true;
@@ -74,7 +78,9 @@ class SendQueue {
   [[nodiscard]] bool has_posted() { return ring_.front() != nullptr; }
   /// Makes a slot of the oldest that was posted; only when has_posted(). \return its number
   uint32_t accept() {
-    slot(end_) = {.work = &take(),
+    const PostedSend& work = take();
+    slot(end_) = {.work = &work,
+                  .row = &work_row(work.opcode),
                   .original = 0,
                   .msn = 0,
                   .status = CompletionStatus::Success,

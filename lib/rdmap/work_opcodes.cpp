@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "rdmap/send_queue.hpp"
+
 namespace rnic::rdmap {
 
 namespace {
@@ -115,16 +117,6 @@ static_assert(
 const WorkRow& work_row(Opcode opcode) {
   const auto row = static_cast<size_t>(opcode);
   return kWorkRows[row < kWorkRows.size() ? row : static_cast<size_t>(Opcode::Receive)];
-}
-
-PostResult check_shape(const WorkRow& row, uint32_t sge_count, const Sge* sges, uint64_t length) {
-  if (!row.sent) return PostResult::BadOpcode;
-  if (sge_count > row.max_sges) return PostResult::TooManySge;
-  if (sge_count == 0 && row.needs_sink) return PostResult::BadLength;
-  if (sge_count != 0 && row.sink_length != 0 && sges[0].length != row.sink_length) {
-    return PostResult::BadLength;
-  }
-  return length > UINT32_MAX ? PostResult::TooLong : PostResult::Ok;  // DDP-5.2-02
 }
 
 Sge first_sge(const PostedSend& work) { return work.sges().empty() ? Sge{} : work.sges()[0]; }

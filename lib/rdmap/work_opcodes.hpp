@@ -5,10 +5,12 @@
 #include <cstdint>
 
 #include "rdmap/opcodes.hpp"
-#include "rdmap/send_queue.hpp"
+#include "rdmap/posted_work.hpp"
 #include "rnic/work.hpp"
 
 namespace rnic::rdmap {
+
+struct SendSlot;
 
 /// What became of a request that was to be posted.
 enum class PostResult : uint8_t {
@@ -44,16 +46,18 @@ struct WorkRow {
 
 /// Whether a request of this shape can be carried out, whatever its memory is.
 /// \param sges as many as are counted, or the first kMaxSge \param length octets of them all
-[[nodiscard]] PostResult check_shape(const WorkRow& row, uint32_t sge_count, const Sge* sges,
-                                     uint64_t length);
+[[nodiscard]] inline PostResult check_shape(const WorkRow& row, uint32_t sge_count, const Sge* sges,
+                                            uint64_t length) {
+  if (!row.sent) return PostResult::BadOpcode;
+  if (sge_count > row.max_sges) return PostResult::TooManySge;
+  if (sge_count == 0 && row.needs_sink) return PostResult::BadLength;
+  if (sge_count != 0 && row.sink_length != 0 && sges[0].length != row.sink_length) {
+    return PostResult::BadLength;
+  }
+  return length > UINT32_MAX ? PostResult::TooLong : PostResult::Ok;  // DDP-5.2-02
+}
 
 /// The only sink of a Read or an atomic; of no octets where it has none.
 [[nodiscard]] Sge first_sge(const PostedSend& work);
-
-/// Octets of the message that carries out this work.
-[[nodiscard]] inline uint32_t message_length(const SendSlot& slot) {
-  const WorkRow& row = work_row(slot.work->opcode);
-  return row.size != 0 ? row.size : slot.length();
-}
 
 }  // namespace rnic::rdmap

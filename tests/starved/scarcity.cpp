@@ -292,6 +292,7 @@ int memfd_create(const char*, unsigned int) noexcept {
   return -1;
 }
 
+/// A file's. What an eventfd counts needs no room: its eventfd_write() goes past this.
 ssize_t write(int fd, const void* octets, size_t size) {
   if (refuse(Scarce::Write)) {
     errno = ENOSPC;
