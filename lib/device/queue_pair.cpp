@@ -39,8 +39,7 @@ uint64_t QueuePair::octets_for(const QueuePairSpec& spec) {
          rdmap::ReceiveQueue::octets_for(spec.receive_depth);
 }
 
-PostResult QueuePair::check(const SendRequest& work) const {
-  const rdmap::WorkRow& row = rdmap::work_row(work.opcode);
+PostResult QueuePair::check(const SendRequest& work, const rdmap::WorkRow& row) const {
   const std::span<const Sge> sges = work.sges.view();
   const PostResult shape =
       rdmap::check_shape(row, work.sges.size(), sges.data(), work.sges.length());
@@ -49,9 +48,10 @@ PostResult QueuePair::check(const SendRequest& work) const {
 }
 
 PostResult QueuePair::post_send(const SendRequest& work) {
-  if (const PostResult bad = check(work); bad != PostResult::Ok) return bad;
+  const rdmap::WorkRow& row = rdmap::work_row(work.opcode);
+  if (const PostResult bad = check(work, row); bad != PostResult::Ok) return bad;
   if (!sends_.has_room()) return PostResult::Full;
-  sends_.post(work);
+  sends_.post(work, row);
   doorbells_.ring(number_);
   return PostResult::Ok;
 }

@@ -126,7 +126,7 @@ class QueuePair final : public rdmap::EndpointOwner {
 
  private:
   void set_use(QueuePairUse next, base::Handle connection);
-  [[nodiscard]] PostResult check(const SendRequest& work) const;
+  [[nodiscard]] PostResult check(const SendRequest& work, const rdmap::WorkRow& row) const;
   void complete(CompletionQueue& cq, const Completion& completion);
 
   uint32_t number_;

@@ -175,9 +175,8 @@ void Endpoint::Impl::fault(const Fault& fault, const ddp::SegmentReport& segment
   base::ByteView rdma_header;
   if (const auto header = wire::parse_ddp_untagged(segment.view())) {
     // R7306-8-01: a Terminate attaches the header of a Read Request, and none of an atomic's.
-    const bool read =
-        wire::rdmap_opcode(header->rsvd_ulp) == static_cast<uint8_t>(WireOpcode::ReadRequest);
-    if (read && header->qn == wire::kRdmapReadRequestQn) {
+    const OpcodeRow* row = opcode_row(wire::rdmap_opcode(header->rsvd_ulp));
+    if (row != nullptr && row->attached && header->qn == row->qn) {
       rdma_header = responder_.read_request(header->msn);
     }
     // A local buffer that cannot be written to is our user's error (RDMAP-7.1-01): its completion

@@ -23,6 +23,7 @@ constexpr std::array<OpcodeRow, 12> kRows{{
     {.name = "Read Request",
      .qn = kRdmapReadRequestQn,
      .size = wire::kRdmapReadRequestSize,
+     .attached = true,
      .deliver_message = &D::deliver_read_request},
     // A Response goes to the sink of our own Read: the user has granted local write with it, and
     // the peer needs no right of its own.

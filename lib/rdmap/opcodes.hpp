@@ -24,6 +24,7 @@ struct OpcodeRow {
   bool solicited = false;
   bool invalidates = false;
   bool extension = false;  ///< of RFC 7306: RDMAP version 1 only
+  bool attached = false;   ///< a Terminate about it has its RDMAP header (RFC 5040 figure 10)
   /// Tagged: what a segment does. Untagged rows have none.
   Fault (Deliveries::*deliver_segment)(const wire::DdpTaggedHeader& header,
                                        uint32_t payload) = nullptr;

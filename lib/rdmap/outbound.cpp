@@ -178,7 +178,7 @@ void Endpoint::Impl::released(const llp::RecordTag& tag) {
   // After a flush the request has completed already, and only its slot was left to be freed.
   if (!running()) return;
   completions_.complete_sends();
-  if (requester_.invalidation_is_due()) call_ready();
+  if (requester_.local_work_is_due()) call_ready();
 }
 
 bool Endpoint::Impl::fills_segment(uint32_t octets, uint32_t overhead) const {

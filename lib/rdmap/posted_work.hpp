@@ -11,30 +11,27 @@
 #include <new>
 #include <span>
 
+#include "rdmap/work_opcodes.hpp"
 #include "rdmap/work_ring.hpp"
 #include "rnic/work.hpp"
-#include "wire/rdmap.hpp"
 
 namespace rnic::rdmap {
 
 /// A request of the send queue. Its head and two SGEs share a cache line.
 class PostedSend {
  public:
-  /// Octets of a request like `work`, whose list of SGEs is not too long.
-  [[nodiscard]] static size_t size_for(const SendRequest& work) {
-    return sizeof(PostedSend) + made_octets(work.opcode) + work.sges.size() * sizeof(Sge);
+  /// Octets of a request like `work`, whose list of SGEs is not too long. \param row its own
+  [[nodiscard]] static size_t size_for(const SendRequest& work, const WorkRow& row) {
+    return sizeof(PostedSend) + row.operand_octets + work.sges.size() * sizeof(Sge);
   }
   static constexpr size_t kSizeMax = 32 + sizeof(AtomicOperands) + kMaxSge * sizeof(Sge);
 
-  /// Writes `work` to size_for(work) octets at `place`, aligned to 8.
-  static void write(const SendRequest& work, std::byte* place) {
-    auto* const head = new (place) PostedSend(work);
+  /// Writes `work` to size_for(work, row) octets at `place`, aligned to 8.
+  static void write(const SendRequest& work, const WorkRow& row, std::byte* place) {
+    auto* const head = new (place) PostedSend(work, row);
     std::byte* behind = place + sizeof(PostedSend);
-    if (is_atomic(work.opcode)) std::memcpy(behind, &work.atomic, sizeof work.atomic);
-    if (work.opcode == Opcode::Immediate) {
-      std::memcpy(behind, work.immediate.data(), work.immediate.size());
-    }
-    behind += made_octets(work.opcode);
+    if (row.keep_operands != nullptr) row.keep_operands(work, behind);
+    behind += row.operand_octets;
     std::uninitialized_copy_n(work.sges.view().data(), head->sge_count_,
                               reinterpret_cast<Sge*>(behind));
   }
@@ -44,19 +41,19 @@ class PostedSend {
   }
 
   [[nodiscard]] size_t size() const {
-    return sizeof(PostedSend) + made_octets(opcode) + sge_count_ * sizeof(Sge);
+    return sizeof(PostedSend) + operand_octets() + sge_count_ * sizeof(Sge);
   }
   [[nodiscard]] std::span<const Sge> sges() const {
-    const std::byte* const behind = end_of_head() + made_octets(opcode);
+    const std::byte* const behind = end_of_head() + operand_octets();
     return {std::launder(reinterpret_cast<const Sge*>(behind)), sge_count_};
   }
-  /// FetchAdd, CompareSwap.
+  /// As WorkRow::keep_operands() left them: of an atomic.
   [[nodiscard]] AtomicOperands atomic() const {
     AtomicOperands operands;
     std::memcpy(&operands, end_of_head(), sizeof operands);
     return operands;
   }
-  /// Immediate.
+  /// Of Immediate Data.
   [[nodiscard]] ImmediateData immediate() const {
     ImmediateData octets;
     std::memcpy(octets.data(), end_of_head(), octets.size());
@@ -73,35 +70,25 @@ class PostedSend {
   const bool fence : 1;
 
  private:
-  explicit PostedSend(const SendRequest& work)
+  PostedSend(const SendRequest& work, const WorkRow& row)
       : id(work.id),
         remote_offset(work.remote.offset),
-        length(length_of(work)),
-        remote_stag(invalidates(work.opcode) ? work.invalidate_stag : work.remote.stag),
+        length(row.length != 0 ? row.length : work.sges.length()),
+        remote_stag(row.invalidates ? work.invalidate_stag : work.remote.stag),
         opcode(work.opcode),
         signaled(work.signaled),
         solicited(work.solicited),
         fence(work.fence),
-        sge_count_(static_cast<uint8_t>(work.sges.size())) {}
+        sge_count_(static_cast<uint8_t>(work.sges.size())),
+        operand_words_(static_cast<uint8_t>(row.operand_octets / 8)) {}
 
-  [[nodiscard]] static constexpr bool invalidates(Opcode opcode) {
-    return opcode == Opcode::SendInvalidate || opcode == Opcode::LocalInvalidate;
-  }
-  /// Octets of the operands or of the data that the request itself carries.
-  [[nodiscard]] static constexpr size_t made_octets(Opcode opcode) {
-    if (is_atomic(opcode)) return sizeof(AtomicOperands);
-    return opcode == Opcode::Immediate ? sizeof(ImmediateData) : 0;
-  }
-  [[nodiscard]] static uint64_t length_of(const SendRequest& work) {
-    if (is_atomic(work.opcode)) return kAtomicSize;
-    if (work.opcode == Opcode::Immediate) return wire::kRdmapImmediateSize;
-    return work.sges.length();
-  }
+  [[nodiscard]] size_t operand_octets() const { return size_t{operand_words_} * 8; }
   [[nodiscard]] const std::byte* end_of_head() const {
     return reinterpret_cast<const std::byte*>(this + 1);
   }
 
   const uint8_t sge_count_;
+  const uint8_t operand_words_;  // of 8 octets, between the head and the SGEs
 };
 static_assert(sizeof(PostedSend) == 32);
 

@@ -40,9 +40,7 @@ bool is_of_write(const Quote& quote, const PostedSend& work) {
 
 /// The header has the queue and the MSN of this message.
 bool is_of_message(const Quote& quote, const SendSlot& slot) {
-  const bool on_queue_1 = quote.untagged->qn == wire::kRdmapReadRequestQn;
-  return on_queue_1 == has_response(slot.work->opcode) && quote.untagged->msn == slot.msn &&
-         (on_queue_1 || quote.untagged->qn == wire::kRdmapSendQn);
+  return quote.untagged->qn == slot.row->qn && quote.untagged->msn == slot.msn;
 }
 
 }  // namespace
@@ -60,7 +58,7 @@ std::optional<uint32_t> quoted_work(const SendQueue& sends, const wire::Terminat
       quoted = is_of_write(quote, work);
     } else if (quote.untagged) {
       quoted = is_of_message(quote, slot);
-      if (quote.request && is_read(work.opcode)) {
+      if (quote.request && slot.row->response == Response::Read) {
         // siw puts the size where the MSN belongs (RDMAP-4.8-10): the Read Request tells, too.
         const bool rest = is_rest_of(*quote.request, work);
         quoted = quoted && rest;

@@ -1,7 +1,5 @@
 #include "rdmap/requester.hpp"
 
-#include <cstring>
-
 #include "rdmap/opcodes.hpp"
 #include "rdmap/quoted_work.hpp"
 #include "rdmap/work_opcodes.hpp"
@@ -23,9 +21,8 @@ bool Requester::accept(bool connected, uint8_t version) {
   // completions. So is a Read or an atomic where the start-up agreed on none (BUG-08), since
   // nothing could ever make room for it, and an operation that the stream's version does not have.
   const SendSlot& slot = sends_.at(seq);
-  const Opcode opcode = slot.work->opcode;
   const bool spoken = !slot.row->extension || (extensions_ && version == 1);
-  const bool impossible = (has_response(opcode) && outbound_.limit() == 0) || !spoken;
+  const bool impossible = (slot.row->has_response() && outbound_.limit() == 0) || !spoken;
   if (connected && !impossible) return true;
   sends_.fail(seq, CompletionStatus::Flushed);
   return false;
@@ -41,15 +38,14 @@ Requester::Next Requester::pass_over() {
       sends_.advance();
       continue;
     }
-    if (slot.row->has_message) return Next::Message;
+    if (slot.row->has_message()) return Next::Message;
     // What was posted before may still have to be read from the region, or written to it: whoever
-    // releases the last of it comes back here (invalidation_is_due()).
+    // releases the last of it comes back here (local_work_is_due()).
     if (sends_.report() != seq) return Next::Nothing;
-    if (memory_.invalidate_local(slot.work->remote_stag) != mem::AccessFault::None) {
+    if (slot.row->carry_out(slot, memory_, counters_) != mem::AccessFault::None) {
       sends_.fail(seq, CompletionStatus::LocalProtection);
       return Next::Refused;
     }
-    ++counters_.local_invalidations;
     sends_.release(seq);
     sends_.advance();
     completions_.complete_sends();
@@ -62,10 +58,8 @@ Requester::Next Requester::choose(bool peer_finished) {
   if (found != Next::Message) return found;
   const uint32_t seq = sends_.next();
   const SendSlot& slot = sends_.at(seq);
-  const PostedSend& work = *slot.work;
-  const bool request = has_response(work.opcode);
-  if (work.fence && outbound_.outstanding() != 0) return Next::Nothing;
-  if (request) {
+  if (slot.work->fence && outbound_.outstanding() != 0) return Next::Nothing;
+  if (slot.row->has_response()) {
     if (peer_finished) return Next::Unanswerable;
     if (!outbound_.has_room()) return Next::Nothing;  // RDMAP-6.1-02
   }
@@ -74,11 +68,7 @@ Requester::Next Requester::choose(bool peer_finished) {
     sends_.fail(seq, status);
     return Next::Refused;
   }
-  if (request) {
-    sends_.number(seq, msns_.request);
-  } else if (!slot.row->tagged) {
-    sends_.number(seq, msns_.send);
-  }
+  if (!slot.row->tagged) sends_.number(seq, next_msn_[slot.row->qn]);
   return Next::Message;
 }
 
@@ -89,7 +79,7 @@ CompletionStatus Requester::check_work(const SendSlot& slot) const {
   if (check_shape(*slot.row, count, sges.data(), work.length) != PostResult::Ok) {
     return CompletionStatus::LocalLength;
   }
-  return has_response(work.opcode) ? check_sink(first_sge(work)) : CompletionStatus::Success;
+  return slot.row->has_response() ? check_sink(first_sge(work)) : CompletionStatus::Success;
 }
 
 /// Checks where the response to a Read or an atomic goes.
@@ -114,8 +104,8 @@ ddp::OutboundMessage Requester::message(uint32_t seq, uint8_t version) const {
     message.to = work.remote_offset;
     return message;
   }
-  if (work.opcode == Opcode::SendInvalidate) message.rsvd_ulp_tail = work.remote_stag;
-  message.qn = has_response(work.opcode) ? wire::kRdmapReadRequestQn : wire::kRdmapSendQn;
+  if (row.invalidates) message.rsvd_ulp_tail = work.remote_stag;
+  message.qn = row.qn;
   message.msn = slot.msn;
   return message;
 }
@@ -132,16 +122,16 @@ mem::AccessFault Requester::locate(uint32_t seq, const ddp::Cut& cut, Payload& o
 void Requester::pulled(const ddp::Cut& cut) {
   const uint32_t seq = sends_.next();
   sends_.start(seq);
-  if (!has_response(sends_.at(seq).work->opcode)) counters_.octets_out += cut.length;
+  if (!sends_.at(seq).row->has_response()) counters_.octets_out += cut.length;
 }
 
 bool Requester::finish() {
   const uint32_t seq = sends_.next();
   const SendSlot& slot = sends_.at(seq);
-  const PostedSend& work = *slot.work;
-  const bool atomic = is_atomic(work.opcode);
-  if (has_response(work.opcode)) {
-    const Sge sink = first_sge(work);
+  const WorkRow& row = *slot.row;
+  const bool atomic = row.response == Response::Atomic;
+  if (row.has_response()) {
+    const Sge sink = first_sge(*slot.work);
     outbound_.push({.seq = seq,
                     .atomic = atomic,
                     .id = slot.msn,
@@ -149,26 +139,24 @@ bool Requester::finish() {
                     .sink_to = sink.address,
                     .length = slot.length(),
                     .coverage = {}});
-    ++msns_.request;
-  } else if (!slot.row->tagged) {
-    ++msns_.send;
   }
+  if (!row.tagged) ++next_msn_[row.qn];
   sends_.advance();
   return atomic;
 }
 
 void Requester::rtr_sent(Rtr kind) {
   if (kind == Rtr::Read) {
-    ++msns_.request;
+    ++next_msn_[wire::kRdmapReadRequestQn];
     outbound_.push({.rtr = true});
   } else if (kind == Rtr::Send) {
-    ++msns_.send;
+    ++next_msn_[wire::kRdmapSendQn];
   }
 }
 
-bool Requester::invalidation_is_due() const {
+bool Requester::local_work_is_due() const {
   if (sends_.report() != sends_.next() || !sends_.has_next()) return false;
-  return !sends_.at(sends_.next()).row->has_message;
+  return !sends_.at(sends_.next()).row->has_message();
 }
 
 bool Requester::fills(uint32_t octets, uint32_t overhead, uint32_t pulled) const {
@@ -177,7 +165,7 @@ bool Requester::fills(uint32_t octets, uint32_t overhead, uint32_t pulled) const
   for (uint32_t seq = sends_.next(); seq != sends_.end(); ++seq) {
     const SendSlot& slot = sends_.at(seq);
     const WorkRow& row = *slot.row;
-    if (!row.has_message) return true;
+    if (!row.has_message()) return true;
     const uint32_t payload = slot.message_length() - (seq == sends_.next() ? pulled : 0);
     waiting +=
         uint64_t{payload} + overhead + (row.tagged ? wire::kDdpTaggedSize : wire::kDdpUntaggedSize);
@@ -191,7 +179,7 @@ uint64_t Requester::octets_waiting(uint64_t most, uint32_t overhead, bool begun)
   for (uint32_t send = sends_.next() + (begun ? 1 : 0); send != sends_.end() && waiting <= most;
        ++send) {
     const SendSlot& slot = sends_.at(send);
-    if (!slot.row->has_message) continue;
+    if (!slot.row->has_message()) continue;
     waiting += wire::kDdpUntaggedSize + uint64_t{slot.message_length()} + overhead;
   }
   return waiting;
@@ -205,6 +193,12 @@ Fault Requester::refuse_sink(uint32_t seq) {
   return {FaultLayer::Rdmap, ddp::kLocalCatastrophic, 0x00, "RDMAP-7.1-01"};
 }
 
+bool Requester::conclude(uint32_t seq) {
+  const SendSlot& slot = sends_.at(seq);
+  const LocalWork work = slot.row->conclude;
+  return work == nullptr || work(slot, memory_, counters_) == mem::AccessFault::None;
+}
+
 Fault Requester::deliver_read_response(const wire::DdpTaggedHeader& header, uint32_t payload,
                                        bool& finished) {
   const OutboundRequest* done = nullptr;
@@ -212,13 +206,7 @@ Fault Requester::deliver_read_response(const wire::DdpTaggedHeader& header, uint
   if (fault.failed() || done == nullptr) return fault;
   if (!done->rtr) {
     ++counters_.read_responses_in;
-    const PostedSend& work = *sends_.at(done->seq).work;
-    if (work.opcode == Opcode::ReadInvalidate) {
-      if (memory_.invalidate_local(work.sges()[0].stag) != mem::AccessFault::None) {
-        return refuse_sink(done->seq);
-      }
-      ++counters_.local_invalidations;
-    }
+    if (!conclude(done->seq)) return refuse_sink(done->seq);
   }
   finish_request(*done);
   finished = true;
@@ -234,13 +222,7 @@ Fault Requester::deliver_atomic_response(const UntaggedMessage& message) {
   const uint64_t original =
       wire::parse_rdmap_atomic_response(outbound_.atomic_buffer(msn))->original;
   sends_.keep_original(done->seq, original);
-  const PostedSend& work = *sends_.at(done->seq).work;
-  if (!work.sges().empty()) {
-    const Sge& sink = work.sges()[0];
-    const auto grant = memory_.access(sink.stag, sink.address, sink.length, Access::LocalWrite);
-    if (grant.fault != mem::AccessFault::None) return refuse_sink(done->seq);
-    std::memcpy(grant.at, &original, sizeof original);
-  }
+  if (!conclude(done->seq)) return refuse_sink(done->seq);
   finish_request(*done);
   return ddp::kNoFault;
 }

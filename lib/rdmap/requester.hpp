@@ -3,6 +3,7 @@
 /// has.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "ddp/fault.hpp"
@@ -62,8 +63,8 @@ class Requester {
   void rtr_sent(Rtr kind);
   /// The peer's TCP has all of that message.
   void release(uint32_t seq) { sends_.release(seq); }
-  /// An invalidation has waited for all work before it, which has completed.
-  [[nodiscard]] bool invalidation_is_due() const;
+  /// Work without a message has waited for all before it, which has completed.
+  [[nodiscard]] bool local_work_is_due() const;
 
   /// Octets of the FPDUs that wait, with `overhead` for each; counted up to more than `most`.
   /// \param begun SendQueue::next() is not one of them, as it was begun
@@ -97,16 +98,11 @@ class Requester {
   void validate() const { outbound_.validate(); }
 
  private:
-  /// The number of the next untagged message that we send, by queue (RFC 5041 s.4.3).
-  struct NextMsns {
-    uint32_t send = 1;     // queue 0
-    uint32_t request = 1;  // queue 1
-  };
-
   Next pass_over();
   [[nodiscard]] CompletionStatus check_work(const SendSlot& slot) const;
   [[nodiscard]] CompletionStatus check_sink(const Sge& sink) const;
   [[nodiscard]] Fault refuse_sink(uint32_t seq);
+  [[nodiscard]] bool conclude(uint32_t seq);
   void finish_request(const OutboundRequest& request);
 
   const bool extensions_;
@@ -115,7 +111,8 @@ class Requester {
   SendQueue& sends_;
   Completions& completions_;
   OutboundRequests outbound_;
-  NextMsns msns_;
+  // Of the next untagged message that we send, by queue (RFC 5041 s.4.3).
+  std::array<uint32_t, wire::kRdmapReadRequestQn + 1> next_msn_{1, 1};
 };
 
 }  // namespace rnic::rdmap

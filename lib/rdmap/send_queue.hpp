@@ -37,7 +37,7 @@ struct SendSlot {
   /// It may complete once everything before it has.
   [[nodiscard]] bool done() const {
     if (status != CompletionStatus::Success) return true;
-    return released && (!has_response(work->opcode) || answered);
+    return released && (!row->has_response() || answered);
   }
 };
 
@@ -65,10 +65,10 @@ class SendQueue {
   // --- Application: one thread at a time ---
 
   [[nodiscard]] bool has_room() const { return ring_.has_room(); }
-  /// Only when has_room(), and with a list of SGEs that is not too long.
-  void post(const SendRequest& work) {
-    const size_t size = PostedSend::size_for(work);
-    PostedSend::write(work, ring_.write(WorkRing::units_of(size)));
+  /// Only when has_room(), and with a list of SGEs that is not too long. \param row its own
+  void post(const SendRequest& work, const WorkRow& row) {
+    const size_t size = PostedSend::size_for(work, row);
+    PostedSend::write(work, row, ring_.write(WorkRing::units_of(size)));
     ring_.publish();
   }
 

@@ -2,12 +2,28 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "rdmap/send_queue.hpp"
+#include "rdmap/stream_memory.hpp"
 
 namespace rnic::rdmap {
 
 namespace {
+
+using wire::kRdmapReadRequestQn;
+
+// --- what a request keeps ---
+
+void keep_atomic(const SendRequest& work, std::byte* out) {
+  std::memcpy(out, &work.atomic, sizeof work.atomic);
+}
+
+void keep_immediate(const SendRequest& work, std::byte* out) {
+  std::memcpy(out, work.immediate.data(), work.immediate.size());
+}
+
+// --- what its message says ---
 
 void make_read_request(const SendSlot& slot, uint8_t* out) {
   const PostedSend& work = *slot.work;
@@ -52,11 +68,38 @@ void make_immediate(const SendSlot& slot, uint8_t* out) {
   std::ranges::copy(slot.work->immediate(), out);
 }
 
+// --- what is done here ---
+
+mem::AccessFault invalidate(uint32_t stag, StreamMemory& memory, Counters& counters) {
+  const mem::AccessFault fault = memory.invalidate_local(stag);
+  if (fault == mem::AccessFault::None) ++counters.local_invalidations;
+  return fault;
+}
+
+mem::AccessFault invalidate_named(const SendSlot& slot, StreamMemory& memory, Counters& counters) {
+  return invalidate(slot.work->remote_stag, memory, counters);
+}
+
+mem::AccessFault invalidate_sink(const SendSlot& slot, StreamMemory& memory, Counters& counters) {
+  return invalidate(slot.work->sges()[0].stag, memory, counters);
+}
+
+mem::AccessFault store_original(const SendSlot& slot, StreamMemory& memory, Counters&) {
+  if (slot.work->sges().empty()) return mem::AccessFault::None;
+  const Sge& sink = slot.work->sges()[0];
+  const auto grant = memory.access(sink.stag, sink.address, sink.length, Access::LocalWrite);
+  if (grant.fault == mem::AccessFault::None) {
+    std::memcpy(grant.at, &slot.original, sizeof slot.original);
+  }
+  return grant.fault;
+}
+
 constexpr std::array<WorkRow, 10> kWorkRows{{
     {.opcode = Opcode::Send,
      .message = WireOpcode::Send,
      .solicited_message = WireOpcode::SendSolicited},
     {.opcode = Opcode::SendInvalidate,
+     .invalidates = true,
      .message = WireOpcode::SendInvalidate,
      .solicited_message = WireOpcode::SendSolicitedInvalidate},
     {.opcode = Opcode::Write,
@@ -64,43 +107,64 @@ constexpr std::array<WorkRow, 10> kWorkRows{{
      .message = WireOpcode::Write,
      .solicited_message = WireOpcode::Write},
     {.opcode = Opcode::Read,
+     .qn = kRdmapReadRequestQn,
      .max_sges = 1,
      .message = WireOpcode::ReadRequest,
      .solicited_message = WireOpcode::ReadRequest,
      .size = wire::kRdmapReadRequestSize,
-     .make = make_read_request},
-    {.opcode = Opcode::Receive, .sent = false, .has_message = false},
+     .make = make_read_request,
+     .response = Response::Read},
+    {.opcode = Opcode::Receive, .sent = false},
     {.opcode = Opcode::ReadInvalidate,
+     .qn = kRdmapReadRequestQn,
      .max_sges = 1,
      .needs_sink = true,
      .message = WireOpcode::ReadRequest,
      .solicited_message = WireOpcode::ReadRequest,
      .size = wire::kRdmapReadRequestSize,
-     .make = make_read_request},
+     .make = make_read_request,
+     .response = Response::Read,
+     .conclude = invalidate_sink},
     {.opcode = Opcode::FetchAdd,
+     .qn = kRdmapReadRequestQn,
      .max_sges = 1,
-     .sink_length = kAtomicSize,
+     .length = kAtomicSize,
      .message = WireOpcode::AtomicRequest,
      .solicited_message = WireOpcode::AtomicRequest,
      .extension = true,
      .size = wire::kRdmapAtomicRequestSize,
-     .make = make_fetch_add},
+     .operand_octets = sizeof(AtomicOperands),
+     .keep_operands = keep_atomic,
+     .make = make_fetch_add,
+     .response = Response::Atomic,
+     .conclude = store_original},
     {.opcode = Opcode::CompareSwap,
+     .qn = kRdmapReadRequestQn,
      .max_sges = 1,
-     .sink_length = kAtomicSize,
+     .length = kAtomicSize,
      .message = WireOpcode::AtomicRequest,
      .solicited_message = WireOpcode::AtomicRequest,
      .extension = true,
      .size = wire::kRdmapAtomicRequestSize,
-     .make = make_compare_swap},
+     .operand_octets = sizeof(AtomicOperands),
+     .keep_operands = keep_atomic,
+     .make = make_compare_swap,
+     .response = Response::Atomic,
+     .conclude = store_original},
     {.opcode = Opcode::Immediate,
      .max_sges = 0,
+     .length = wire::kRdmapImmediateSize,
      .message = WireOpcode::Immediate,
      .solicited_message = WireOpcode::ImmediateSolicited,
      .extension = true,
      .size = wire::kRdmapImmediateSize,
+     .operand_octets = sizeof(ImmediateData),
+     .keep_operands = keep_immediate,
      .make = make_immediate},
-    {.opcode = Opcode::LocalInvalidate, .has_message = false, .max_sges = 0},
+    {.opcode = Opcode::LocalInvalidate,
+     .max_sges = 0,
+     .invalidates = true,
+     .carry_out = invalidate_named},
 }};
 
 static_assert(
@@ -111,6 +175,14 @@ static_assert(
       return true;
     }(),
     "each opcode has the row of its number");
+static_assert(
+    std::ranges::all_of(kWorkRows,
+                        [](const WorkRow& row) {
+                          return (row.response == Response::Read) == is_read(row.opcode) &&
+                                 (row.response == Response::Atomic) == is_atomic(row.opcode) &&
+                                 row.operand_octets % 8 == 0;
+                        }),
+    "the words of the API mean the same");
 
 }  // namespace
 

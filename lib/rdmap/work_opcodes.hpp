@@ -2,14 +2,18 @@
 /// One row per opcode of a work request: what may be posted and the message that carries it out.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
+#include "mem/stag_table.hpp"
+#include "rdmap/counters.hpp"
 #include "rdmap/opcodes.hpp"
-#include "rdmap/posted_work.hpp"
 #include "rnic/work.hpp"
 
 namespace rnic::rdmap {
 
+class PostedSend;
+class StreamMemory;
 struct SendSlot;
 
 /// What became of a request that was to be posted.
@@ -23,22 +27,47 @@ enum class PostResult : uint8_t {
   BadOpcode,   ///< none of the send queue's
 };
 
+/// What comes back for a request, and counts against the ORD until it is here.
+enum class Response : uint8_t {
+  None,
+  Read,    ///< a Read Response: tagged, into the sink
+  Atomic,  ///< an Atomic Response: untagged, on queue 3
+};
+
+/// Something that is done here with memory of this side.
+using LocalWork = mem::AccessFault (*)(const SendSlot& slot, StreamMemory& memory,
+                                       Counters& counters);
+
 /// Everything that differs by opcode in what is posted to a send queue.
 struct WorkRow {
   Opcode opcode;
-  bool sent = true;         ///< a send queue takes it
-  bool has_message = true;  ///< false: it is carried out here
-  bool tagged = false;      ///< a Write: Tagged DDP Segments, which have no MSN
+  bool sent = true;     ///< a send queue takes it
+  bool tagged = false;  ///< a Write: Tagged DDP Segments, which have no MSN
+  uint32_t qn = 0;      ///< untagged: the DDP queue
   uint32_t max_sges = kMaxSge;
-  uint32_t sink_length = 0;  ///< octets that the only SGE must have; 0: any number
-  bool needs_sink = false;   ///< a request without an SGE makes no sense
+  uint32_t length = 0;  ///< octets that it moves, where the opcode says so: its only SGE has as many
+  bool needs_sink = false;  ///< a request without an SGE makes no sense
+  /// It has SendRequest::invalidate_stag, which a message carries to the peer.
+  bool invalidates = false;
   /// The opcode of the message, without a solicited event and with one where it can have one.
   WireOpcode message{};
   WireOpcode solicited_message{};
   bool extension = false;  ///< of RFC 7306: RDMAP version 1 only
   uint32_t size = 0;  ///< octets of the message, where the opcode says so; 0: those of the SGEs
+
+  size_t operand_octets = 0;  ///< what it keeps of the request beside SGEs; a multiple of 8
+  void (*keep_operands)(const SendRequest& work, std::byte* out) = nullptr;
   /// Writes a message of `size` octets; nullptr: its payload is in registered memory.
   void (*make)(const SendSlot& slot, uint8_t* out) = nullptr;
+  /// It has no message: this carries it out, once everything before it has completed.
+  LocalWork carry_out = nullptr;
+
+  Response response = Response::None;
+  /// What is left to do when the response is here, before the completion.
+  LocalWork conclude = nullptr;
+
+  [[nodiscard]] constexpr bool has_message() const { return carry_out == nullptr; }
+  [[nodiscard]] constexpr bool has_response() const { return response != Response::None; }
 };
 
 /// \param opcode any number: what is none of the send queue's has a row that is not `sent`
@@ -51,7 +80,7 @@ struct WorkRow {
   if (!row.sent) return PostResult::BadOpcode;
   if (sge_count > row.max_sges) return PostResult::TooManySge;
   if (sge_count == 0 && row.needs_sink) return PostResult::BadLength;
-  if (sge_count != 0 && row.sink_length != 0 && sges[0].length != row.sink_length) {
+  if (sge_count != 0 && row.length != 0 && sges[0].length != row.length) {
     return PostResult::BadLength;
   }
   return length > UINT32_MAX ? PostResult::TooLong : PostResult::Ok;  // DDP-5.2-02

@@ -12,7 +12,8 @@ namespace {
 class CompletionsTest : public ::testing::Test {
  protected:
   void post(uint64_t id, bool signaled = true) {
-    sends_.post({.id = id, .opcode = Opcode::Write, .signaled = signaled});
+    sends_.post({.id = id, .opcode = Opcode::Write, .signaled = signaled},
+                work_row(Opcode::Write));
   }
   uint32_t accept(uint64_t id, bool signaled = true) {
     post(id, signaled);

@@ -89,7 +89,7 @@ struct Node {
   /// Only with room in the queue.
   void send(const SendRequest& request) {
     RNIC_CHECK(sends.has_room());
-    sends.post(request);
+    sends.post(request, work_row(request.opcode));
     endpoint.serve();
   }
   void receive(const ReceiveRequest& request) {

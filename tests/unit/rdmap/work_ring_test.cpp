@@ -95,11 +95,11 @@ TEST(PostedWork, IsReadAsItWasWritten) {
       const auto opcode = static_cast<Opcode>(number);
       SCOPED_TRACE(testing::Message() << to_string(opcode) << ", " << pieces);
       const SendRequest request = full_request(opcode, pieces);
-      const size_t size = PostedSend::size_for(request);
+      const size_t size = PostedSend::size_for(request, work_row(opcode));
       ASSERT_LE(size, PostedSend::kSizeMax);
       alignas(64) std::array<std::byte, PostedSend::kSizeMax + 1> memory;
       memory.fill(std::byte{0x5a});
-      PostedSend::write(request, memory.data());
+      PostedSend::write(request, work_row(opcode), memory.data());
       EXPECT_EQ(memory[size], std::byte{0x5a});
       const PostedSend& posted = PostedSend::at(memory.data());
       EXPECT_EQ(posted.size(), size);
@@ -182,7 +182,7 @@ TEST(SendQueue, WhatIsAbandonedTwiceIsKeptAsItWasPosted) {
     SendRequest work{.id = id * 0x0101010101010101, .opcode = Opcode::Write};
     work.remote = {0x11111111, id * 0x2020202020202020};
     for (uint32_t i = 0; i < id; ++i) work.sges.push_back({id * 1000 + i, 10 * i + 1, 7});
-    queue.post(work);
+    queue.post(work, work_row(work.opcode));
     const uint32_t seq = queue.accept();
     queue.start(seq);
     const SendSlot& slot = queue.at(seq);
