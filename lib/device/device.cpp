@@ -29,8 +29,7 @@ Device::Device(const DeviceConfig& config, base::Now now)
       resources_(config_, counters_),
       doorbells_(doorbells_of(config.limits)),
       events_(config.limits.max_events, counters_.events_lost),
-      connections_(config_, {resources_, events_, framing_, counters_, doorbells_}, now),
-      last_now_(now) {
+      connections_(config_, {resources_, events_, framing_, counters_, doorbells_}, now) {
   if (!config.mpa.crc) {
     base::log(base::LogLevel::Warning, "mpa", [&] {
       return config.name +
@@ -41,20 +40,21 @@ Device::Device(const DeviceConfig& config, base::Now now)
 }
 
 Device::~Device() {
-  if (transport_ == nullptr) return;  // its constructor has thrown
-  // The application is gone and gets no events, but every stream is reset, so that the sessions get
-  // their last call while they live.
+  if (transport_ != nullptr) shut_down({});  // otherwise its constructor has thrown
+}
+
+void Device::shut_down(base::Now now) {
+  // The sessions get their last call while they live.
   resources_.for_each_qp([this](QueuePair* qp) { static_cast<void>(destroy_qp(qp)); });
   connections_.abort_all();
   if (own_) own_->abort_sockets();
-  transport_->output(last_now_);
-  if (own_) own_->interface.flush(last_now_);
-  reap();
+  transport_->output(now);
+  if (own_) own_->interface.flush(now);
+  reap(now);
 }
 
 uint32_t Device::poll(base::Now now) {
   ++counters_.polls;
-  last_now_ = now;
   if (!own_) return poll_transport(now);
   const uint32_t work = receive(now);
   fire_timers(now);
@@ -64,29 +64,32 @@ uint32_t Device::poll(base::Now now) {
     own_->stack.output(now);
     own_->interface.flush(now);
   }
-  reap();
+  reap(now);
   if (work != 0) ++counters_.busy_polls;
   return work;
 }
 
 uint32_t Device::poll_transport(base::Now now) {
-  DoorbellsFirst doorbells(*this);
-  uint32_t work = transport_->receive(now, doorbells);
-  work += doorbells.served + serve_doorbells();
+  DoorbellTurn bells = doorbells(now);
+  uint32_t work = transport_->receive(now, bells);
+  bells.serve();
+  work += bells.served();
   fire_timers(now);
   transport_->output(now);
-  reap();
+  reap(now);
   if (work != 0) ++counters_.busy_polls;
   return work;
 }
 
 uint32_t Device::receive(base::Now now) {
-  uint32_t work = 0;
+  DoorbellTurn bells = doorbells(now);
+  uint32_t frames = 0;
   for (uint32_t turn = 0; turn < kBurstsPerPoll; ++turn) {
-    const uint32_t n = receive_burst(now, work);
+    const uint32_t n = receive_burst(now, bells);
+    frames += n;
     if (n < kBurst) break;
   }
-  return work;
+  return frames + bells.served();
 }
 
 namespace {
@@ -108,15 +111,13 @@ class BurstOwner {
 
 }  // namespace
 
-uint32_t Device::receive_burst(base::Now now, uint32_t& work) {
+uint32_t Device::receive_burst(base::Now now, DoorbellTurn& doorbells) {
   std::array<port::Packet, kBurst> burst;
   const uint32_t n = own_->port.rx_burst(burst, now);
   // Though what is done with one of them may throw.
   const BurstOwner owner(own_->port, {burst.data(), n});
   for (uint32_t i = 0; i < n; ++i) __builtin_prefetch(burst[i].data);
-  // Doorbells are served between taking the frames and looking at them, so that a receive that was
-  // posted before the peer sent is there when the peer's message is looked at.
-  work += n + serve_doorbells();
+  doorbells.serve();
   for (uint32_t i = 0; i < n; ++i) {
     // Not const: a constant that a call initializes stays out of registers (GCC 12).
     std::optional<net::TcpIn> ip = own_->interface.input(burst[i], now);
@@ -127,28 +128,15 @@ uint32_t Device::receive_burst(base::Now now, uint32_t& work) {
   return n;
 }
 
-uint32_t Device::serve_doorbells() {
-  uint32_t served = 0;
-  doorbells_.answer([&](uint32_t number) {
-    if (QueuePair* qp = resources_.qp(number); qp != nullptr) {
-      qp->serve();
-      ++served;
-    } else if (own_ && own_->serve_doorbell(number, last_now_)) {
-      ++served;
-    }
-  });
-  return served;
-}
-
 void Device::fire_timers(base::Now now) {
   if (transport_->next_deadline() <= now) transport_->on_timers(now);
   if (own_ && own_->interface.next_deadline() <= now) own_->interface.on_timers(now);
   connections_.on_timers(now);
 }
 
-void Device::reap() {
+void Device::reap(base::Now now) {
   if (own_) own_->reap_sockets();
-  connections_.reap(last_now_);
+  connections_.reap(now);
 }
 
 base::Now Device::next_deadline() const {

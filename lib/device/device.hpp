@@ -20,6 +20,7 @@
 #include "device/config.hpp"
 #include "device/connection_service.hpp"
 #include "device/counters.hpp"
+#include "device/doorbell_turn.hpp"
 #include "device/event_queue.hpp"
 #include "device/port_stack.hpp"
 #include "device/resources.hpp"
@@ -42,6 +43,7 @@ class Device {
   /// Without a port: connections come from `transport`, which outlives the device, and there are no
   /// streaming sockets. Of `config`, `net` and `tcp` mean nothing then.
   Device(const DeviceConfig& config, llp::Transport& transport, base::Now now);
+  /// Ends what shut_down() has not ended, as if it were called at time 0.
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -53,6 +55,9 @@ class Device {
   uint32_t poll(base::Now now);
   /// When poll() has something to do although nothing arrives: timers, a decorator's held frames.
   [[nodiscard]] base::Now next_deadline() const;
+  /// The application is gone and gets no events: queue pairs are destroyed, and every stream is
+  /// reset on the wire. No other call follows.
+  void shut_down(base::Now now);
   /// Before a sleep, behind a turn that served nothing: a descriptor that is readable for poll() as
   /// soon as something has come that the next turn would serve (port::Port::arm()). Nothing: there
   /// is none, or it would not tell of what the device waits for now.
@@ -214,21 +219,13 @@ class Device {
   static constexpr uint32_t kBurst = 32;
   static constexpr uint32_t kBurstsPerPoll = 4;
 
-  /// Serves the doorbells after a transport has taken octets and before it hands them up.
-  class DoorbellsFirst final : public llp::BeforeHandUp {
-   public:
-    explicit DoorbellsFirst(Device& device) : device_(device) {}
-    void before_hand_up() override { served += device_.serve_doorbells(); }
-    uint32_t served = 0;
-
-   private:
-    Device& device_;
-  };
-
   Device(const DeviceConfig& config, base::Now now);
   uint32_t poll_transport(base::Now now);
+  [[nodiscard]] DoorbellTurn doorbells(base::Now now) {
+    return {doorbells_, resources_, own_ ? &*own_ : nullptr, now};
+  }
   uint32_t receive(base::Now now);
-  uint32_t receive_burst(base::Now now, uint32_t& work);
+  uint32_t receive_burst(base::Now now, DoorbellTurn& doorbells);
   template <class Kind>
   Result<SocketListener<Kind>*> listen_for(const Endpoint& local, uint32_t backlog,
                                            const tcp::ConnectionOptions& options,
@@ -245,9 +242,8 @@ class Device {
     if (!local) return tl::unexpected(local.error());
     return own_->table<Kind>().connect(*local, remote, options, setup, now);
   }
-  uint32_t serve_doorbells();
   void fire_timers(base::Now now);
-  void reap();
+  void reap(base::Now now);
 
   const DeviceConfig config_;
   DeviceCounters counters_;
@@ -259,7 +255,6 @@ class Device {
   base::Doorbells doorbells_;
   EventQueue events_;
   ConnectionService connections_;
-  base::Now last_now_;  // of the latest poll()
 };
 
 }  // namespace rnic::device

@@ -22,7 +22,7 @@ bool Requester::accept(bool connected, uint8_t version) {
   // nothing could ever make room for it, and an operation that the stream's version does not have.
   const SendSlot& slot = sends_.at(seq);
   const bool spoken = !slot.row->extension || (extensions_ && version == 1);
-  const bool impossible = (slot.row->has_response() && outbound_.limit() == 0) || !spoken;
+  const bool impossible = (slot.row->awaits_response() && outbound_.limit() == 0) || !spoken;
   if (connected && !impossible) return true;
   sends_.fail(seq, CompletionStatus::Flushed);
   return false;
@@ -59,7 +59,7 @@ Requester::Next Requester::choose(bool peer_finished) {
   const uint32_t seq = sends_.next();
   const SendSlot& slot = sends_.at(seq);
   if (slot.work->fence && outbound_.outstanding() != 0) return Next::Nothing;
-  if (slot.row->has_response()) {
+  if (slot.row->awaits_response()) {
     if (peer_finished) return Next::Unanswerable;
     if (!outbound_.has_room()) return Next::Nothing;  // RDMAP-6.1-02
   }
@@ -79,7 +79,7 @@ CompletionStatus Requester::check_work(const SendSlot& slot) const {
   if (check_shape(*slot.row, count, sges.data(), work.length) != PostResult::Ok) {
     return CompletionStatus::LocalLength;
   }
-  return slot.row->has_response() ? check_sink(first_sge(work)) : CompletionStatus::Success;
+  return slot.row->awaits_response() ? check_sink(first_sge(work)) : CompletionStatus::Success;
 }
 
 /// Checks where the response to a Read or an atomic goes.
@@ -122,7 +122,7 @@ mem::AccessFault Requester::locate(uint32_t seq, const ddp::Cut& cut, Payload& o
 void Requester::pulled(const ddp::Cut& cut) {
   const uint32_t seq = sends_.next();
   sends_.start(seq);
-  if (!sends_.at(seq).row->has_response()) counters_.octets_out += cut.length;
+  if (!sends_.at(seq).row->awaits_response()) counters_.octets_out += cut.length;
 }
 
 bool Requester::finish() {
@@ -130,7 +130,7 @@ bool Requester::finish() {
   const SendSlot& slot = sends_.at(seq);
   const WorkRow& row = *slot.row;
   const bool atomic = row.response == Response::Atomic;
-  if (row.has_response()) {
+  if (row.awaits_response()) {
     const Sge sink = first_sge(*slot.work);
     outbound_.push({.seq = seq,
                     .atomic = atomic,

@@ -37,7 +37,7 @@ struct SendSlot {
   /// It may complete once everything before it has.
   [[nodiscard]] bool done() const {
     if (status != CompletionStatus::Success) return true;
-    return released && (!row->has_response() || answered);
+    return released && (!row->awaits_response() || answered);
   }
 };
 

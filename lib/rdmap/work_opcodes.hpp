@@ -45,7 +45,7 @@ struct WorkRow {
   bool tagged = false;  ///< a Write: Tagged DDP Segments, which have no MSN
   uint32_t qn = 0;      ///< untagged: the DDP queue
   uint32_t max_sges = kMaxSge;
-  uint32_t length = 0;  ///< octets that it moves, where the opcode says so: its only SGE has as many
+  uint32_t length = 0;      ///< octets that it moves, where the opcode says so; so has its SGE
   bool needs_sink = false;  ///< a request without an SGE makes no sense
   /// It has SendRequest::invalidate_stag, which a message carries to the peer.
   bool invalidates = false;
@@ -67,7 +67,7 @@ struct WorkRow {
   LocalWork conclude = nullptr;
 
   [[nodiscard]] constexpr bool has_message() const { return carry_out == nullptr; }
-  [[nodiscard]] constexpr bool has_response() const { return response != Response::None; }
+  [[nodiscard]] constexpr bool awaits_response() const { return response != Response::None; }
 };
 
 /// \param opcode any number: what is none of the send queue's has a row that is not `sent`

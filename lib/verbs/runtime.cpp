@@ -107,7 +107,10 @@ Result<std::unique_ptr<Runtime>> Runtime::open(const settings::Settings& setting
 
 Runtime::~Runtime() {
   workers_.clear();
-  for (auto& device : devices_) device->device.reset();
+  for (auto& device : devices_) {
+    if (device->device != nullptr) device->device->shut_down(now());
+    device->device.reset();
+  }
 }
 
 Status Runtime::start_eal(const settings::Settings& settings) {

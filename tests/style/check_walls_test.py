@@ -87,6 +87,26 @@ int& SilenceWatch::defined_outside() {
         self.assertIn("whole: Endpoint::Impl& endpoint_", said)
         self.assertIn("whole: Transport& transport_", said)
 
+    def test_a_decision_by_opcode(self):
+        self.plant("lib/rdmap/more.cpp", None, """\
+int f(Opcode opcode, const SendSlot& slot, uint8_t control) {
+  if (opcode == Opcode::Write) return 1;
+  if (Opcode::Write != opcode) return 2;
+  switch (opcode) {
+    case rnic::Opcode::Send: return 3;
+  }
+  if (is_atomic(opcode) || has_response(slot.work->opcode)) return 4;
+  if (wire::rdmap_opcode(control) == static_cast<uint8_t>(WireOpcode::Write)) return 5;
+  if (slot.row->has_response()) return 6;
+  completion.opcode = Opcode::Receive;
+}
+static_assert(kRow.opcode == Opcode::Write);""")
+        said = self.found()
+        for line in (2, 3, 5, 7, 8):
+            self.assertIn(f"lib/rdmap/more.cpp:{line}: ", said)
+        for line in (9, 10, 12):
+            self.assertNotIn(f"lib/rdmap/more.cpp:{line}: ", said)
+
     def test_a_chapter_of_another_class(self):
         chapter = "void ConnectionTable::more() {\n" + "  f();\n" * 1500 + "}"
         self.plant("lib/device/more.hpp", None, "void f();")

@@ -1,0 +1,16 @@
+#include "device/doorbell_turn.hpp"
+
+namespace rnic::device {
+
+void DoorbellTurn::serve() {
+  doorbells_.answer([this](uint32_t number) {
+    if (QueuePair* qp = resources_.qp(number); qp != nullptr) {
+      qp->serve();
+      ++served_;
+    } else if (own_ != nullptr && own_->serve_doorbell(number, now_)) {
+      ++served_;
+    }
+  });
+}
+
+}  // namespace rnic::device
