@@ -85,4 +85,29 @@ std::string describe(const Fault& fault) {
   return text;
 }
 
+const char* to_string(QueuePairError error) {
+  switch (error) {
+    case QueuePairError::None: return "none";
+    case QueuePairError::Access: return "access";
+    case QueuePairError::Request: return "request";
+    case QueuePairError::Fatal: return "fatal";
+  }
+  return "unknown";
+}
+
+QueuePairError error_of(const Fault& fault) {
+  // RFC 5040 figure 9, RFC 5041 s.7.2: type 0 is catastrophic, type 1 about memory that is named by
+  // an STag, type 2 about the message itself. A tagged segment of a version that there is not is
+  // no access.
+  constexpr uint8_t kBadVersion = 0x4;
+  constexpr uint8_t kCatastrophicStream = 0x7, kCatastrophicGlobal = 0x8;
+  if (fault.layer == FaultLayer::Llp || fault.type == 0) return QueuePairError::Fatal;
+  const bool ddp = fault.layer == FaultLayer::Ddp;
+  if (fault.type == 1) {
+    return ddp && fault.code == kBadVersion ? QueuePairError::Request : QueuePairError::Access;
+  }
+  const bool catastrophic = fault.code == kCatastrophicStream || fault.code == kCatastrophicGlobal;
+  return !ddp && catastrophic ? QueuePairError::Fatal : QueuePairError::Request;
+}
+
 }  // namespace rnic

@@ -118,6 +118,11 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   void arm_silence(base::TimerWheel& wheel, base::Now at) { wheel.arm(silence_timer_, at); }
   void cancel_silence(base::TimerWheel& wheel) { wheel.cancel(silence_timer_); }
 
+  // The time that a drain gives to a peer which does not close.
+  void arm_drain(base::TimerWheel& wheel, base::Now at) { wheel.arm(drain_timer_, at); }
+  void cancel_drain(base::TimerWheel& wheel) { wheel.cancel(drain_timer_); }
+  [[nodiscard]] bool drains() const { return drain_timer_.armed(); }
+
   [[nodiscard]] ConnectionState state() const { return state_; }
   /// Checks the invariants of its session, and that it and its queue pair name each other.
   void validate() const;
@@ -210,6 +215,7 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   Progress progress_;
   base::Now silent_since_{};
   base::TimerNode silence_timer_;  // when its progress is looked at next
+  base::TimerNode drain_timer_;    // when it is reset, whatever the peer does
   std::unique_ptr<Redial> redial_;
   llp::Admission* table_ = nullptr;  // where it has a seat; nullptr: it has none
   uint32_t seat_ = 0;                // its number there

@@ -13,7 +13,10 @@ namespace rnic::device {
 template <typename Kind>
 Kind about(Connection& connection, const char* why = nullptr) {
   Kind event;
-  if (connection.queue_pair() != nullptr) event.qp = connection.queue_pair()->number();
+  if (const QueuePair* qp = connection.queue_pair(); qp != nullptr) {
+    event.qp = qp->number();
+    event.context = qp->context();
+  }
   event.local = connection.local();
   event.remote = connection.remote();
   if (why != nullptr) event.detail = base::worded([&] { return why; });

@@ -20,6 +20,7 @@ ConnectionService::ConnectionService(const DeviceConfig& config, const Parts& pa
       doorbells_(parts.doorbells),
       rules_(config),
       connections_(config, parts.counters, now),
+      control_(config, connections_, parts.resources, now),
       start_timers_(now),
       inbound_logged_(kInboundLogged, now) {
   connections_.set_leaving(*this);
@@ -69,12 +70,6 @@ Framing ConnectionService::framing_of_listener(const Endpoint& local) const {
   return config_.framing;
 }
 
-Status ConnectionService::check_unconnected(const QueuePair& qp) const {
-  if (!qp.used()) return {};
-  return fail(ErrorCode::WrongState,
-              "the queue pair has had its connection: create a new queue pair for another one");
-}
-
 Result<Endpoint> ConnectionService::local_towards(const Endpoint& remote) const {
   if (own_ == nullptr) return Endpoint{};  // the transport chooses
   return own_->local_towards(remote);
@@ -83,7 +78,7 @@ Result<Endpoint> ConnectionService::local_towards(const Endpoint& remote) const 
 Status ConnectionService::connect(QueuePair& qp, const Endpoint& remote,
                                   base::ByteView private_data, base::Now now,
                                   const ConnectOptions& options) {
-  if (auto status = check_unconnected(qp); !status) return status;
+  if (auto status = control_.check_unconnected(qp); !status) return status;
   ConnectOptions resolved = options;
   resolved.framing = options.framing.value_or(config_.framing);
   if (auto status = rules_.check_framing(*resolved.framing); !status) return status;
@@ -171,7 +166,7 @@ Result<Connection*> ConnectionService::convert(StreamSocket& socket, framing::Ro
 
 Status ConnectionService::connect(QueuePair& qp, StreamSocket& socket, base::ByteView private_data,
                                   base::Now now, const ConnectOptions& options) {
-  if (auto status = check_unconnected(qp); !status) return status;
+  if (auto status = control_.check_unconnected(qp); !status) return status;
   if (options.framing == Framing::Tuf) {
     return fail(ErrorCode::Unsupported,
                 "a streaming connection becomes an RDMA connection over MPA only (RFC 5044 "
@@ -235,6 +230,7 @@ void ConnectionService::redial(base::Now now) {
     ++counters_.connects_failed;
     event::ConnectFailed event;
     event.qp = qp->number();
+    event.context = qp->context();
     event.remote = redial->remote;
     event.detail = std::move(status.error().message);
     events_.emit(std::move(event));
@@ -342,7 +338,7 @@ Result<Connection*> ConnectionService::find_request(RequestHandle request) {
 
 Status ConnectionService::accept(RequestHandle request, QueuePair& qp, base::ByteView private_data,
                                  base::Now now, const ConnectOptions& options) {
-  if (auto status = check_unconnected(qp); !status) return status;
+  if (auto status = control_.check_unconnected(qp); !status) return status;
   if (auto status = rules_.check_options(qp, {.ird = options.ird,
                                               .ord = options.ord,
                                               .packing = options.packing,
@@ -373,19 +369,6 @@ Status ConnectionService::reject(RequestHandle request, base::ByteView private_d
   return {};
 }
 
-Status ConnectionService::disconnect(QueuePair& qp) {
-  Connection* connection = connections_.get(qp.connection());
-  if (connection == nullptr || !connection->has_stream()) {
-    return fail(ErrorCode::WrongState, "the queue pair is not connected");
-  }
-  if (connection->state() == ConnectionState::Running) {
-    qp.disconnect();
-  } else {
-    connection->abort();
-  }
-  return {};
-}
-
 Status ConnectionService::set_trace(QueuePair& qp, base::TraceSink* sink) {
   Connection* connection = connections_.get(qp.connection());
   if (connection == nullptr || !connection->has_stream()) {
@@ -410,7 +393,7 @@ void ConnectionService::connection_started(Connection& connection,
   event.private_data = std::move(private_data);
   event.facts = connection.agreed();
   events_.emit(std::move(event));
-  doorbells_.ring(connection.queue_pair()->number());
+  doorbells_.ring(connection.queue_pair()->doorbell());
 }
 
 void ConnectionService::log_start_failure(const Connection& connection, framing::StartFailure why,
@@ -483,6 +466,7 @@ void ConnectionService::tell_start_failed(Connection& connection, ConnectionStat
 
 void ConnectionService::connection_ended(Connection& connection) {
   connection.cancel_start(start_timers_);
+  control_.end(connection);
   connections_.ended(connection);
 }
 
@@ -493,6 +477,7 @@ void ConnectionService::set_start_timer(Connection& connection, base::Now deadli
 
 void ConnectionService::on_timers(base::Now now) {
   connections_.on_timers(now);
+  control_.on_timers(now);
   if (start_timers_.next_deadline() > now) return;
   start_timers_.expire(now, [&](base::TimerNode& node) {
     auto& connection = *static_cast<Connection*>(node.owner);
@@ -560,11 +545,13 @@ void ConnectionService::endpoint_event(QueuePair& qp, Event event, base::Now now
     }
   }
   said.qp = qp.number();
+  said.context = qp.context();
   if (const Connection* connection = connections_.get(qp.connection()); connection != nullptr) {
     said.local = connection->local();
     said.remote = connection->remote();
   }
-  if (const Fault* fault = event::fault(event); fault != nullptr && fault->failed()) {
+  const Fault* fault = event::fault(event);
+  if (fault != nullptr && fault->failed() && qp.tell_fault()) {
     base::log(base::LogLevel::Warning, "rnic", [&] {
       return config_.name + " qp " + std::to_string(qp.number()) + ": " + said.detail;
     });
@@ -577,6 +564,7 @@ void ConnectionService::completion_overrun(QueuePair& qp, CompletionQueue& cq) {
   if (cq.tell_overrun()) {
     event::CompletionOverrun event;
     event.qp = qp.number();
+    event.context = qp.context();
     event.detail = base::worded([] {
       return "a completion was lost because the completion queue was full: make it as deep as the "
              "work outstanding on it, or poll it more often; told once until the queue is polled";

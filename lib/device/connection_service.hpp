@@ -20,6 +20,7 @@
 #include "device/event_queue.hpp"
 #include "device/port_stack.hpp"
 #include "device/queue_pair.hpp"
+#include "device/queue_pair_control.hpp"
 #include "device/resources.hpp"
 #include "net/rate_limit.hpp"
 
@@ -59,7 +60,13 @@ class ConnectionService final : public QueuePairOwner,
   Status accept(RequestHandle request, QueuePair& qp, base::ByteView private_data, base::Now now,
                 const ConnectOptions& options);
   Status reject(RequestHandle request, base::ByteView private_data, base::Now now);
-  Status disconnect(QueuePair& qp);
+  Status disconnect(QueuePair& qp) { return control_.disconnect(qp); }
+  Status drain(QueuePair& qp, base::Duration limit, base::Now now) {
+    return control_.drain(qp, limit, now);
+  }
+  Status modify(QueuePair& qp, const QueuePairChange& change) {
+    return control_.modify(qp, change);
+  }
   Status set_trace(QueuePair& qp, base::TraceSink* sink);
   void end_trace(QueuePair& qp);
   /// Which address of ours speaks to `remote` (RFC 9293 MUST-44).
@@ -74,7 +81,9 @@ class ConnectionService final : public QueuePairOwner,
   // --- The loop ---
 
   [[nodiscard]] base::Now next_deadline() const {
-    return base::earlier(start_timers_.next_deadline(), connections_.next_deadline());
+    const base::Now next =
+        base::earlier(start_timers_.next_deadline(), connections_.next_deadline());
+    return base::earlier(next, control_.next_deadline());
   }
   void on_timers(base::Now now);
   /// Does what a turn has left to be done when no callback is under way.
@@ -129,7 +138,6 @@ class ConnectionService final : public QueuePairOwner,
   void leaves(Connection& connection) override;
 
   [[nodiscard]] Framing framing_of_listener(const Endpoint& local) const;
-  [[nodiscard]] Status check_unconnected(const QueuePair& qp) const;
   [[nodiscard]] Status no_connection_left() const;
   Status dial(QueuePair& qp, const Endpoint& remote, base::ByteView private_data,
               const framing::StartOptions& start_options, bool again, base::Now now);
@@ -164,6 +172,7 @@ class ConnectionService final : public QueuePairOwner,
 
   std::map<Endpoint, Framing> listen_framing_;  // of listeners that have their own
   ConnectionTable connections_;
+  QueuePairControl control_;
   std::vector<std::unique_ptr<QueuePair>> orphans_;  // destroyed, waiting for their stream's end
   std::vector<base::Handle> unreported_;             // requests that found no room for their event
   std::vector<std::unique_ptr<Connection::Redial>> redials_;  // at most one a connection

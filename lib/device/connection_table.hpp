@@ -86,6 +86,9 @@ class ConnectionTable {
 
   // --- The end ---
 
+  /// Resets the connection's stream. \param why a literal, for its event. \return whether there was
+  /// such a connection
+  bool evict(base::Handle who, const char* why);
   /// The stream is gone: reap() takes it away.
   void ended(Connection& connection);
   /// Calls `leave(connection)` for each that has ended, and takes it away.
@@ -121,8 +124,6 @@ class ConnectionTable {
   bool find_place(base::Now now);
   void displace(const IpAddress& newcomer, const char* why, base::Now now);
   bool displace_silent(base::Now now);
-  /// Resets the connection's stream. \param why for its event. \return whether there was one
-  bool evict(base::Handle who, const char* why);
   template <typename F>
   void note_pressure(base::PressureLog& log, const F& what, const Endpoint& last, base::Now now) {
     const uint64_t count = log.note(now);

@@ -121,8 +121,18 @@ class Device {
   Status await_rdma(StreamSocket& socket, base::ByteView last_message, base::Now now) {
     return connections_.await_rdma(socket, last_message, now);
   }
-  /// Graceful: what was posted is sent, then FIN. Disconnected follows.
+  /// Graceful: what was posted is sent, then FIN. Disconnected follows. One that has ended already
+  /// is left as it is. WrongState without a connection since the queue pair became idle.
   Status disconnect(QueuePair& qp) { return connections_.disconnect(qp); }
+  /// The same, and receives are flushed with it; also where there was never a connection. When
+  /// `limit` is over the connection is reset.
+  Status drain(QueuePair& qp, base::Duration limit, base::Now now) {
+    return connections_.drain(qp, limit, now);
+  }
+  /// See QueuePairChange. Nothing has changed when it fails.
+  Status modify_qp(QueuePair& qp, const QueuePairChange& change) {
+    return connections_.modify(qp, change);
+  }
   /// Traces the queue pair's connection; nullptr ends it. WrongState without a connection.
   Status set_trace(QueuePair& qp, base::TraceSink* sink) {
     return connections_.set_trace(qp, sink);
@@ -169,7 +179,7 @@ class Device {
 
   // --- Application side ---
 
-  /// Any thread. \param number QueuePair::number() or AppSocket::doorbell()
+  /// Any thread. \param number QueuePair::doorbell() or AppSocket::doorbell()
   void ring_doorbell(uint32_t number) { doorbells_.ring(number); }
   [[nodiscard]] bool doorbell_ringing() const { return doorbells_.ringing(); }
   /// One thread at a time. Nothing when there is none.

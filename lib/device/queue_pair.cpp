@@ -6,33 +6,29 @@
 
 namespace rnic::device {
 
-namespace {
-
-rdmap::EndpointConfig endpoint_config(uint32_t number, const QueuePairSpec& spec,
-                                      const QueuePairParts& parts) {
-  rdmap::EndpointConfig config;
-  config.qp = number;
-  config.pd = spec.pd;
-  config.ird = spec.ird;
-  config.ord = spec.ord;
-  config.extensions = parts.extensions;
-  config.secret = parts.secret[0] ^ parts.secret[1] * (2 * uint64_t{number} + 1);
-  return config;
-}
-
-}  // namespace
-
-QueuePair::QueuePair(uint32_t number, const QueuePairSpec& spec, const QueuePairParts& parts,
-                     mem::StagTable& memory)
+QueuePair::QueuePair(uint32_t number, uint32_t doorbell, const QueuePairSpec& spec,
+                     const QueuePairParts& parts, mem::StagTable& memory)
     : number_(number),
+      doorbell_(doorbell),
       spec_(spec),
-      owner_(parts.owner),
-      doorbells_(parts.doorbells),
-      extensions_(parts.extensions),
+      parts_(parts),
+      memory_(memory),
       sends_(spec.send_depth),
       receives_(spec.receive_depth),
-      endpoint_(endpoint_config(number, spec, parts), memory, parts.counters, *this,
-                {sends_, receives_}) {}
+      endpoint_(make_endpoint(number, spec.ird, spec.ord)),
+      answers_close_(spec.answer_close),
+      context_(spec.context) {}
+
+rdmap::Endpoint QueuePair::make_endpoint(uint32_t number, uint32_t ird, uint32_t ord) {
+  rdmap::EndpointConfig config;
+  config.qp = number;
+  config.pd = spec_.pd;
+  config.ird = ird;
+  config.ord = ord;
+  config.extensions = parts_.extensions;
+  config.secret = parts_.secret[0] ^ parts_.secret[1] * (2 * uint64_t{number} + 1);
+  return {config, memory_, parts_.counters, *this, {sends_, receives_}};
+}
 
 uint64_t QueuePair::octets_for(const QueuePairSpec& spec) {
   return rdmap::SendQueue::octets_for(spec.send_depth) +
@@ -44,7 +40,7 @@ PostResult QueuePair::check(const SendRequest& work, const rdmap::WorkRow& row) 
   const PostResult shape =
       rdmap::check_shape(row, work.sges.size(), sges.data(), work.sges.length());
   if (shape != PostResult::Ok) return shape;
-  return row.extension && !extensions_ ? PostResult::Disabled : PostResult::Ok;
+  return row.extension && !parts_.extensions ? PostResult::Disabled : PostResult::Ok;
 }
 
 PostResult QueuePair::post_send(const SendRequest& work) {
@@ -52,7 +48,7 @@ PostResult QueuePair::post_send(const SendRequest& work) {
   if (const PostResult bad = check(work, row); bad != PostResult::Ok) return bad;
   if (!sends_.has_room()) return PostResult::Full;
   sends_.post(work, row);
-  doorbells_.ring(number_);
+  parts_.doorbells.ring(doorbell_);
   return PostResult::Ok;
 }
 
@@ -60,7 +56,7 @@ PostResult QueuePair::post_receive(const ReceiveRequest& work) {
   if (work.sges.too_long()) return PostResult::TooManySge;
   if (!receives_.has_room()) return PostResult::Full;
   receives_.post(work);
-  doorbells_.ring(number_);
+  parts_.doorbells.ring(doorbell_);
   return PostResult::Ok;
 }
 
@@ -69,6 +65,47 @@ void QueuePair::serve() { endpoint_.serve(); }
 void QueuePair::disconnect() {
   serve();
   endpoint_.disconnect();
+}
+
+void QueuePair::abort() {
+  serve();
+  endpoint_.abort();
+}
+
+void QueuePair::renew(uint32_t number, uint32_t ird, uint32_t ord) {
+  RNIC_CHECK(state() == QueuePairState::Error && !connection_.valid());
+  serve();  // what was posted until now belongs to the former life
+  rdmap::Endpoint next = make_endpoint(number, ird, ord);
+  if (use_ != QueuePairUse::Unused) set_use(QueuePairUse::Unused, {});
+  sends_.renew();
+  receives_.renew();
+  endpoint_ = std::move(next);
+  number_ = number;
+  spec_.ird = ird;
+  spec_.ord = ord;
+  segments_ = {};
+  fault_told_ = false;
+}
+
+void QueuePair::set_reads(uint32_t ird, uint32_t ord) {
+  RNIC_CHECK(state() == QueuePairState::Idle && !used());
+  rdmap::Endpoint next = make_endpoint(number_, ird, ord);
+  endpoint_ = std::move(next);
+  spec_.ird = ird;
+  spec_.ord = ord;
+}
+
+QueuePairAttributes QueuePair::attributes() const {
+  QueuePairAttributes now;
+  now.number = number_;
+  now.state = state();
+  now.send_depth = spec_.send_depth;
+  now.receive_depth = spec_.receive_depth;
+  now.ird = endpoint_.ird();
+  now.ord = endpoint_.ord();
+  now.answers_close = answers_close_;
+  now.context = context_;
+  return now;
 }
 
 void QueuePair::set_use(QueuePairUse next, base::Handle connection) {
@@ -97,15 +134,18 @@ void QueuePair::receive_completed(const Completion& completion) {
 
 void QueuePair::complete(CompletionQueue& cq, const Completion& completion) {
   if (orphaned_) return;
-  if (!cq.push(completion)) owner_.completion_overrun(*this, cq);
+  if (!cq.push(completion)) parts_.owner.completion_overrun(*this, cq);
 }
 
 void QueuePair::rtr_sent(base::Now now) {
-  if (!orphaned_) owner_.rtr_sent(*this, now);
+  if (!orphaned_) parts_.owner.rtr_sent(*this, now);
 }
 
 void QueuePair::event(Event event, base::Now now) {
-  if (!orphaned_) owner_.endpoint_event(*this, std::move(event), now);
+  if (orphaned_) return;
+  const bool answer = answers_close_ && std::holds_alternative<event::PeerClosed>(event);
+  parts_.owner.endpoint_event(*this, std::move(event), now);
+  if (answer) disconnect();
 }
 
 }  // namespace rnic::device

@@ -6,10 +6,12 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "base/doorbell.hpp"
 #include "base/slab.hpp"
 #include "device/completion_queue.hpp"
+#include "device/queue_pair_state.hpp"
 #include "device/queue_pair_use.hpp"
 #include "framing/start.hpp"
 #include "mem/stag_table.hpp"
@@ -28,6 +30,10 @@ struct QueuePairSpec {
   uint32_t receive_depth = 128;
   uint32_t ird = 16;
   uint32_t ord = 16;
+  /// A peer's close is answered once the receives before it are delivered, by a graceful close.
+  /// (The public API says so unless it is told otherwise.)
+  bool answer_close = false;
+  void* context = nullptr;  ///< the application's own, for events
 };
 
 /// How a connection makes its segments; what is not said is as the configuration has it.
@@ -63,8 +69,9 @@ struct QueuePairParts {
 class QueuePair final : public rdmap::EndpointOwner {
  public:
   /// \param memory outlives it
-  QueuePair(uint32_t number, const QueuePairSpec& spec, const QueuePairParts& parts,
-            mem::StagTable& memory);
+  /// \param doorbell which one it rings, whatever its number becomes
+  QueuePair(uint32_t number, uint32_t doorbell, const QueuePairSpec& spec,
+            const QueuePairParts& parts, mem::StagTable& memory);
 
   /// What its queues ask the machine for.
   [[nodiscard]] static uint64_t octets_for(const QueuePairSpec& spec);
@@ -86,15 +93,30 @@ class QueuePair final : public rdmap::EndpointOwner {
   void start(llp::Framing& session, const rdmap::Agreement& agreement) {
     endpoint_.bind(session, agreement);
   }
-  /// Graceful: what was posted is sent, then FIN.
+  /// Graceful: what was posted is sent, then FIN. Without a connection everything is flushed.
   void disconnect();
-  void abort() { endpoint_.abort(); }
+  /// Everything that was posted is flushed.
+  void abort();
+  /// Idle again, for another connection, under that number; only in Error, and without a
+  /// connection. When it throws nothing has happened.
+  void renew(uint32_t number, uint32_t ird, uint32_t ord);
+  /// Only in Idle and without a connection. When it throws nothing has happened.
+  void set_reads(uint32_t ird, uint32_t ord);
+  void set_answer_close(bool answer) { answers_close_ = answer; }
+  void set_context(void* context) { context_ = context; }
+  [[nodiscard]] QueuePairState state() const { return state_of(endpoint_.state()); }
+  [[nodiscard]] QueuePairAttributes attributes() const;
+  [[nodiscard]] void* context() const { return context_; }
   [[nodiscard]] bool has_work() const { return endpoint_.has_work(); }
   /// Work requests of the Send queue that have completed; wraps.
   [[nodiscard]] uint32_t sends_completed() const { return endpoint_.sends_completed(); }
   void validate() const { endpoint_.validate(); }
   [[nodiscard]] uint32_t number() const { return number_; }
+  [[nodiscard]] uint32_t doorbell() const { return doorbell_; }
   [[nodiscard]] const QueuePairSpec& spec() const { return spec_; }
+
+  /// Whether a fault of this connection is news for the log: it is so once.
+  bool tell_fault() { return !std::exchange(fault_told_, true); }
 
   /// The application has destroyed the queue pair; it lives on without events until its stream has
   /// ended.
@@ -103,7 +125,7 @@ class QueuePair final : public rdmap::EndpointOwner {
 
   /// Invalid while there is none.
   [[nodiscard]] base::Handle connection() const { return connection_; }
-  /// The queue pair has its connection, or has had it: it serves one.
+  /// The queue pair has its connection, or has had it: it serves one until it is renewed.
   [[nodiscard]] bool used() const { return use_ != QueuePairUse::Unused; }
   [[nodiscard]] bool awaits_redial() const { return use_ == QueuePairUse::AwaitsRedial; }
   void begin_connection(base::Handle connection);
@@ -126,14 +148,15 @@ class QueuePair final : public rdmap::EndpointOwner {
 
  private:
   void set_use(QueuePairUse next, base::Handle connection);
+  [[nodiscard]] rdmap::Endpoint make_endpoint(uint32_t number, uint32_t ird, uint32_t ord);
   [[nodiscard]] PostResult check(const SendRequest& work, const rdmap::WorkRow& row) const;
   void complete(CompletionQueue& cq, const Completion& completion);
 
   uint32_t number_;
+  const uint32_t doorbell_;
   QueuePairSpec spec_;
-  QueuePairOwner& owner_;
-  base::Doorbells& doorbells_;
-  const bool extensions_;
+  const QueuePairParts parts_;
+  mem::StagTable& memory_;
   rdmap::SendQueue sends_;
   rdmap::ReceiveQueue receives_;
   rdmap::Endpoint endpoint_;
@@ -142,6 +165,9 @@ class QueuePair final : public rdmap::EndpointOwner {
   base::Handle connection_;  // Invariant: valid in Connected, and nowhere else
   SegmentChoice segments_;
   bool orphaned_ = false;  // no state: it can happen in each
+  bool fault_told_ = false;
+  bool answers_close_;
+  void* context_;
 };
 
 }  // namespace rnic::device

@@ -1,6 +1,5 @@
 /// \file
-/// The states of a QueuePair's one connection, as the queue pair knows it, and their legal
-/// transitions.
+/// The states of a QueuePair's connection, as the queue pair knows it, and their legal transitions.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +12,7 @@ enum class QueuePairUse : uint8_t {
   Unused,        ///< it may be given a connection
   Connected,     ///< a connection is being made, or in use, or ends
   AwaitsRedial,  ///< between two attempts of one connect
-  Used,          ///< it has had its connection, and gets no other
+  Used,          ///< it has had its connection, and gets no other before it is renewed
 };
 
 inline constexpr base::Transitions<QueuePairUse, QueuePairUse::Used> kQueuePairTransitions{
@@ -23,6 +22,8 @@ inline constexpr base::Transitions<QueuePairUse, QueuePairUse::Used> kQueuePairT
      {QueuePairUse::Unused, QueuePairUse::AwaitsRedial, QueuePairUse::Used}},
     // Used: the second attempt could not be made.
     {QueuePairUse::AwaitsRedial, {QueuePairUse::Connected, QueuePairUse::Used}},
+    // The application has made it idle again.
+    {QueuePairUse::Used, {QueuePairUse::Unused}},
 };
 
 }  // namespace rnic::device

@@ -15,7 +15,8 @@ Resources::Resources(const DeviceConfig& config, DeviceCounters& counters)
       pds_(config.limits.max_pds + 1),
       released_pds_(config.limits.max_pds + 1),
       pd_users_(config.limits.max_pds + 1),
-      qps_(config.limits.max_qps + 1) {}
+      qps_(config.limits.max_qps + 1),
+      numbers_(config.limits.max_qps) {}
 
 Result<uint32_t> Resources::alloc_pd() {
   for (uint32_t pd = 1; pd < pds_.size(); ++pd) {
@@ -132,17 +133,23 @@ Status Resources::check_spec(const QueuePairSpec& spec) const {
 
 Result<QueuePair*> Resources::create_qp(const QueuePairSpec& spec, const QueuePairParts& parts) {
   if (auto status = check_spec(spec); !status) return tl::unexpected(status.error());
-  for (uint32_t number = 1; number < qps_.size(); ++number) {
-    if (qps_[number] != nullptr) continue;
-    qps_[number] = std::make_unique<QueuePair>(number, spec, parts, memory_);
-    ++pd_users_[spec.pd];
-    spec.send_cq->add_user();
-    spec.receive_cq->add_user();
-    return qps_[number].get();
+  const std::optional<uint32_t> number = numbers_.take();
+  if (!number) {
+    return fail(ErrorCode::ResourceExhausted, "no queue pair left: raise limits.max_qps (now " +
+                                                  std::to_string(limits_.max_qps) +
+                                                  ") or destroy one");
   }
-  return fail(ErrorCode::ResourceExhausted, "no queue pair left: raise limits.max_qps (now " +
-                                                std::to_string(limits_.max_qps) +
-                                                ") or destroy one");
+  const uint32_t slot = numbers_.slot_of(*number);
+  try {
+    qps_[slot] = std::make_unique<QueuePair>(*number, slot, spec, parts, memory_);
+  } catch (...) {
+    numbers_.give_back(*number);
+    throw;
+  }
+  ++pd_users_[spec.pd];
+  spec.send_cq->add_user();
+  spec.receive_cq->add_user();
+  return qps_[slot].get();
 }
 
 Result<std::unique_ptr<QueuePair>> Resources::take_qp(QueuePair* qp) {
@@ -150,6 +157,7 @@ Result<std::unique_ptr<QueuePair>> Resources::take_qp(QueuePair* qp) {
   const auto place = std::find_if(qps_.begin(), qps_.end(), [&](auto& q) { return q.get() == qp; });
   if (qp == nullptr || place == qps_.end()) return fail(ErrorCode::NotFound, "no such queue pair");
   const QueuePairSpec& spec = qp->spec();
+  numbers_.give_back(qp->number());
   drop_pd_user(spec.pd);
   // The first of two drops leaves one user where both are the same queue.
   drop_cq_user(*spec.send_cq);

@@ -11,6 +11,7 @@
 #include "device/config.hpp"
 #include "device/counters.hpp"
 #include "device/queue_pair.hpp"
+#include "device/queue_pair_numbers.hpp"
 #include "mem/stag_table.hpp"
 
 namespace rnic::device {
@@ -35,12 +36,22 @@ class Resources {
   /// Nobody polls it any more: it goes with the last queue pair that completes there.
   void release_cq(CompletionQueue* cq);
   Result<QueuePair*> create_qp(const QueuePairSpec& spec, const QueuePairParts& parts);
+  /// Idle again, with a number that it never had; only in Error, and without a connection. When it
+  /// throws nothing has happened.
+  void renew_qp(QueuePair& qp, uint32_t ird, uint32_t ord) {
+    qp.renew(numbers_.after(qp.number()), ird, ord);
+  }
   /// Takes it out of the table; the domain and the completion queues have a user less.
   Result<std::unique_ptr<QueuePair>> take_qp(QueuePair* qp);
 
   /// nullptr: there is none of that number.
   [[nodiscard]] QueuePair* qp(uint32_t number) {
-    return number < qps_.size() ? qps_[number].get() : nullptr;
+    QueuePair* found = qp_of_doorbell(numbers_.slot_of(number));
+    return found != nullptr && found->number() == number ? found : nullptr;
+  }
+  /// nullptr: none rings that doorbell.
+  [[nodiscard]] QueuePair* qp_of_doorbell(uint32_t doorbell) {
+    return doorbell < qps_.size() ? qps_[doorbell].get() : nullptr;
   }
   template <typename F>
   void for_each_qp(F&& f) {
@@ -64,7 +75,8 @@ class Resources {
   std::vector<bool> released_pds_;  // of these, those that go with their last user
   std::vector<uint32_t> pd_users_;  // regions and queue pairs of each PD
   std::vector<std::unique_ptr<CompletionQueue>> cqs_;
-  std::vector<std::unique_ptr<QueuePair>> qps_;  // index: QP number; 0 is never given out
+  std::vector<std::unique_ptr<QueuePair>> qps_;  // index: slot, which is its doorbell, too; not 0
+  QueuePairNumbers numbers_;
 };
 
 }  // namespace rnic::device

@@ -36,6 +36,8 @@ Endpoint::Impl::Impl(const EndpointConfig& config, mem::StagTable& memory, Count
       requester_(config, memory_, counters, queues.sends, completions_),
       responder_(config, memory_, counters) {
   stream_.queue(wire::kRdmapTerminateQn).provide(1);  // RDMAP-5.4-01
+  // Of an endpoint whose place this one takes.
+  stream_.queue(wire::kRdmapSendQn).provide(receives_.accepted());
 }
 
 void Endpoint::Impl::bind(llp::Framing& framing, const Agreement& agreement) {
@@ -132,7 +134,11 @@ void Endpoint::Impl::raise(const Fault& fault, const ddp::SegmentReport& segment
   current_.kind = Kind::None;
   framing_->discard_received();
   count(fault);
-  event::TerminateSent event{{}, fault};
+  end_cause_ = fault;
+  end_error_ = error_of(fault);
+  // Whoever reads the event finds the completions of all that was posted.
+  flush();
+  event::TerminateSent event{{}, fault, end_error_};
   event.detail = base::worded([&] {
     std::string text = "Terminate sent: " + describe(fault) + ", rule " + fault.rule;
     if (segment.header_size == 0) return text;
@@ -140,7 +146,6 @@ void Endpoint::Impl::raise(const Fault& fault, const ddp::SegmentReport& segment
            hex(segment.view());
   });
   owner_.event(std::move(event), now);
-  flush();
   call_ready();
 }
 
@@ -151,6 +156,7 @@ void Endpoint::Impl::end_without_terminate(const Fault& fault) {
   const bool unread = state_ == EndpointState::HalfClosed || stream_.peer_has_finished();
   count(fault);
   end_cause_ = fault;
+  end_error_ = error_of(fault);
   fail();
   if (framing_ == nullptr) return;
   framing_->discard_received();
@@ -211,6 +217,7 @@ void Endpoint::Impl::peer_finished(bool clean, base::Now now) {
     ++counters_.faults_llp;
     end_cause_ = Fault{FaultLayer::Llp, 0x0, static_cast<uint8_t>(llp::FramingError::Closed),
                        "RDMAP-4.8-06"};
+    end_error_ = QueuePairError::Fatal;
     fail();
     if (framing_ != nullptr) framing_->abort();
     return;
@@ -220,6 +227,7 @@ void Endpoint::Impl::peer_finished(bool clean, base::Now now) {
   owner_.event(std::move(event), now);
   if (requester_.outstanding() == 0) return;  // DDP-6.2.1-03: the other half lives on
   // The Responses that are outstanding will not come any more.
+  end_error_ = QueuePairError::Fatal;
   fail();
   if (framing_ != nullptr) framing_->close();
 }
@@ -233,11 +241,14 @@ void Endpoint::Impl::ended(StreamEnd how, base::Now now) {
   if (lost) {
     end_cause_ = Fault{FaultLayer::Llp, 0x0, static_cast<uint8_t>(llp::FramingError::Closed)};
   }
+  if (end_error_ == QueuePairError::None && how != StreamEnd::Closed) {
+    end_error_ = QueuePairError::Fatal;
+  }
   if (!over) set_state(orderly ? EndpointState::Closed : EndpointState::Error);
   stream_.stop();
   current_.kind = Kind::None;
   flush();
-  event::Disconnected event{{{}, end_cause_, how}};
+  event::Disconnected event{{{}, end_cause_, how}, end_error_};
   event.detail = base::worded([&] {
     const std::string text = std::string("stream ended: ") + to_string(how);
     return end_cause_ && end_cause_->failed() ? text + ": " + describe(*end_cause_) : text;
@@ -249,6 +260,8 @@ Endpoint::Endpoint(const EndpointConfig& config, mem::StagTable& memory, Counter
                    EndpointOwner& owner, const Queues& queues)
     : impl_(std::make_unique<Impl>(config, memory, counters, owner, queues)) {}
 Endpoint::~Endpoint() = default;
+Endpoint::Endpoint(Endpoint&&) noexcept = default;
+Endpoint& Endpoint::operator=(Endpoint&&) noexcept = default;
 
 llp::FramingUser& Endpoint::framing_user() { return impl_->framing_user(); }
 void Endpoint::bind(llp::Framing& framing, const Agreement& agreement) {
@@ -257,6 +270,8 @@ void Endpoint::bind(llp::Framing& framing, const Agreement& agreement) {
 void Endpoint::serve() { impl_->serve(); }
 void Endpoint::disconnect() { impl_->disconnect(); }
 void Endpoint::abort() { impl_->abort(); }
+uint32_t Endpoint::ord() const { return impl_->ord(); }
+uint32_t Endpoint::ird() const { return impl_->ird(); }
 EndpointState Endpoint::state() const { return impl_->state(); }
 bool Endpoint::idle() const { return impl_->idle(); }
 bool Endpoint::has_work() const { return impl_->has_work(); }

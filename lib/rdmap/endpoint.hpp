@@ -40,6 +40,8 @@ class Endpoint::Impl final : public ddp::User, private Deliveries {
   [[nodiscard]] bool idle() const { return !sends_.has_unreported() && receives_.empty(); }
   [[nodiscard]] bool has_work() const { return sends_.has_unreported() || responder_.has_ready(); }
   [[nodiscard]] uint32_t sends_completed() const { return sends_.report(); }
+  [[nodiscard]] uint32_t ird() const { return responder_.limit(); }
+  [[nodiscard]] uint32_t ord() const { return requester_.limit(); }
   void validate() const;
 
   // ddp::User
@@ -140,7 +142,9 @@ class Endpoint::Impl final : public ddp::User, private Deliveries {
   // No state: a zero-length Write to a silent peer goes before the next message, in Connected as in
   // Closing.
   bool nudge_pending_ = false;
-  std::optional<Fault> end_cause_;  // why the stream was ended without a Terminate
+  // The first cause of the end of the stream's use, for Disconnected.
+  std::optional<Fault> end_cause_;
+  QueuePairError end_error_ = QueuePairError::None;
 
   SentTerminate terminate_;
   std::array<uint8_t, wire::kTerminateSizeMax> terminate_in_{};  // the queue 2 buffer

@@ -158,8 +158,10 @@ Fault Endpoint::Impl::deliver_terminate(const UntaggedMessage& message) {
   set_state(EndpointState::Error);
   stream_.stop();
   current_.kind = Kind::None;
-  owner_.event(std::move(event), message.now);
+  end_cause_ = event.fault;
+  end_error_ = QueuePairError::Fatal;
   flush();
+  owner_.event(std::move(event), message.now);
   if (framing_ != nullptr) {
     framing_->discard_received();
     framing_->close();

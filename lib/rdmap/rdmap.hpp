@@ -4,8 +4,9 @@
 /// delivery and completion order.
 ///
 /// The Endpoint lives on one worker. It is created before the connection, may be posted receives at
-/// once, is bound to a framing when the connection is made, and ends in Closed or Error. It never
-/// frees user memory and never touches it without mem::StagTable::access().
+/// once, is bound to a framing when the connection is made, and ends in Closed or Error; another
+/// connection on the same queues has another endpoint. It never frees user memory and never touches
+/// it without mem::StagTable::access().
 #pragma once
 
 #include <cstdint>
@@ -62,8 +63,9 @@ class EndpointOwner {
   /// The RTR was handed down: the connection is complete for the initiator.
   virtual void rtr_sent(base::Now now) = 0;
   /// \param event without its queue pair and addresses. PeerClosed: FIN at an FPDU boundary.
-  /// TerminateSent, TerminateReceived: who found the fault. Disconnected: with a cause where there
-  /// is one; a loss of the stream in use is 2/0/01, with a `rule` where the peer broke one.
+  /// TerminateSent, TerminateReceived: who found the fault. Disconnected: with the first cause
+  /// where there is one; a loss of the stream in use is 2/0/01, with a `rule` where the peer broke
+  /// one. Told when everything that was posted has completed, but for PeerClosed.
   virtual void event(Event event, base::Now now) = 0;
 };
 
@@ -72,6 +74,8 @@ class Endpoint {
   Endpoint(const EndpointConfig& config, mem::StagTable& memory, Counters& counters,
            EndpointOwner& owner, const Queues& queues);
   ~Endpoint();
+  Endpoint(Endpoint&&) noexcept;
+  Endpoint& operator=(Endpoint&&) noexcept;
 
   /// The FramingUser to give to mpa::Session::bind().
   [[nodiscard]] llp::FramingUser& framing_user();
@@ -89,6 +93,9 @@ class Endpoint {
   void abort();
 
   [[nodiscard]] EndpointState state() const;
+  /// Inbound and outbound Reads and atomics at once: as configured, and from bind() on as agreed.
+  [[nodiscard]] uint32_t ird() const;
+  [[nodiscard]] uint32_t ord() const;
   /// Nothing outstanding in either queue.
   [[nodiscard]] bool idle() const;
   /// A work request of the Send queue has not completed, or a Response was asked for and has not

@@ -60,6 +60,8 @@ class ReceiveQueue {
     slot.refused = false;
   }
   [[nodiscard]] bool empty() const { return head_ == tail_; }
+  /// Slots that wait for a message.
+  [[nodiscard]] uint32_t accepted() const { return tail_ - head_; }
   [[nodiscard]] const ReceiveSlot& front() const { return slots_[head_ & mask_]; }
   /// The place of front() is the application's.
   void pop() {
@@ -78,6 +80,12 @@ class ReceiveQueue {
   void refuse(uint32_t msn) { slots_[place_of(msn)].refused = true; }
   [[nodiscard]] bool has_msn(uint32_t msn) const {
     return msn - first_msn_ - head_ < tail_ - head_;
+  }
+  /// Another connection begins with message 1; only when empty().
+  void renew() {
+    RNIC_CHECK(empty());
+    first_msn_ = 1;
+    head_ = tail_ = 0;
   }
   void validate() const {
     ring_.validate();

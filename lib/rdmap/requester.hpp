@@ -39,6 +39,7 @@ class Requester {
 
   /// \param ord what the start-up agreed on; at most the configured one
   void set_limit(uint32_t ord) { outbound_.set_limit(ord); }
+  [[nodiscard]] uint32_t limit() const { return outbound_.limit(); }
 
   /// Takes the oldest work that was posted. False: it is refused, at its place in the order of
   /// completions. \param connected work may still be begun \param version RV and DV of the stream

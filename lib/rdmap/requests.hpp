@@ -57,6 +57,7 @@ class InboundRequests {
   explicit InboundRequests(uint32_t ird);
   /// Another depth, before anything is provided; at most `ird`, but 1 is always possible.
   void set_limit(uint32_t limit) { ird_ = std::min(limit, std::max(ird_, 1u)); }
+  [[nodiscard]] uint32_t limit() const { return ird_; }
 
   /// The buffer of message `msn`.
   [[nodiscard]] base::ByteSpan buffer(uint32_t msn) { return slot(msn - 1).raw; }

@@ -25,6 +25,7 @@ class Responder {
 
   /// \param ird what the start-up agreed on; see InboundRequests::set_limit()
   void set_limit(uint32_t ird) { inbound_.set_limit(ird); }
+  [[nodiscard]] uint32_t limit() const { return inbound_.limit(); }
 
   // --- Requests ---
 

@@ -157,6 +157,13 @@ class SendQueue {
     }
     kept_ = std::move(kept);
   }
+  /// Nothing is retransmitted any more of what was flushed, and another connection begins; only
+  /// when the user was told of everything.
+  void renew() {
+    RNIC_CHECK(!has_unreported());
+    free_ = next_ = end_;
+    kept_.reset();
+  }
   /// Checks the order of the marks, that the ring has what is not told of, and that no slot is kept
   /// for nothing.
   void validate() const {

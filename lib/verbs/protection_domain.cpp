@@ -89,9 +89,16 @@ Result<QueuePair> ProtectionDomain::create_qp(CompletionQueue& send_cq, Completi
                                   return "a completion queue belongs to another device";
                                 })});
   }
-  const device::QueuePairSpec spec{
-      pd_,         send_cq.cq_, receive_cq.cq_, options.send_depth, options.receive_depth,
-      options.ird, options.ord};
+  device::QueuePairSpec spec;
+  spec.pd = pd_;
+  spec.send_cq = send_cq.cq_;
+  spec.receive_cq = receive_cq.cq_;
+  spec.send_depth = options.send_depth;
+  spec.receive_depth = options.receive_depth;
+  spec.ird = options.ird;
+  spec.ord = options.ord;
+  spec.answer_close = options.answer_close;
+  spec.context = options.context;
   return guarded("ProtectionDomain::create_qp", [&]() -> Result<QueuePair> {
     if (auto enough = enough_for(spec, device_->device->config().limits); !enough) {
       return tl::unexpected(enough.error());

@@ -109,6 +109,25 @@ Status QueuePair::destroy() {
 
 uint32_t QueuePair::number() const { return qp_ == nullptr ? 0 : qp_->number(); }
 
+QueuePairState QueuePair::state() const {
+  if (device_ == nullptr) return QueuePairState::Error;
+  return on_worker(*device_, [&](base::Now) { return qp_->state(); });
+}
+
+Result<QueuePairAttributes> QueuePair::query() const {
+  return guarded("QueuePair::query", [&]() -> Result<QueuePairAttributes> {
+    if (device_ == nullptr) return empty_handle();
+    return on_worker(*device_, [&](base::Now) { return qp_->attributes(); });
+  });
+}
+
+Status QueuePair::modify(const QueuePairChange& change) {
+  return guarded("QueuePair::modify", [&]() -> Status {
+    if (device_ == nullptr) return empty_handle();
+    return on_worker(*device_, [&](base::Now) { return device_->device->modify_qp(*qp_, change); });
+  });
+}
+
 Status QueuePair::post_send(const SendRequest& request) {
   if (qp_ == nullptr) return empty_handle();
   const device::PostResult result = qp_->post_send(request);
@@ -201,6 +220,14 @@ Status QueuePair::disconnect() {
   return guarded("QueuePair::disconnect", [&]() -> Status {
     if (device_ == nullptr) return empty_handle();
     return on_worker(*device_, [&](base::Now) { return device_->device->disconnect(*qp_); });
+  });
+}
+
+Status QueuePair::drain_within(std::chrono::nanoseconds limit) {
+  return guarded("QueuePair::drain", [&]() -> Status {
+    if (device_ == nullptr) return empty_handle();
+    return on_worker(*device_,
+                     [&](base::Now now) { return device_->device->drain(*qp_, limit, now); });
   });
 }
 

@@ -173,6 +173,13 @@ class Operations : public Streams {
     expect_all_returned();
   }
 
+  /// Connects them; an empty Write lets the responder send, too (RFC 5044 s.7.1.2).
+  void join(QueuePair* from, QueuePair* to) {
+    DevicePair::connect(from, to, {}, {});
+    const SendRequest first{.opcode = Opcode::Write, .signaled = false};
+    EXPECT_EQ(from->post_send(first), PostResult::Ok);
+  }
+
   using DevicePair::connect;
   using DevicePair::left;
   using DevicePair::now_;
@@ -181,6 +188,7 @@ class Operations : public Streams {
   using DevicePair::right_end;
   using DevicePair::run_for;
   using DevicePair::run_until;
+  using DevicePair::work;
   using Streams::connected;
   using Streams::listen;
   using Streams::release;
@@ -239,8 +247,8 @@ TEST(EveryState, PostReceive_BUG_06) {
   });
 }
 
-// A queue pair serves one connection: what would begin another is refused, in each of its ways, and
-// changes nothing.
+// A queue pair serves one connection at a time: what would begin another is refused, in each of its
+// ways, and changes nothing.
 TEST(EveryState, ConnectAndAccept_CM_01) {
   for_each_state([](State state, Operations& w) {
     const bool free = state == State::Fresh;
@@ -278,7 +286,7 @@ TEST(EveryState, Disconnect_CM_04) {
   for_each_state([](State state, Operations& w) {
     for (int again = 0; again < 2; ++again) {
       const auto status = w.left().device->disconnect(*w.qp_);
-      EXPECT_EQ(status.has_value(), has_connection(state)) << again;
+      EXPECT_EQ(status.has_value(), state != State::Fresh) << again;
       if (status) continue;
       EXPECT_EQ(status.error().code, ErrorCode::WrongState);
       EXPECT_NE(status.error().message.find("not connected"), std::string::npos);
@@ -338,11 +346,11 @@ TEST(EveryState, Destroy_CM_04) {
     if (is_connected(state)) {
       EXPECT_TRUE(w.right().has<event::Disconnected>());
     }
-    // Its number, completion queues and domain serve the next one.
+    // Its completion queues and domain serve the next one, which has another number.
     ASSERT_TRUE(w.left().device->deregister_memory(w.here_).has_value());
     QueuePairSpec again = spec;
     QueuePair* next = *w.left().device->create_qp(again);
-    EXPECT_EQ(next->number(), number);
+    EXPECT_NE(next->number(), number);
     EXPECT_TRUE(w.left().device->destroy_qp(next).has_value());
     EXPECT_TRUE(w.left().device->destroy_cq(spec.send_cq).has_value());
     EXPECT_TRUE(w.left().device->destroy_cq(spec.receive_cq).has_value());
@@ -364,6 +372,159 @@ TEST(EveryState, Deregister) {
     EXPECT_EQ(done[0].status,
               looked_at ? CompletionStatus::LocalProtection : CompletionStatus::Flushed);
     EXPECT_EQ(far, w.far_);
+  });
+}
+
+QueuePairState expected_state(State s) {
+  switch (s) {
+    case State::Fresh:
+    case State::Dialling:
+    case State::Asking:
+    case State::Answered: return QueuePairState::Idle;
+    case State::Running:
+    case State::HalfClosed: return QueuePairState::Rts;
+    case State::Closing: return QueuePairState::Closing;
+    default: return QueuePairState::Error;
+  }
+}
+
+// What modify() answers for each state that it may be asked for.
+TEST(EveryState, Modify_VERBS_18) {
+  for (const QueuePairState next :
+       {QueuePairState::Idle, QueuePairState::Rts, QueuePairState::Closing,
+        QueuePairState::Terminate, QueuePairState::Error}) {
+    SCOPED_TRACE(to_string(next));
+    for_each_state([next](State state, Operations& w) {
+      EXPECT_EQ(w.qp_->state(), expected_state(state)) << to_string(w.qp_->state());
+      const uint32_t number = w.qp_->number();
+      const auto status = w.left().device->modify_qp(*w.qp_, {.state = next});
+      bool allowed = next == QueuePairState::Error;
+      if (next == QueuePairState::Closing) allowed = state != State::Fresh;
+      if (next == QueuePairState::Idle) {
+        const bool ended = expected_state(state) == QueuePairState::Error;
+        allowed = state == State::Fresh || (ended && !has_connection(state));
+      }
+      EXPECT_EQ(status.has_value(), allowed);
+      if (!status) {
+        const bool never = next == QueuePairState::Rts || next == QueuePairState::Terminate;
+        EXPECT_EQ(status.error().code, never ? ErrorCode::InvalidArgument : ErrorCode::WrongState);
+        EXPECT_EQ(w.qp_->state(), expected_state(state)) << "nothing has changed";
+      } else if (next == QueuePairState::Idle || next == QueuePairState::Error) {
+        EXPECT_EQ(w.qp_->state(), next);
+      }
+      const bool again = status && next == QueuePairState::Idle && state != State::Fresh;
+      EXPECT_EQ(w.qp_->number() != number, again);
+    });
+  }
+}
+
+// In every state a move to Error flushes what was posted before the call returns, in the order in
+// which it was posted; what is posted from then on is flushed, too; and after the end of the
+// connection the queue pair can be used again.
+TEST(EveryState, ToError_VERBS_19) {
+  for_each_state([](State state, Operations& w) {
+    const QueuePairSpec spec = w.qp_->spec();
+    for (uint64_t id = 1; id <= 3; ++id) {
+      SendRequest write = w.request(Opcode::Write);
+      write.id = id;
+      ASSERT_EQ(w.qp_->post_send(write), PostResult::Ok);
+      ASSERT_EQ(w.qp_->post_receive(w.receive(10 + id, w.near_, w.here_, 64)), PostResult::Ok);
+    }
+    ASSERT_TRUE(w.left().device->modify_qp(*w.qp_, {.state = QueuePairState::Error}));
+    for (const bool sends : {true, false}) {
+      const auto done = w.left().completions(sends ? spec.send_cq : spec.receive_cq);
+      ASSERT_EQ(done.size(), 3u);
+      for (uint64_t i = 0; i < 3; ++i) {
+        EXPECT_EQ(done[i].id, (sends ? 1u : 11u) + i);
+        EXPECT_EQ(done[i].status, CompletionStatus::Flushed);
+      }
+    }
+    EXPECT_EQ(w.far_, std::vector<uint8_t>(64, 2)) << "unserved work never leaves";
+    ASSERT_EQ(w.qp_->post_send(w.request(Opcode::Send)), PostResult::Ok);
+    ASSERT_EQ(w.qp_->post_receive(w.receive(5, w.near_, w.here_, 64)), PostResult::Ok);
+    EXPECT_EQ(w.completed(spec.send_cq).size(), 1u);
+    EXPECT_EQ(w.left().completions(spec.receive_cq).size(), 1u);
+    w.run_for(std::chrono::seconds(1));
+    if (is_connected(state)) {
+      EXPECT_EQ(w.left().count<event::Disconnected>(), 1u);
+    }
+    EXPECT_TRUE(w.left().device->modify_qp(*w.qp_, {.state = QueuePairState::Idle}));
+    EXPECT_TRUE(w.left().device->connect(*w.qp_, w.right_end(), {}, w.now_).has_value());
+  });
+}
+
+// drain() ends in every state, and everything that was posted has completed then; of a peer that
+// does not close no later than its limit says.
+TEST(EveryState, Drain_BUG_06) {
+  for_each_state([](State state, Operations& w) {
+    const QueuePairSpec spec = w.qp_->spec();
+    constexpr base::Duration kLimit = std::chrono::milliseconds(300);
+    ASSERT_EQ(w.qp_->post_send(w.request(Opcode::Write)), PostResult::Ok);
+    ASSERT_EQ(w.qp_->post_receive(w.receive(5, w.near_, w.here_, 64)), PostResult::Ok);
+    const base::Now begun = w.now_;
+    ASSERT_TRUE(w.left().device->drain(*w.qp_, kLimit, w.now_));
+    ASSERT_TRUE(w.left().device->drain(*w.qp_, kLimit, w.now_)) << "once more changes nothing";
+    if (!is_connected(state)) {
+      EXPECT_EQ(w.qp_->state(), QueuePairState::Error);
+    }
+    ASSERT_TRUE(w.run_until([&] { return w.qp_->state() == QueuePairState::Error; }));
+    EXPECT_LE(w.now_ - begun, kLimit + std::chrono::milliseconds(1));
+    const auto sends = w.completed(spec.send_cq);
+    ASSERT_EQ(sends.size(), 1u);
+    const bool carried = state == State::Running || state == State::HalfClosed;
+    EXPECT_EQ(sends[0].status, carried ? CompletionStatus::Success : CompletionStatus::Flushed);
+    const auto receives = w.left().completions(spec.receive_cq);
+    ASSERT_EQ(receives.size(), 1u);
+    EXPECT_EQ(receives[0].status, CompletionStatus::Flushed);
+    if (state == State::Running || state == State::Closing) {
+      const auto gone = w.left().take<event::Disconnected>();
+      ASSERT_TRUE(gone);
+      EXPECT_EQ(gone->end, StreamEnd::Aborted);
+      EXPECT_NE(gone->detail.find("drain"), std::string::npos) << gone->detail;
+    }
+  });
+}
+
+// A queue pair is made idle again and connected anew: another number, receives that wait for the
+// new connection, and completions of its former life under their own number.
+TEST(EveryState, Reconnect) {
+  for_each_state([](State, Operations& w) {
+    const QueuePairSpec spec = w.qp_->spec();
+    const uint32_t before = w.qp_->number();
+    ASSERT_EQ(w.qp_->post_receive(w.receive(4, w.near_, w.here_, 64)), PostResult::Ok);
+    ASSERT_TRUE(w.left().device->modify_qp(*w.qp_, {.state = QueuePairState::Error}));
+    w.run_for(std::chrono::seconds(1));
+    ASSERT_TRUE(w.left().device->modify_qp(*w.qp_, {.state = QueuePairState::Idle}));
+    EXPECT_NE(w.qp_->number(), before);
+    w.left().collect();
+    w.left().events.clear();
+    while (const auto old = w.right().take<event::ConnectRequest>()) {
+      static_cast<void>(w.right().device->reject(old->request, {}, w.now_));
+    }
+    w.run_for(std::chrono::seconds(1));
+    w.right().events.clear();
+    ASSERT_EQ(w.qp_->post_receive(w.receive(5, w.near_, w.here_, 64)), PostResult::Ok);
+    QueuePair* peer = w.right().make_qp(8, 16);
+    w.join(w.qp_, peer);
+    std::vector<uint8_t> text(8, 7);
+    const mem::Stag stag = w.right().add(text, peer->spec().pd, Access::LocalWrite);
+    ASSERT_EQ(peer->post_send(Operations::work(Opcode::Send, 1, text, stag, 8)), PostResult::Ok);
+    ASSERT_TRUE(w.run_until([&] { return w.near_[0] == 7; }));
+    ASSERT_EQ(w.qp_->post_send(w.request(Opcode::LocalInvalidate)), PostResult::Ok);
+    w.run_for(std::chrono::milliseconds(1));
+    const auto receives = w.left().completions(spec.receive_cq);
+    ASSERT_EQ(receives.size(), 2u);
+    EXPECT_EQ(receives[0].id, 4u);
+    EXPECT_EQ(receives[0].qp, before);
+    EXPECT_EQ(receives[0].status, CompletionStatus::Flushed);
+    EXPECT_EQ(receives[1].id, 5u);
+    EXPECT_EQ(receives[1].qp, w.qp_->number());
+    EXPECT_EQ(receives[1].status, CompletionStatus::Success);
+    const auto sends = w.left().completions(spec.send_cq);
+    ASSERT_EQ(sends.size(), 1u);
+    EXPECT_EQ(sends[0].status, CompletionStatus::Success);
+    EXPECT_EQ(sends[0].qp, w.qp_->number());
+    EXPECT_TRUE(w.right().device->destroy_qp(peer).has_value());
   });
 }
 

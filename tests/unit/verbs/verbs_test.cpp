@@ -284,7 +284,50 @@ TEST_F(Verbs, DisconnectIsGraceful) {
   EXPECT_EQ(from.data, to.data);
   world_.expect_done(a.send_cq, 1, 300000);
   EXPECT_TRUE(world_.becomes_quiescent());
-  EXPECT_EQ(code_of(a.qp.disconnect()), ErrorCode::WrongState);
+  EXPECT_TRUE(a.qp.disconnect()) << "it has ended already";
+  EXPECT_EQ(code_of(Side(world_.left).qp.disconnect()), ErrorCode::WrongState);
+}
+
+// From Idle to Idle again: what a queue pair says of itself, and a second life with another number.
+TEST_F(Verbs, AQueuePairTellsItsStateAndLivesAgain_VERBS_18) {
+  Side a(world_.left);
+  Side b(world_.right);
+  int mine = 0;
+  EXPECT_EQ(a.qp.state(), QueuePairState::Idle);
+  must(a.qp.modify({.ird = 2, .context = &mine}));
+  world_.connect(a, b);
+  EXPECT_EQ(a.qp.state(), QueuePairState::Rts);
+  const auto attributes = must(a.qp.query());
+  EXPECT_EQ(attributes.number, a.qp.number());
+  EXPECT_EQ(attributes.send_depth, 64u);
+  EXPECT_EQ(attributes.ird, 2u);
+  EXPECT_EQ(attributes.max_send_sge, kMaxSge);
+  EXPECT_TRUE(attributes.answers_close);
+  EXPECT_EQ(attributes.context, &mine);
+  EXPECT_EQ(code_of(a.qp.modify({.state = QueuePairState::Idle})), ErrorCode::WrongState);
+  Memory to(b.pd, std::vector<uint8_t>(8), Access::LocalWrite);
+  must(b.qp.post_receive(receive(to.all(), 5)));
+  const uint32_t a_before = a.qp.number();
+  const uint32_t b_before = b.qp.number();
+  must(a.qp.drain());
+  // The peer's close is answered without anybody's doing, and both have ended.
+  const auto gone = world_.await<event::Disconnected>(world_.left, a_before);
+  ASSERT_TRUE(gone);
+  EXPECT_EQ(gone->error, QueuePairError::None);
+  EXPECT_EQ(gone->context, &mine);
+  ASSERT_TRUE(world_.await<event::Disconnected>(world_.right, b_before));
+  EXPECT_EQ(a.qp.state(), QueuePairState::Error);
+  must(a.qp.modify({.state = QueuePairState::Idle}));
+  must(b.qp.modify({.state = QueuePairState::Idle}));
+  EXPECT_NE(a.qp.number(), a_before);
+  world_.connect(a, b);
+  const auto old = world_.await(b.receive_cq);
+  ASSERT_TRUE(old);
+  EXPECT_EQ(old->qp, b_before);
+  EXPECT_EQ(old->status, CompletionStatus::Flushed);
+  exchange(world_, a, b, 1000, 4);
+  must(a.qp.modify({.state = QueuePairState::Error}));
+  ASSERT_TRUE(world_.await<event::Disconnected>(world_.right, b.qp.number()));
 }
 
 TEST_F(Verbs, WhatIsOutstandingIsFlushed) {

@@ -23,6 +23,9 @@ struct Common {
   Endpoint local;
   Endpoint remote;
   std::string detail;  ///< one line: cause and, where there is one, remedy
+  /// The application's own pointer to what the event is about: the queue pair's where it has one,
+  /// else that of what is named. nullptr where none was given.
+  void* context = nullptr;
 };
 
 /// Why a connection, or the attempt at one, has ended.
@@ -69,15 +72,19 @@ struct RequestFailed : Ending {};
 /// The peer has closed its direction gracefully.
 struct PeerClosed : Common {};
 
-/// The connection is gone, everything outstanding has completed.
-struct Disconnected : Ending {};
-
-/// The peer broke a rule.
-struct TerminateSent : Common {
-  Fault fault;
+/// The connection is gone, everything outstanding has completed: the last event of this connection.
+/// Its cause is the first one that there was, also where another event has told of it.
+struct Disconnected : Ending {
+  QueuePairError error = QueuePairError::None;
 };
 
-/// The peer says that we broke a rule.
+/// The peer broke a rule. Everything outstanding has completed; Disconnected follows.
+struct TerminateSent : Common {
+  Fault fault;
+  QueuePairError error = QueuePairError::Fatal;  ///< never None
+};
+
+/// The peer says that we broke a rule. Everything outstanding has completed; Disconnected follows.
 struct TerminateReceived : Common {
   Fault fault;
 };
@@ -85,12 +92,23 @@ struct TerminateReceived : Common {
 /// A completion queue was too small; its queue pair was aborted. Once until that queue is polled.
 struct CompletionOverrun : Common {};
 
+/// The link of the device's port came up, or went down. Ports that know nothing of a link (sockets,
+/// wires, memory interfaces) never tell.
+struct PortChanged : Common {
+  bool up = false;
+};
+
+/// The device's port is gone for good: its connections end by their time-outs, and no new one comes
+/// about. Remedy: close the context, and open it again once the port is back.
+struct DeviceFatal : Common {};
+
 }  // namespace event
 
-using Event = std::variant<event::ConnectRequest, event::Established, event::ConnectFailed,
-                           event::Rejected, event::RequestWithdrawn, event::RequestFailed,
-                           event::PeerClosed, event::Disconnected, event::TerminateSent,
-                           event::TerminateReceived, event::CompletionOverrun>;
+using Event =
+    std::variant<event::ConnectRequest, event::Established, event::ConnectFailed, event::Rejected,
+                 event::RequestWithdrawn, event::RequestFailed, event::PeerClosed,
+                 event::Disconnected, event::TerminateSent, event::TerminateReceived,
+                 event::CompletionOverrun, event::PortChanged, event::DeviceFatal>;
 
 namespace event {
 

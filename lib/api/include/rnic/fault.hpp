@@ -27,6 +27,19 @@ struct Fault {
   [[nodiscard]] constexpr bool failed() const { return rule != nullptr; }
 };
 
+/// What kind of error has ended the use of a queue pair.
+enum class QueuePairError : uint8_t {
+  None,     ///< it was closed in order
+  Access,   ///< the peer wanted memory that it has no right to: STag, rights, bounds
+  Request,  ///< the peer sent what is none: opcode, version, queue, no receive posted
+  Fatal,    ///< anything else: the connection was lost or reset, the framing was broken, the peer
+            ///< sent a Terminate, a completion queue overran
+};
+[[nodiscard]] const char* to_string(QueuePairError error);
+
+/// The kind of error that a fault found in what the peer sent is (RFC 5040 s.4.8).
+[[nodiscard]] QueuePairError error_of(const Fault& fault);
+
 /// "layer DDP, type tagged buffer error, code 0x01 base or bounds violation"
 [[nodiscard]] std::string describe(const Fault& fault);
 

@@ -10,6 +10,7 @@
 #include "rnic/connection.hpp"
 #include "rnic/event.hpp"
 #include "rnic/fault.hpp"
+#include "rnic/queue_pair.hpp"
 #include "rnic/time.hpp"
 #include "rnic/trace.hpp"
 #include "rnic/transport.hpp"

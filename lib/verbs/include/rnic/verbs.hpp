@@ -137,6 +137,12 @@ struct QueuePairOptions {
   uint32_t receive_depth = 128;
   uint32_t ird = 16;  ///< inbound Reads and atomics at once
   uint32_t ord = 16;  ///< outbound Reads and atomics at once; more wait in the send queue
+  /// A peer's close is answered by a graceful close of this side once the receives before it are
+  /// delivered. False: the application calls disconnect() when it has nothing more to send.
+  bool answer_close = true;
+  /// The application's own: every event about the queue pair bears it. Nobody looks at what it
+  /// points to.
+  void* context = nullptr;
 };
 
 /// A send queue, a receive queue and one connection.
@@ -150,7 +156,17 @@ class QueuePair {
   /// The same as a call, which leaves the handle empty.
   Status destroy();
 
+  /// Another one after each return to Idle: completions and events of what was before bear the old
+  /// one. Never 0; 0 of an empty handle.
   [[nodiscard]] uint32_t number() const;
+  /// Error of an empty handle.
+  [[nodiscard]] QueuePairState state() const;
+  /// What the queue pair is now, the agreed IRD and ORD included.
+  [[nodiscard]] Result<QueuePairAttributes> query() const;
+  /// Changes what `change` says (QueuePairChange), or nothing: WrongState names what has to be done
+  /// first, InvalidArgument the value and its limit. When it has returned after a move to Error
+  /// everything that was posted has completed with Flushed.
+  Status modify(const QueuePairChange& change);
 
   /// ResourceExhausted when the queue is full, InvalidArgument for a request that can never work.
   Status post_send(const SendRequest& request);
@@ -186,8 +202,21 @@ class QueuePair {
   /// Answers a ConnectRequest. Established follows; in peer-to-peer mode when the RTR has come.
   Status accept(const RequestHandle& request, std::span<const uint8_t> private_data = {},
                 const ConnectOptions& options = {});
-  /// Graceful: what was posted is sent, then the connection is closed. Disconnected follows.
+  /// Graceful: what was posted is sent, then the connection is closed. Disconnected follows. What
+  /// has been closed already stays as it is; WrongState where there was no connection since the
+  /// queue pair became idle. Receives stay until the peer closes, too.
   Status disconnect();
+  /// The same, and an end to everything that was posted, in every state: what was posted to the
+  /// send queue is carried out, receives are flushed when the connection ends. A peer that has not
+  /// closed its direction after `limit` (any span; 0 and less: at once) is reset, and all that is
+  /// left is flushed. Without a connection, or while one is being made, everything is flushed when
+  /// the call returns. Where there is a connection Disconnected follows; the queue pair is in Error
+  /// then.
+  template <typename Rep, typename Period>
+  Status drain(std::chrono::duration<Rep, Period> limit) {
+    return drain_within(to_nanoseconds(limit));
+  }
+  Status drain() { return drain(kDrainTime); }
 
   /// Records what happens to each segment of the connection, at most `max_events` events (about 32
   /// octets each, taken at once). Only while connected.
@@ -199,6 +228,7 @@ class QueuePair {
   friend class ProtectionDomain;
   class Trace;
   void swap(QueuePair& other) noexcept;
+  Status drain_within(std::chrono::nanoseconds limit);
 
   std::shared_ptr<verbs::DeviceRuntime> device_;
   device::QueuePair* qp_ = nullptr;

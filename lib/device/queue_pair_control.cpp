@@ -1,0 +1,131 @@
+#include "device/queue_pair_control.hpp"
+
+#include <string>
+
+#include "base/fail.hpp"
+
+namespace rnic::device {
+
+namespace {
+
+constexpr const char* kDrained = "reset: it was drained, and had not ended within the drain's time";
+
+}  // namespace
+
+Status QueuePairControl::check_unconnected(const QueuePair& qp) const {
+  if (qp.used()) {
+    return base::fail(ErrorCode::WrongState,
+                      "the queue pair has had its connection: make it Idle by modify() once that "
+                      "has ended, or create a new queue pair for another one");
+  }
+  if (qp.state() == QueuePairState::Idle) return {};
+  return base::fail(
+      ErrorCode::WrongState,
+      "the queue pair was drained, or moved to Error: make it Idle by modify() first");
+}
+
+/// Before full operation there is nothing to be sent: the start-up is given up.
+Status QueuePairControl::disconnect(QueuePair& qp) {
+  Connection* connection = connections_.get(qp.connection());
+  const bool streams = connection != nullptr && connection->has_stream();
+  if (!streams) {
+    if (qp.used()) return {};  // it has ended
+    return base::fail(ErrorCode::WrongState, "the queue pair is not connected");
+  }
+  if (connection->state() == ConnectionState::Running) {
+    qp.disconnect();
+  } else {
+    connection->abort();
+  }
+  return {};
+}
+
+Status QueuePairControl::drain(QueuePair& qp, base::Duration limit, base::Now now) {
+  Connection* connection = connections_.get(qp.connection());
+  const QueuePairState state = qp.state();
+  if (state == QueuePairState::Idle) {
+    fail(qp);
+    return {};
+  }
+  const bool open = state == QueuePairState::Rts || state == QueuePairState::Closing;
+  if (!open || connection == nullptr) return {};  // everything was flushed
+  qp.disconnect();
+  if (connection->drains()) return {};
+  const base::Now end = limit > base::Duration(0) ? base::after(now, limit) : now;
+  if (end != base::kNever) connection->arm_drain(drains_, end);
+  return {};
+}
+
+void QueuePairControl::on_timers(base::Now now) {
+  if (drains_.next_deadline() > now) return;
+  drains_.expire(now, [this](base::TimerNode& node) {
+    const auto& connection = *static_cast<const Connection*>(node.owner);
+    if (connection.evicted_for() == nullptr) connections_.evict(connection.handle(), kDrained);
+  });
+}
+
+/// What was posted is flushed at once, and not when the transport reports the end.
+void QueuePairControl::fail(QueuePair& qp) {
+  Connection* connection = connections_.get(qp.connection());
+  qp.abort();
+  if (connection != nullptr) connection->abort();
+}
+
+Status QueuePairControl::check_state(const QueuePair& qp, QueuePairState next) {
+  switch (next) {
+    case QueuePairState::Error: return {};
+    case QueuePairState::Closing:
+      if (qp.state() != QueuePairState::Idle || !is_free(qp)) return {};
+      return base::fail(ErrorCode::WrongState, "modify: the queue pair is not connected");
+    case QueuePairState::Idle:
+      if (qp.state() == QueuePairState::Idle && !qp.used()) return {};
+      if (qp.state() == QueuePairState::Error && is_free(qp)) return {};
+      return base::fail(ErrorCode::WrongState,
+                        std::string("modify: the queue pair is ") + to_string(qp.state()) +
+                            " and its connection has not ended: drain() or disconnect() it, and "
+                            "wait for Disconnected");
+    case QueuePairState::Rts:
+    case QueuePairState::Terminate: break;
+  }
+  return base::fail(ErrorCode::InvalidArgument,
+                    "modify: a queue pair is moved to Idle, Closing or Error; it becomes Rts by "
+                    "connect() or accept(), and Terminate by what its peer does");
+}
+
+Status QueuePairControl::check_reads(const QueuePair& qp, const QueuePairChange& change) {
+  if (!change.ird && !change.ord) return {};
+  const uint32_t most = config_.limits.max_reads;
+  if (change.ird.value_or(0) > most || change.ord.value_or(0) > most) {
+    return base::fail(ErrorCode::InvalidArgument, "modify: IRD or ORD is above limits.max_reads (" +
+                                                      std::to_string(most) + ")");
+  }
+  const bool idle = qp.state() == QueuePairState::Idle && !qp.used() && !change.state;
+  if (idle || change.state == QueuePairState::Idle) return {};
+  return base::fail(ErrorCode::WrongState,
+                    "modify: IRD and ORD are changed in Idle and without a connection; for one "
+                    "connection ConnectOptions may lower them");
+}
+
+void QueuePairControl::enter(QueuePair& qp, const QueuePairChange& change) {
+  const uint32_t ird = change.ird.value_or(qp.spec().ird);
+  const uint32_t ord = change.ord.value_or(qp.spec().ord);
+  const QueuePairState next = change.state.value_or(QueuePairState::Idle);
+  if (next == QueuePairState::Error) return fail(qp);
+  if (next == QueuePairState::Closing) return static_cast<void>(disconnect(qp));
+  if (qp.state() == QueuePairState::Error) return resources_.renew_qp(qp, ird, ord);
+  qp.set_reads(ird, ord);
+}
+
+Status QueuePairControl::modify(QueuePair& qp, const QueuePairChange& change) {
+  if (change.state) {
+    if (auto status = check_state(qp, *change.state); !status) return status;
+  }
+  if (auto status = check_reads(qp, change); !status) return status;
+  // What may find no memory comes first.
+  if (change.state || change.ird || change.ord) enter(qp, change);
+  if (change.answer_close) qp.set_answer_close(*change.answer_close);
+  if (change.context) qp.set_context(*change.context);
+  return {};
+}
+
+}  // namespace rnic::device
