@@ -114,8 +114,8 @@ void WireCampaign::note_facts() {
   campaign_.facts = {
       {"Machine", workload::machine()},
       {"Environment", context_->environment()},
-      {"Devices", "rnic0 " + device.address() + " and rnic1 " + pair_.responder->device.address() +
-                      ", one thread polls both"},
+      {"Devices", "rnic0 " + to_string(device.address()) + " and rnic1 " +
+                      to_string(pair_.responder->device.address()) + ", one thread polls both"},
       {"MTU", std::to_string(device.mtu()) + " octets"},
       {"Checksums", "clean wire: " + device.checksum_mode() + "; hostile wire: software"},
       {"MPA", "CRC32C on, markers on in both directions, silent drop on"},

@@ -97,7 +97,9 @@ int run(int argc, char** argv) {
   workload::add_address_option(server, options.own_address);
 
   CLI::App& client = *app.add_subcommand("client", "measures against an rnic-perf server");
-  client.add_option("address", options.address, "IP address of the server")->required();
+  client
+      .add_option("address", options.address, "IP address of the server, with its port or without")
+      ->required();
   add_operation(client);
   add_workload(client, options);
   add_configuration(client, options);

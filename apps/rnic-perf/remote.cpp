@@ -75,8 +75,9 @@ Status Client::set_up() {
   auto station = Station::create(*device, kServerMemory, Access::LocalWrite);
   if (!station) return tl::unexpected(station.error());
   station_ = std::move(*station);
-  auto reply = workload::connect_end(context_, *station_->end, options_.address, options_.port.tcp,
-                                     kTimeoutMs);
+  const auto server = parse_endpoint(options_.address, options_.port.tcp);
+  if (!server) return tl::unexpected(server.error());
+  auto reply = workload::connect_end(context_, *station_->end, *server, kTimeoutMs);
   if (!reply) return tl::unexpected(reply.error());
   auto offer = workload::decode_offer(*reply);
   if (!offer) return tl::unexpected(protocol_error("the peer is not an rnic-perf server"));

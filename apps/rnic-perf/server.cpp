@@ -252,7 +252,7 @@ int run_server(const Options& options) {
   auto device = workload::choose_reachable_device(*context, options.device);
   if (!device) return complain(device.error());
   if (Status status = device->listen(options.port.tcp); !status) return complain(status.error());
-  std::cerr << "listening on " << device->address() << ":" << options.port.tcp << "; "
+  std::cerr << "listening on " << to_string(Endpoint{device->address(), options.port.tcp}) << "; "
             << context->environment() << "\n";
   {  // the queue pairs of its clients end before the captures are looked at
     workload::Server server(*context, *device, "rnic-perf", options.server, BatchSession::welcome);

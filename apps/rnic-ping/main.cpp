@@ -49,17 +49,16 @@ class Pinger {
  public:
   Pinger(Context& context, const Options& options) : context_(context), options_(options) {}
 
-  Status open(Device device, const std::string& address) {
+  Status open(Device device, const Endpoint& server) {
     if (Status status = station_.open(std::move(device), options_.size); !status) return status;
-    auto reply =
-        workload::connect_end(context_, station_.end(), address, options_.port.tcp, kTimeoutMs);
+    auto reply = workload::connect_end(context_, station_.end(), server, kTimeoutMs);
     if (!reply) return tl::unexpected(reply.error());
     const auto offer = workload::decode_offer(*reply);
     if (!offer) {
       return tl::unexpected(Error{ErrorCode::Protocol, "the peer is not an rnic-ping server"});
     }
     word_at_ = {offer->stag, offer->address};
-    std::cerr << "connected to " << address << ":" << options_.port.tcp << "\n";
+    std::cerr << "connected to " << to_string(server) << "\n";
     return {};
   }
 
@@ -201,7 +200,7 @@ int run_server(Context& context, const Options& options) {
   if (Status status = device->listen(options.port.tcp); !status) {
     return complain(status.error().message, kUsage);
   }
-  std::cerr << "listening on " << device->address() << ":" << options.port.tcp << "\n";
+  std::cerr << "listening on " << to_string(Endpoint{device->address(), options.port.tcp}) << "\n";
   workload::Server server = make_server(context, *device, options);
   context.wait_until(
       [&] {
@@ -212,11 +211,11 @@ int run_server(Context& context, const Options& options) {
   return kOk;
 }
 
-Status talk(Context& context, const Options& options, const std::string& address) {
+Status talk(Context& context, const Options& options, const Endpoint& server) {
   auto device = workload::choose_device(context, options.device);
   if (!device) return tl::unexpected(device.error());
   Pinger pinger(context, options);
-  if (Status status = pinger.open(*device, address); !status) return status;
+  if (Status status = pinger.open(*device, server); !status) return status;
   if (Status status = pinger.run(); !status) return status;
   pinger.report();
   return {};
@@ -227,6 +226,12 @@ int verdict(const Status& status) {
   const Error& error = status.error();
   const bool usage = workload::is_of_environment(error) || error.code == ErrorCode::NotFound;
   return complain(error.message, usage ? kUsage : kFailed);
+}
+
+Status run_client(Context& context, const Options& options) {
+  const auto server = parse_endpoint(options.mode, options.port.tcp);
+  if (!server) return tl::unexpected(server.error());
+  return talk(context, options, *server);
 }
 
 /// The other end, on a thread of its own. When that cannot go on it lets its clients go and ends
@@ -280,7 +285,7 @@ int run_loopback(const Options& options) {
   EchoThread echo(*context, *responder, options);
   Options client = options;
   client.device = names[0];
-  const Status status = talk(*context, client, responder->address());
+  const Status status = talk(*context, client, {responder->address(), options.port.tcp});
   if (const auto& failure = echo.join()) return complain(failure.what(), kUsage);
   // Our own peer refuses only for what the machine does not give it.
   if (!status && status.error().code == ErrorCode::Unreachable) {
@@ -303,7 +308,8 @@ int run(int argc, char** argv) {
       "server's\n"
       "  rnic-ping server --config config/nic.toml --address 192.168.1.102/24       over a NIC\n"
       "  rnic-ping 192.168.1.102 --config config/nic.toml --address 192.168.1.103/24"};
-  app.add_option("mode", options.mode, "loopback, server, or the IP address of a server")
+  app.add_option("mode", options.mode,
+                 "loopback, server, or the IP address of a server, with its port or without")
       ->capture_default_str();
   app.add_option("--count", options.count, "exchanges")
       ->capture_default_str()
@@ -335,7 +341,7 @@ int run(int argc, char** argv) {
   auto device = workload::choose_reachable_device(*context, options.device);
   if (!device) return complain(device.error().message, kUsage);
   const int status = options.mode == "server" ? run_server(*context, options)
-                                              : verdict(talk(*context, options, options.mode));
+                                              : verdict(run_client(*context, options));
   return workload::with_captures("rnic-ping", *context, status);
 }
 

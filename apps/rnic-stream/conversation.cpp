@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdio>
 #include <utility>
 
@@ -12,16 +11,6 @@ namespace {
 
 constexpr size_t kPiece = 65536;
 constexpr uint32_t kPiecesPerStep = 16;
-
-/// The port at the end of "10.0.0.1:80" or "[fd00::1]:80".
-uint16_t port_of(const std::string& endpoint) {
-  const size_t colon = endpoint.rfind(':');
-  uint16_t port = 0;
-  if (colon != std::string::npos) {
-    std::from_chars(endpoint.data() + colon + 1, endpoint.data() + endpoint.size(), port);
-  }
-  return port;
-}
 
 std::string line_of(uint64_t octets, uint32_t hash, bool right) {
   return std::to_string(octets) + " " + hex(hash) + (right ? " ok\n" : " bad\n");
@@ -39,11 +28,11 @@ Conversation::Conversation(Stream stream, const Plan& plan)
 }
 
 void Conversation::begin() {
-  const std::string client = plan_.out == Way::Up ? stream_.local() : stream_.remote();
+  const Endpoint client = plan_.out == Way::Up ? stream_.local() : stream_.remote();
   const Way in = plan_.out == Way::Up ? Way::Down : Way::Up;
-  content_out_.emplace(port_of(client), plan_.out);
+  content_out_.emplace(client.port, plan_.out);
   // An echo's octets come back as they went.
-  content_in_.emplace(port_of(client), plan_.ping_pong ? plan_.out : in);
+  content_in_.emplace(client.port, plan_.ping_pong ? plan_.out : in);
 }
 
 uint64_t Conversation::step() {

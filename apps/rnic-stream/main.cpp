@@ -110,7 +110,9 @@ int run(int argc, char** argv) {
       ->check(workload::not_empty());
   workload::add_address_option(server, options.own_address);
   CLI::App& client = *app.add_subcommand("client", "connects to a server");
-  client.add_option("address", options.address, "IP address of the server")->required();
+  client
+      .add_option("address", options.address, "IP address of the server, with its port or without")
+      ->required();
   add_work(client, options, job);
   add_client(client, options);
   client.add_option("--device", options.device, "device of the configuration (default: the first)")

@@ -87,9 +87,9 @@ class Client {
   Client(Context& context, Device device, const Options& options)
       : context_(context), device_(std::move(device)), options_(options) {}
 
-  Status open(const std::string& address) {
+  Status open(const Endpoint& server) {
     for (uint32_t i = 0; i < options_.connections; ++i) {
-      auto stream = device_.connect_stream(address, options_.port);
+      auto stream = device_.connect_stream(server);
       if (!stream) return tl::unexpected(stream.error());
       conversations_.push_back(
           std::make_unique<Conversation>(std::move(*stream), client_plan(options_)));
@@ -268,7 +268,7 @@ int run_server(const Options& options) {
   if (!device) return complain(device.error().message, kUsage);
   Server server(*device, options);
   if (Status status = server.open(); !status) return complain(status.error().message, kUsage);
-  std::cerr << "listening on " << device->address() << ":" << options.port << std::endl;
+  std::cerr << "listening on " << to_string(Endpoint{device->address(), options.port}) << std::endl;
   context->wait_until(
       [&] {
         for (uint32_t i = 1; i < kPollsPerStep; ++i) context->poll();
@@ -289,8 +289,10 @@ int run_client(const Options& options) {
   if (!context) return complain(context.error().message, kUsage);
   auto device = workload::choose_reachable_device(*context, options.device);
   if (!device) return complain(device.error().message, kUsage);
+  const auto server = parse_endpoint(options.address, options.port);
+  if (!server) return fail(server.error());
   Client client(*context, *device, options);
-  if (Status status = client.open(options.address); !status) return fail(status.error());
+  if (Status status = client.open(*server); !status) return fail(status.error());
   context->wait_until(
       [&] {
         for (uint32_t i = 1; i < kPollsPerStep; ++i) context->poll();
@@ -312,7 +314,8 @@ int run_loopback(const Options& options) {
   Server server(*context->device(names[1]), options);
   if (Status status = server.open(); !status) return complain(status.error().message, kUsage);
   Client client(*context, *context->device(names[0]), options);
-  if (Status status = client.open(server.device().address()); !status) return fail(status.error());
+  const Endpoint there{server.device().address(), options.port};
+  if (Status status = client.open(there); !status) return fail(status.error());
   context->wait_until(
       [&] {
         for (uint32_t i = 1; i < kPollsPerStep; ++i) context->poll();

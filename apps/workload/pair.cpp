@@ -16,8 +16,8 @@ class Attempt {
   Attempt(Context& context, Pair& pair, const PairOptions& options)
       : context_(context), pair_(pair), options_(options) {}
 
-  Status run(const std::string& address) {
-    Status started = pair_.initiator->qp.connect(address, options_.port, options_.initiator_data);
+  Status run(const IpAddress& address) {
+    Status started = pair_.initiator->qp.connect({address, options_.port}, options_.initiator_data);
     if (!started) return started;
     const bool finished = context_.wait_until([this] { return step(); },
                                               std::chrono::milliseconds(options_.timeout_ms));

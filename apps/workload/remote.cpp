@@ -83,16 +83,16 @@ std::optional<ControlMessage> decode_control(std::span<const uint8_t> octets) {
   return message;
 }
 
-Result<std::vector<uint8_t>> connect_end(Context& context, End& end, const std::string& address,
-                                         uint16_t port, int64_t timeout_ms) {
-  if (Status status = end.qp.connect(address, port); !status) {
+Result<std::vector<uint8_t>> connect_end(Context& context, End& end, const Endpoint& remote,
+                                         int64_t timeout_ms) {
+  if (Status status = end.qp.connect(remote); !status) {
     return tl::unexpected(status.error());
   }
   std::optional<Event> event;
   const bool answered = context.wait_until(
       [&] { return interrupted() || (event = end.device.poll_event()).has_value(); },
       std::chrono::milliseconds(timeout_ms));
-  const std::string peer = address + ":" + std::to_string(port);
+  const std::string peer = to_string(remote);
   if (!answered || interrupted()) {
     return tl::unexpected(not_there("no answer from " + peer, timeout_ms));
   }

@@ -154,7 +154,7 @@ Status Eal::init(const EalConfig& config) {
                                                   std::to_string((config.memory_mb + 1) / 2) +
                                                   " as root, or allow DPDK to run without them");
   }
-  const bool hugepages = config.hugepages != Hugepages::Never && lack.empty();
+  const bool hugepages = config.hugepages != Hugepages::Off && lack.empty();
 
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
@@ -171,9 +171,9 @@ Status Eal::init(const EalConfig& config) {
   rmdir(rte_eal_get_runtime_dir());
   state().started = true;
   state().hugepages = hugepages;
-  state().description = hugepages                              ? "hugepages"
-                        : config.hugepages == Hugepages::Never ? "no hugepages: configured so"
-                                                               : "no hugepages: " + lack;
+  state().description = hugepages                            ? "hugepages"
+                        : config.hugepages == Hugepages::Off ? "no hugepages: configured so"
+                                                             : "no hugepages: " + lack;
   base::log(base::LogLevel::Info, "dpdk", [] { return "DPDK runs on " + state().description; });
   return {};
 }

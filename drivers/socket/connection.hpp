@@ -71,7 +71,7 @@ class Readiness {
 
 class Connection final : public llp::Stream {
  public:
-  using State = ConnectionState;
+  using State = StreamState;
 
   Connection(ConnectionOwner& owner, System& system, const Config& config, Counters& counters,
              Descriptor&& descriptor, const Endpoint& remote, State state);

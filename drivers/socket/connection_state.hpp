@@ -6,19 +6,15 @@
 #include <cstdint>
 
 #include "base/transitions.hpp"
+#include "rnic/transport.hpp"
 
 namespace rnic::socket {
 
-enum class ConnectionState : uint8_t {
-  Connecting,
-  Open,
-  Ended,  ///< nothing is called up any more but ended(), by the transport
-};
-
-/// An accepted connection begins in Open.
-inline constexpr base::Transitions<ConnectionState, ConnectionState::Ended> kConnectionTransitions{
-    {ConnectionState::Connecting, {ConnectionState::Open, ConnectionState::Ended}},
-    {ConnectionState::Open, {ConnectionState::Ended}},
+/// An accepted connection begins in Open. Once it has Ended nothing is called up any more but
+/// ended(), by the transport.
+inline constexpr base::Transitions<StreamState, StreamState::Ended> kConnectionTransitions{
+    {StreamState::Connecting, {StreamState::Open, StreamState::Ended}},
+    {StreamState::Open, {StreamState::Ended}},
 };
 
 /// Of our half of the stream.

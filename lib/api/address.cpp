@@ -3,6 +3,9 @@
 #include <arpa/inet.h>
 
 #include <array>
+#include <charconv>
+#include <optional>
+#include <string_view>
 
 namespace rnic {
 
@@ -16,6 +19,55 @@ uint64_t load(const uint8_t* octets) {
 
 void store(uint8_t* octets, uint64_t value) {
   for (int i = 7; i >= 0; --i, value >>= 8) octets[i] = static_cast<uint8_t>(value);
+}
+
+/// What a text of an endpoint consists of.
+struct Parts {
+  std::string address;  // empty: every address
+  std::optional<uint16_t> port;
+};
+
+std::optional<uint16_t> parse_port(std::string_view digits) {
+  uint16_t port = 0;
+  const char* end = digits.data() + digits.size();
+  const auto parsed = std::from_chars(digits.data(), end, port);
+  if (parsed.ec != std::errc{} || parsed.ptr != end) return std::nullopt;
+  return port;
+}
+
+/// Nothing where a bracket is not closed, nothing is in it, or what follows is no port. An IPv6
+/// address has a port only behind brackets (RFC 5952 s.6): of "fe80::1:80" nobody could tell.
+std::optional<Parts> split(const std::string& text) {
+  size_t end = text.find(':');
+  Parts parts;
+  if (text.starts_with('[')) {
+    const size_t close = text.find(']');
+    if (close == std::string::npos || close == 1) return std::nullopt;
+    parts.address = text.substr(1, close - 1);
+    if (parts.address.find(':') == std::string::npos) return std::nullopt;  // IPv6 has one
+    end = close + 1;
+  } else if (end != text.rfind(':')) {
+    return Parts{text, std::nullopt};
+  } else {
+    parts.address = text.substr(0, end);
+  }
+  if (end >= text.size()) return parts;
+  if (text[end] != ':') return std::nullopt;
+  parts.port = parse_port(std::string_view(text).substr(end + 1));
+  if (!parts.port) return std::nullopt;
+  return parts;
+}
+
+tl::unexpected<Error> no_endpoint(const std::string& text, const char* examples) {
+  return tl::unexpected(Error{ErrorCode::InvalidArgument,
+                              "\"" + text + "\" is not an address with a port: write " + examples});
+}
+
+Result<Endpoint> make_endpoint(const Parts& parts, uint16_t port) {
+  if (parts.address.empty()) return Endpoint{{}, port};
+  const auto ip = parse_ip(parts.address);
+  if (!ip) return tl::unexpected(ip.error());
+  return Endpoint{*ip, port};
 }
 
 }  // namespace
@@ -51,11 +103,16 @@ Result<IpAddress> parse_ip(const std::string& text) {
                               "\"" + text + "\" is not an IP address: write 10.0.0.1 or fd00::1"});
 }
 
-Result<Endpoint> parse_endpoint(const std::string& address, uint16_t port) {
-  if (address.empty()) return Endpoint{{}, port};
-  const auto ip = parse_ip(address);
-  if (!ip) return tl::unexpected(ip.error());
-  return Endpoint{*ip, port};
+Result<Endpoint> parse_endpoint(const std::string& text) {
+  const std::optional<Parts> parts = split(text);
+  if (!parts || !parts->port) return no_endpoint(text, "10.0.0.1:80 or [fd00::1]:80");
+  return make_endpoint(*parts, *parts->port);
+}
+
+Result<Endpoint> parse_endpoint(const std::string& text, uint16_t port) {
+  const std::optional<Parts> parts = split(text);
+  if (!parts) return no_endpoint(text, "10.0.0.1, 10.0.0.1:80 or [fd00::1]:80");
+  return make_endpoint(*parts, parts->port.value_or(port));
 }
 
 }  // namespace rnic

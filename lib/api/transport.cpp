@@ -2,6 +2,15 @@
 
 namespace rnic {
 
+const char* to_string(StreamState state) {
+  switch (state) {
+    case StreamState::Connecting: return "connecting";
+    case StreamState::Open: return "open";
+    case StreamState::Ended: return "ended";
+  }
+  return "unknown";
+}
+
 const char* to_string(StreamEnd end) {
   switch (end) {
     case StreamEnd::Closed: return "closed";

@@ -40,24 +40,20 @@ void ConnectionService::choose_segments(llp::Stream& stream, const SegmentChoice
   RNIC_CHECK(own_->stack.set_options(stream, options, now).has_value());
 }
 
-Status ConnectionService::listen(const Endpoint& local, std::optional<Framing> framing) {
-  if (own_ != nullptr && !local.address.is_unspecified() &&
-      !own_->interface.is_ours(local.address)) {
-    return fail(ErrorCode::InvalidArgument,
-                "listen: " + to_string(local.address) + " is no address of this device");
-  }
-  auto status = rules_.check_framing(framing.value_or(config_.framing));
+Status ConnectionService::listen(const Endpoint& local, const ListenOptions& options) {
+  auto status = own_ != nullptr ? own_->check_listen(local) : Status{};
+  if (status) status = rules_.check_framing(options.framing.value_or(config_.framing));
   // The entry gets its memory before the transport listens; merge() needs none.
   std::map<Endpoint, Framing> own;
-  if (framing) own.emplace(local, *framing);
-  if (status) status = transport_->listen(local, *this);
+  if (options.framing) own.emplace(listened_on(local), *options.framing);
+  if (status) status = transport_->listen(listened_on(local), *this);
   if (status) listen_framing_.merge(own);
   return status;
 }
 
 Status ConnectionService::unlisten(const Endpoint& local) {
-  auto status = transport_->unlisten(local);
-  if (status) listen_framing_.erase(local);
+  auto status = transport_->unlisten(listened_on(local));
+  if (status) listen_framing_.erase(listened_on(local));
   return status;
 }
 
@@ -71,6 +67,11 @@ Framing ConnectionService::framing_of_listener(const Endpoint& local) const {
 }
 
 Result<Endpoint> ConnectionService::local_towards(const Endpoint& remote) const {
+  if (remote.port == 0 || !remote.address.is_unicast()) {
+    return fail(ErrorCode::InvalidArgument,
+                "connect: " + to_string(remote) +
+                    " is nobody's: give the address of one host and a port, 1 to 65535");
+  }
   if (own_ == nullptr) return Endpoint{};  // the transport chooses
   return own_->local_towards(remote);
 }

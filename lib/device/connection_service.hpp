@@ -50,7 +50,7 @@ class ConnectionService final : public QueuePairOwner,
   }
 
   // What these do is said where a Device offers them.
-  Status listen(const Endpoint& local, std::optional<Framing> framing);
+  Status listen(const Endpoint& local, const ListenOptions& options);
   Status unlisten(const Endpoint& local);
   Status connect(QueuePair& qp, const Endpoint& remote, base::ByteView private_data, base::Now now,
                  const ConnectOptions& options);

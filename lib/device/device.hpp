@@ -85,13 +85,12 @@ class Device {
   // --- Connections (worker) ---
 
   /// \param local an unspecified address: every address of the device, of either family
-  /// \param framing instead of the device's, of everything that listens on this port
-  Status listen(const Endpoint& local, std::optional<Framing> framing = {}) {
-    return connections_.listen(local, framing);
+  Status listen(const Endpoint& local, const ListenOptions& options = {}) {
+    return connections_.listen(local, options);
   }
   Status unlisten(const Endpoint& local) { return connections_.unlisten(local); }
-  Status listen(uint16_t port, std::optional<Framing> framing = {}) {
-    return listen(Endpoint{IpAddress{}, port}, framing);
+  Status listen(uint16_t port, const ListenOptions& options = {}) {
+    return listen(Endpoint{IpAddress{}, port}, options);
   }
   Status unlisten(uint16_t port) { return unlisten(Endpoint{IpAddress{}, port}); }
   /// Starts an active connection. The outcome is an event: Established, Rejected or ConnectFailed.
@@ -142,7 +141,7 @@ class Device {
 
   // --- Plain and framed streams (worker; see socket_table.hpp). Unsupported without a port ---
 
-  /// \param local an unspecified address: every address of the device
+  /// \param local as listen()'s
   Result<StreamListener*> listen_stream(const Endpoint& local, uint32_t backlog,
                                         const tcp::ConnectionOptions& options) {
     return listen_for<StreamKind>(local, backlog, options, {});
@@ -241,7 +240,8 @@ class Device {
                                            const tcp::ConnectionOptions& options,
                                            const typename Kind::Setup& setup) {
     if (!own_) return base::fail(ErrorCode::Unsupported, Kind::kWithoutPort);
-    return own_->table<Kind>().listen(local, backlog, options, setup);
+    if (auto status = own_->check_listen(local); !status) return tl::unexpected(status.error());
+    return own_->table<Kind>().listen(listened_on(local), backlog, options, setup);
   }
   template <class Kind>
   Result<typename Kind::Socket*> open_socket(const Endpoint& remote,

@@ -22,4 +22,10 @@ Result<Endpoint> PortStack::local_towards(const Endpoint& remote) const {
   return Endpoint{address, 0};
 }
 
+Status PortStack::check_listen(const Endpoint& local) const {
+  if (local.address.is_unspecified() || interface.is_ours(local.address)) return {};
+  return fail(ErrorCode::InvalidArgument,
+              "listen: " + to_string(local.address) + " is no address of this device");
+}
+
 }  // namespace rnic::device

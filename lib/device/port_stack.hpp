@@ -24,6 +24,11 @@ namespace rnic::device {
   return first_socket_doorbell(limits) + limits.max_streams + limits.max_framed_streams;
 }
 
+/// What a listener stands under: of an unspecified address, of whichever family, `::`.
+[[nodiscard]] inline Endpoint listened_on(const Endpoint& local) {
+  return local.address.is_unspecified() ? Endpoint{{}, local.port} : local;
+}
+
 struct PortStack {
   /// \param port, reassembler, counters outlive it
   PortStack(const DeviceConfig& config, port::Port& carrier, net::Reassembler* reassembler,
@@ -43,6 +48,8 @@ struct PortStack {
   /// Our end of a connection with `remote`: the route to the peer decides which of our addresses
   /// speaks to it (RFC 9293 MUST-44).
   [[nodiscard]] Result<Endpoint> local_towards(const Endpoint& remote) const;
+  /// InvalidArgument: another device's address would be listened on in vain.
+  [[nodiscard]] Status check_listen(const Endpoint& local) const;
   template <class Kind>
   [[nodiscard]] SocketTable<Kind>& table() {
     if constexpr (std::is_same_v<Kind, StreamKind>) {

@@ -14,6 +14,7 @@
 
 #include "llp/frame.hpp"
 #include "llp/framing.hpp"
+#include "llp/icmp_error.hpp"
 #include "llp/pseudo_header.hpp"
 #include "llp/stream.hpp"
 #include "llp/transport.hpp"

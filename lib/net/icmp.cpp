@@ -94,7 +94,7 @@ void Icmp::echo(const IpIn& in, uint8_t protocol, uint8_t reply_type, base::Now 
   output_.send(reply, protocol, length, now);
 }
 
-void Icmp::error_in(const std::optional<IcmpErrorIn>& error, base::Now now) {
+void Icmp::error_in(const std::optional<llp::IcmpError>& error, base::Now now) {
   if (!error) {
     ++counters_.icmp_errors_unusable;
     return;

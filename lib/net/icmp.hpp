@@ -48,7 +48,7 @@ class Icmp {
 
  private:
   void echo(const IpIn& in, uint8_t protocol, uint8_t reply_type, base::Now now);
-  void error_in(const std::optional<IcmpErrorIn>& error, base::Now now);
+  void error_in(const std::optional<llp::IcmpError>& error, base::Now now);
 
   const Routes& routes_;
   Output& output_;

@@ -15,22 +15,22 @@ namespace {
 
 constexpr uint32_t kQuotedL4 = 8;  // what every quote has of the transport header (RFC 792)
 
-IcmpErrorKind kind_of(uint8_t type, uint8_t code) {
-  if (type == wire::kIcmpSourceQuench) return IcmpErrorKind::SourceQuench;
-  if (type != wire::kIcmpUnreachable) return IcmpErrorKind::Soft;
+llp::IcmpError::Kind kind_of(uint8_t type, uint8_t code) {
+  if (type == wire::kIcmpSourceQuench) return llp::IcmpError::Kind::SourceQuench;
+  if (type != wire::kIcmpUnreachable) return llp::IcmpError::Kind::Soft;
   switch (code) {
-    case wire::kIcmpFragmentationNeeded: return IcmpErrorKind::PacketTooBig;
+    case wire::kIcmpFragmentationNeeded: return llp::IcmpError::Kind::PacketTooBig;
     case wire::kIcmpProtocolUnreachable:
     case wire::kIcmpPortUnreachable:
     case wire::kIcmpNetProhibited:
     case wire::kIcmpHostProhibited:
-    case wire::kIcmpProhibited: return IcmpErrorKind::Hard;
-    default: return IcmpErrorKind::Soft;
+    case wire::kIcmpProhibited: return llp::IcmpError::Kind::Hard;
+    default: return llp::IcmpError::Kind::Soft;
   }
 }
 
-IcmpErrorKind kind_of_v6(uint8_t type, uint8_t code) {
-  if (type == wire::kIcmpv6PacketTooBig) return IcmpErrorKind::PacketTooBig;
+llp::IcmpError::Kind kind_of_v6(uint8_t type, uint8_t code) {
+  if (type == wire::kIcmpv6PacketTooBig) return llp::IcmpError::Kind::PacketTooBig;
   const bool unreachable =
       type == wire::kIcmpv6Unreachable &&
       (code == wire::kIcmpv6Prohibited || code == wire::kIcmpv6PortUnreachable ||
@@ -38,12 +38,12 @@ IcmpErrorKind kind_of_v6(uint8_t type, uint8_t code) {
   // Of IPv6 this says that the peer does not know TCP, as protocol unreachable does of IPv4.
   const bool unknown =
       type == wire::kIcmpv6ParameterProblem && code == wire::kIcmpv6UnknownNextHeader;
-  return unreachable || unknown ? IcmpErrorKind::Hard : IcmpErrorKind::Soft;
+  return unreachable || unknown ? llp::IcmpError::Kind::Hard : llp::IcmpError::Kind::Soft;
 }
 
 }  // namespace
 
-std::optional<IcmpErrorIn> read_icmp_error(base::ByteView message, const Routes& routes) {
+std::optional<llp::IcmpError> read_icmp_error(base::ByteView message, const Routes& routes) {
   if (message.size() < wire::kIcmpHeader + wire::kIpv4Header) return std::nullopt;
   const base::ByteView quote = message.subspan(wire::kIcmpHeader);
   // The quote ends before the quoted packet's total length, so wire::parse_ipv4() will not do.
@@ -54,11 +54,11 @@ std::optional<IcmpErrorIn> read_icmp_error(base::ByteView message, const Routes&
       (base::load_be16(ip + wire::kIpv4FragmentAt) & wire::kIpv4OffsetMask) != 0) {
     return std::nullopt;
   }
-  IcmpErrorIn error;
+  llp::IcmpError error;
   error.type = message[wire::kIcmpTypeAt];
   error.code = message[wire::kIcmpCodeAt];
   error.kind = kind_of(error.type, error.code);
-  if (error.kind == IcmpErrorKind::PacketTooBig) {
+  if (error.kind == llp::IcmpError::Kind::PacketTooBig) {
     error.mtu = base::load_be16(message.data() + wire::kIcmpMtuAt);
   }
   // The first fragment of a packet does not say how long the packet was.
@@ -66,31 +66,31 @@ std::optional<IcmpErrorIn> read_icmp_error(base::ByteView message, const Routes&
   error.quoted_length = whole ? base::load_be16(ip + wire::kIpv4LengthAt) : UINT16_MAX;
   error.source = IpAddress::v4(base::load_be32(ip + wire::kIpv4SourceAt));
   error.destination = IpAddress::v4(base::load_be32(ip + wire::kIpv4DestinationAt));
-  error.l4 = quote.subspan(header);
+  error.tcp = quote.subspan(header);
   if (!routes.is_ours(error.source) || !routes.is_other_host(error.destination)) {
     return std::nullopt;
   }
   return error;
 }
 
-std::optional<IcmpErrorIn> read_icmpv6_error(base::ByteView message, const Routes& routes) {
+std::optional<llp::IcmpError> read_icmpv6_error(base::ByteView message, const Routes& routes) {
   if (message.size() < wire::kIcmpHeader + wire::kIpv6Header + kQuotedL4) return std::nullopt;
   const base::ByteView quote = message.subspan(wire::kIcmpHeader);
   const uint8_t* ip = quote.data();
   // What we send has no extension headers.
   if (ip[0] >> 4 != 6 || ip[wire::kIpv6NextHeaderAt] != wire::kProtocolTcp) return std::nullopt;
-  IcmpErrorIn error;
+  llp::IcmpError error;
   error.type = message[wire::kIcmpTypeAt];
   error.code = message[wire::kIcmpCodeAt];
   error.kind = kind_of_v6(error.type, error.code);
-  if (error.kind == IcmpErrorKind::PacketTooBig) {
+  if (error.kind == llp::IcmpError::Kind::PacketTooBig) {
     error.mtu = base::load_be32(message.data() + wire::kIcmpRestAt);
     if (error.mtu < kIpv6LeastMtu) return std::nullopt;  // RFC 8201 s.4
   }
   error.quoted_length = wire::kIpv6Header + base::load_be16(ip + wire::kIpv6LengthAt);
   error.source = from_wire(wire::load_ipv6_address(ip + wire::kIpv6SourceAt));
   error.destination = from_wire(wire::load_ipv6_address(ip + wire::kIpv6DestinationAt));
-  error.l4 = quote.subspan(wire::kIpv6Header);
+  error.tcp = quote.subspan(wire::kIpv6Header);
   if (error.source.is_v4() || !routes.is_ours(error.source) || error.destination.is_v4() ||
       !routes.is_other_host(error.destination)) {
     return std::nullopt;

@@ -13,10 +13,10 @@ namespace rnic::net {
 
 /// Reads a whole error message with a good checksum. Empty: it is about nothing that we can have
 /// sent by TCP, quotes too little, or tells an impossible MTU (RFC 8201 s.4).
-[[nodiscard]] std::optional<IcmpErrorIn> read_icmp_error(base::ByteView message,
-                                                         const Routes& routes);
-[[nodiscard]] std::optional<IcmpErrorIn> read_icmpv6_error(base::ByteView message,
-                                                           const Routes& routes);
+[[nodiscard]] std::optional<llp::IcmpError> read_icmp_error(base::ByteView message,
+                                                            const Routes& routes);
+[[nodiscard]] std::optional<llp::IcmpError> read_icmpv6_error(base::ByteView message,
+                                                              const Routes& routes);
 
 /// An error about a packet that was received.
 struct IcmpErrorOut {

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/bytes.hpp"
+#include "llp/icmp_error.hpp"
 #include "port/port.hpp"
 #include "rnic/address.hpp"
 
@@ -42,33 +43,12 @@ struct TxFrame {
   uint8_t hop_limit = 0;      ///< TTL; 0: the interface's default; likewise
 };
 
-/// What an error message means for the connection it is about (RFC 1122 s.4.2.3.9, RFC 5461).
-enum class IcmpErrorKind : uint8_t {
-  PacketTooBig,  ///< fragmentation needed, or ICMPv6 packet too big
-  Soft,          ///< may pass: net or host unreachable, time exceeded, parameter problem
-  Hard,          ///< protocol or port unreachable, administratively prohibited
-  SourceQuench,  ///< to be ignored (RFC 6633)
-};
-
-/// An ICMP or ICMPv6 error about a TCP packet that we may have sent. Its form is valid, its truth
-/// is not known: anybody can write one.
-struct IcmpErrorIn {
-  IcmpErrorKind kind = IcmpErrorKind::Soft;
-  uint8_t type = 0;
-  uint8_t code = 0;
-  uint32_t mtu = 0;            ///< PacketTooBig: next-hop MTU; 0: an old router did not say
-  uint32_t quoted_length = 0;  ///< total octets of the quoted packet, as its header says
-  IpAddress source;            ///< of the quoted packet: one of ours
-  IpAddress destination;       ///< of the quoted packet
-  base::ByteView l4;           ///< what is quoted of the TCP header, 8 octets at least
-};
-
-/// Who is told.
+/// Who is told of ICMP errors about packets of ours.
 class IcmpErrorUser {
  public:
   virtual ~IcmpErrorUser() = default;
   /// Views into the frame: valid during the call.
-  virtual void icmp_error(const IcmpErrorIn& error, base::Now now) = 0;
+  virtual void icmp_error(const llp::IcmpError& error, base::Now now) = 0;
 };
 
 }  // namespace rnic::net

@@ -15,6 +15,7 @@
 
 #include "base/fail.hpp"
 #include "device/config.hpp"
+#include "dpdk/config.hpp"
 #include "framing/config.hpp"
 #include "impair/config.hpp"
 #include "socket/config.hpp"
@@ -23,7 +24,7 @@ namespace rnic::settings {
 
 /// [eal]: how DPDK is started.
 struct EalSettings {
-  enum Hugepages : uint8_t { Auto, Require, Off } hugepages = Auto;
+  dpdk::Hugepages hugepages = dpdk::Hugepages::Auto;
   uint32_t memory_mb = 256;       ///< memory for the pools of the process
   std::vector<std::string> args;  ///< appended to DPDK's arguments as they are
 };

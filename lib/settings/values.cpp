@@ -37,9 +37,7 @@ std::span<const std::string_view> words_of(const CongestionControl*) {
   return kCongestionControlNames;
 }
 std::span<const std::string_view> words_of(const Ecn*) { return kEcnWords; }
-std::span<const std::string_view> words_of(const EalSettings::Hugepages*) {
-  return kHugepagesWords;
-}
+std::span<const std::string_view> words_of(const dpdk::Hugepages*) { return kHugepagesWords; }
 std::span<const std::string_view> words_of(const WorkerSettings::Mode*) { return kModeWords; }
 std::span<const std::string_view> words_of(const WorkerSettings::Idle*) { return kIdleWords; }
 std::span<const std::string_view> words_of(const Framing*) { return kFramingWords; }

@@ -33,7 +33,7 @@ struct InterfaceAddress {
 using Target =
     std::variant<bool*, uint8_t*, uint16_t*, uint32_t*, uint64_t*, double*, base::Duration*,
                  std::string*, std::vector<std::string>*, std::vector<uint32_t>*,
-                 CongestionControl*, Ecn*, EalSettings::Hugepages*, WorkerSettings::Mode*,
+                 CongestionControl*, Ecn*, dpdk::Hugepages*, WorkerSettings::Mode*,
                  WorkerSettings::Idle*, Framing*, net::FragmentPolicy*, Mac*, IpAddress*,
                  InterfaceAddress, std::vector<net::Prefix>*, std::vector<net::StaticRoute>*>;
 

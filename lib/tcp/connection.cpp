@@ -253,7 +253,7 @@ void Connection::process_ack(const Segment& s, base::Now now) {
   }
 }
 
-void Connection::icmp(const IcmpError& error, base::Seq32 seq, base::Now now) {
+void Connection::icmp(const llp::IcmpError& error, base::Seq32 seq, base::Now now) {
   // RFC 5927 s.4.1: only a message that quotes a sequence number in flight can be about this
   // connection.
   const Tcb& t = core_.tcb;
@@ -263,7 +263,7 @@ void Connection::icmp(const IcmpError& error, base::Seq32 seq, base::Now now) {
   const bool in_flight =
       offset >= static_cast<int64_t>(t.snd_una) && offset < static_cast<int64_t>(t.snd_nxt);
   const bool outstanding = opening ? handshake_.was_sent() && seq == t.iss : in_flight;
-  if (error.kind == IcmpError::Kind::PacketTooBig) {
+  if (error.kind == llp::IcmpError::Kind::PacketTooBig) {
     sender_.packet_too_big(error, outstanding, now);
     return;
   }
@@ -274,7 +274,7 @@ void Connection::icmp(const IcmpError& error, base::Seq32 seq, base::Now now) {
   // A soft error does not end a connection: RFC 9293 s.3.9.2.2 (MUST-56). In synchronized states a
   // hard error is treated as soft (RFC 5927 s.5.2): octets have gone both ways, and an attacker who
   // sees them could forge the message.
-  if (error.kind == IcmpError::Kind::Soft || !opening) {
+  if (error.kind == llp::IcmpError::Kind::Soft || !opening) {
     ++counters.icmp_soft;
     soft_error_ = true;
     return;

@@ -111,7 +111,7 @@ class Connection final : public llp::Stream {
   /// \param predicting whether the next segment may be predicted
   void input(Segment& s, bool predicting, base::Now now);
   /// \param seq the sequence number that the message quotes
-  void icmp(const IcmpError& error, base::Seq32 seq, base::Now now);
+  void icmp(const llp::IcmpError& error, base::Seq32 seq, base::Now now);
   void on_timers(base::Now now);
 
   /// The state in which a turn to send leaves the connection.

@@ -133,9 +133,9 @@ void Engine::input_no_connection(const Segment& s, base::Now now) {
   if (!s.has(flag::kRst)) reset_reply(s);  // RFC 9293 s.3.10.7.1
 }
 
-void Engine::icmp_error(const IcmpError& error, base::Now now) {
+void Engine::icmp_error(const llp::IcmpError& error, base::Now now) {
   ++shared_.counters.icmp_in;
-  if (error.kind == IcmpError::Kind::SourceQuench) {  // RFC 6633
+  if (error.kind == llp::IcmpError::Kind::SourceQuench) {  // RFC 6633
     ++shared_.counters.icmp_ignored;
     return;
   }

@@ -45,7 +45,7 @@ class Engine {
   [[nodiscard]] base::Now next_deadline() const;
   [[nodiscard]] static base::MemoryUses memory_use(const Config& config);
   void input(const SegmentIn& segment, base::Now now);
-  void icmp_error(const IcmpError& error, base::Now now);
+  void icmp_error(const llp::IcmpError& error, base::Now now);
   [[nodiscard]] const Counters& counters() const { return shared_.counters; }
   [[nodiscard]] uint32_t live_connections() const {
     return connections_.live() + shared_.time_wait.live();

@@ -24,9 +24,9 @@ uint32_t plateau_below(uint32_t length) {
 
 }  // namespace
 
-PathMtuDiscovery::Verdict PathMtuDiscovery::judge(const IcmpError& error, const IpAddress& peer,
-                                                  uint32_t packet, bool outstanding,
-                                                  uint32_t& mtu) {
+PathMtuDiscovery::Verdict PathMtuDiscovery::judge(const llp::IcmpError& error,
+                                                  const IpAddress& peer, uint32_t packet,
+                                                  bool outstanding, uint32_t& mtu) {
   mtu = error.mtu;
   // RFC 1191 s.5: the message of an old router has no MTU. (IPv6 routers always give it.)
   if (mtu == 0 && peer.is_v4()) mtu = plateau_below(error.quoted_length);

@@ -29,7 +29,7 @@ class PathMtuDiscovery {
   };
   /// \param peer the destination of the packet. \param packet the size of a full segment now.
   /// \param outstanding the message quotes data in flight. \param mtu set when it is believed
-  [[nodiscard]] Verdict judge(const IcmpError& error, const IpAddress& peer, uint32_t packet,
+  [[nodiscard]] Verdict judge(const llp::IcmpError& error, const IpAddress& peer, uint32_t packet,
                               bool outstanding, uint32_t& mtu);
   /// A segment has timed out. \return the MTU of an unverified message that is believed now
   [[nodiscard]] std::optional<uint32_t> take_unverified(uint32_t packet);

@@ -505,7 +505,7 @@ bool Sender::persist_due(base::Now now) {
 
 // --- The path's MTU ---
 
-void Sender::packet_too_big(const IcmpError& error, bool outstanding, base::Now now) {
+void Sender::packet_too_big(const llp::IcmpError& error, bool outstanding, base::Now now) {
   using Verdict = PathMtuDiscovery::Verdict;
   uint32_t mtu = 0;
   switch (path_.judge(error, binding().remote.address, emss_.packet_octets(), outstanding, mtu)) {

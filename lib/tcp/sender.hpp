@@ -93,7 +93,7 @@ class Sender {
   /// Processes the ACK field of an acceptable segment. \return the state that follows if our FIN is
   /// acknowledged
   [[nodiscard]] Life::Next take_ack(const Segment& s, base::Now now);
-  void packet_too_big(const IcmpError& error, bool outstanding, base::Now now);
+  void packet_too_big(const llp::IcmpError& error, bool outstanding, base::Now now);
   /// The part of take_ack() that a predicted ACK needs. \param acked the result of
   /// Flight::plain_ack(). \param echo TSecr, where timestamps are on. False: there may be a loss
   [[nodiscard]] bool take_plain_ack(uint32_t acked, uint32_t echo, base::Now now);

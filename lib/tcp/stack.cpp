@@ -78,7 +78,9 @@ void Stack::on_timers(base::Now now) { impl_->on_timers(now); }
 void Stack::output(base::Now now) { impl_->output(now); }
 base::Now Stack::next_deadline() const { return impl_->next_deadline(); }
 void Stack::input(const SegmentIn& segment, base::Now now) { impl_->input(segment, now); }
-void Stack::icmp_error(const IcmpError& error, base::Now now) { impl_->icmp_error(error, now); }
+void Stack::icmp_error(const llp::IcmpError& error, base::Now now) {
+  impl_->icmp_error(error, now);
+}
 const Counters& Stack::counters() const { return impl_->counters(); }
 uint32_t Stack::live_connections() const { return impl_->live_connections(); }
 bool Stack::quiescent() const { return impl_->quiescent(); }

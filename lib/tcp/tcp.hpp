@@ -17,6 +17,7 @@
 #include "base/fail.hpp"
 #include "base/memory_use.hpp"
 #include "base/time.hpp"
+#include "llp/icmp_error.hpp"
 #include "llp/transport.hpp"
 #include "tcp/config.hpp"
 #include "tcp/connection_info.hpp"
@@ -44,23 +45,6 @@ struct TxSlot {
   // Written by the engine between begin() and send().
   uint8_t traffic_class = 0;  ///< DSCP << 2 | ECN (RFC 2474, RFC 3168)
   uint8_t hop_limit = 0;      ///< TTL; 0: the interface's default
-};
-
-/// An ICMP or ICMPv6 error about a packet that claims to be ours (RFC 1122 s.4.2.3.9). It is not
-/// believed unless the quoted sequence number is outstanding (RFC 5927).
-struct IcmpError {
-  enum class Kind : uint8_t {
-    PacketTooBig,  ///< fragmentation needed, or ICMPv6 packet too big
-    Soft,          ///< net or host unreachable, time exceeded and the like: reported, never fatal
-    Hard,          ///< protocol or port unreachable, administratively prohibited
-    SourceQuench,  ///< to be ignored (RFC 6633)
-  };
-  Kind kind = Kind::Soft;
-  uint32_t mtu = 0;  ///< PacketTooBig: next-hop MTU; 0: an old router did not say (RFC 1191)
-  uint32_t quoted_length = 0;  ///< total octets of the quoted IP packet, as its header says
-  IpAddress source;            ///< of the quoted packet: ours
-  IpAddress destination;       ///< of the quoted packet: the peer's
-  base::ByteView tcp;          ///< the quoted part of the TCP header: at least 8 octets
 };
 
 /// What the engine stands on; the device implements it over `net`.
@@ -135,7 +119,7 @@ class Stack final : public llp::Transport {
   void input(const SegmentIn& segment, base::Now now);
 
   /// One received ICMP error. Any octets at all are safe.
-  void icmp_error(const IcmpError& error, base::Now now);
+  void icmp_error(const llp::IcmpError& error, base::Now now);
 
   [[nodiscard]] const Counters& counters() const;
   /// Connections that are not CLOSED, with those in TIME-WAIT.

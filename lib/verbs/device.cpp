@@ -17,10 +17,7 @@ using verbs::on_worker;
 
 const std::string& Device::name() const { return device_->name; }
 
-std::string Device::address() const {
-  return guarded_or(std::string{},
-                    [&] { return to_string(device_->device->config().net.address); });
-}
+IpAddress Device::address() const { return device_->device->config().net.address; }
 
 const std::string& Device::port() const { return device_->port_name; }
 
@@ -60,24 +57,26 @@ Result<CompletionQueue> Device::create_cq(uint32_t depth) {
   });
 }
 
-Status Device::listen(uint16_t port, const std::string& address, std::optional<Framing> framing) {
+Status Device::listen(const Endpoint& local, const ListenOptions& options) {
   return guarded("Device::listen", [&]() -> Status {
-    if (port == 0) {
+    if (local.port == 0) {
       return tl::unexpected(Error{ErrorCode::InvalidArgument, "port 0 cannot be listened on"});
     }
-    const auto local = parse_endpoint(address, port);
-    if (!local) return tl::unexpected(local.error());
-    return on_worker(*device_, [&](base::Now) { return device_->device->listen(*local, framing); });
+    return on_worker(*device_, [&](base::Now) { return device_->device->listen(local, options); });
   });
 }
 
-Status Device::unlisten(uint16_t port, const std::string& address) {
+Status Device::listen(uint16_t port, const ListenOptions& options) {
+  return listen(Endpoint{{}, port}, options);
+}
+
+Status Device::unlisten(const Endpoint& local) {
   return guarded("Device::unlisten", [&]() -> Status {
-    const auto local = parse_endpoint(address, port);
-    if (!local) return tl::unexpected(local.error());
-    return on_worker(*device_, [&](base::Now) { return device_->device->unlisten(*local); });
+    return on_worker(*device_, [&](base::Now) { return device_->device->unlisten(local); });
   });
 }
+
+Status Device::unlisten(uint16_t port) { return unlisten(Endpoint{{}, port}); }
 
 Status Device::reject(const RequestHandle& request, std::span<const uint8_t> private_data) {
   return guarded("Device::reject", [&] {

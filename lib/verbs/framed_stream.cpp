@@ -271,34 +271,33 @@ uint64_t Device::new_framing_key() {
 
 Result<FramedStreamListener> Device::listen_framed(uint16_t port,
                                                    const FramedListenerOptions& options) {
+  return listen_framed(Endpoint{{}, port}, options);
+}
+
+Result<FramedStreamListener> Device::listen_framed(const Endpoint& local,
+                                                   const FramedListenerOptions& options) {
   return guarded("Device::listen_framed", [&]() -> Result<FramedStreamListener> {
-    if (port == 0) return error(ErrorCode::InvalidArgument, "port 0 cannot be listened on");
-    const auto local = parse_endpoint(options.address, port);
-    if (!local) return tl::unexpected(local.error());
-    using Made = decltype(device_->device->listen_framed(*local, 0, {}, {}));
+    if (local.port == 0) return error(ErrorCode::InvalidArgument, "port 0 cannot be listened on");
+    using Made = decltype(device_->device->listen_framed(local, 0, {}, {}));
     auto made = on_worker(*device_, [&](base::Now) -> Made {
       device::Device& device = *device_->device;
       const auto own = verbs::merged(device.default_options(), options.stream);
       if (!own) return tl::unexpected(own.error());
-      return device.listen_framed(*local, options.backlog, *own, options.framing);
+      return device.listen_framed(local, options.backlog, *own, options.framing);
     });
     if (!made) return tl::unexpected(made.error());
     return FramedStreamListener(device_, *made);
   });
 }
 
-Result<FramedStream> Device::connect_framed(const std::string& address, uint16_t port,
-                                            const FramingOptions& framing,
+Result<FramedStream> Device::connect_framed(const Endpoint& remote, const FramingOptions& framing,
                                             const StreamOptions& options) {
   return guarded("Device::connect_framed", [&]() -> Result<FramedStream> {
-    auto ip = parse_ip(address);
-    if (!ip) return tl::unexpected(ip.error());
-    if (port == 0) return error(ErrorCode::InvalidArgument, "port 0 cannot be connected to");
     auto socket = on_worker(*device_, [&](base::Now now) -> Result<device::FramedSocket*> {
       device::Device& device = *device_->device;
       const auto own = verbs::merged(device.default_options(), options);
       if (!own) return tl::unexpected(own.error());
-      return device.connect_framed({*ip, port}, *own, framing, now);
+      return device.connect_framed(remote, *own, framing, now);
     });
     if (!socket) return tl::unexpected(socket.error());
     return FramedStream(device_, *socket);

@@ -68,13 +68,7 @@ bool needs_eal(const settings::Settings& settings) {
 
 dpdk::EalConfig eal_config(const settings::Settings& settings) {
   dpdk::EalConfig config;
-  switch (settings.eal.hugepages) {
-    case settings::EalSettings::Hugepages::Auto: config.hugepages = dpdk::Hugepages::Auto; break;
-    case settings::EalSettings::Hugepages::Require:
-      config.hugepages = dpdk::Hugepages::Require;
-      break;
-    case settings::EalSettings::Hugepages::Off: config.hugepages = dpdk::Hugepages::Never; break;
-  }
+  config.hugepages = settings.eal.hugepages;
   config.memory_mb = settings.eal.memory_mb;
   config.extra_args = settings.eal.args;
   for (const settings::DeviceSettings& device : settings.devices) {

@@ -175,18 +175,12 @@ Status QueuePair::post_immediate(uint64_t id, const ImmediateData& octets, bool 
   return post_send(request);
 }
 
-Status QueuePair::connect(const std::string& address, uint16_t port,
-                          std::span<const uint8_t> private_data, const ConnectOptions& options) {
+Status QueuePair::connect(const Endpoint& remote, std::span<const uint8_t> private_data,
+                          const ConnectOptions& options) {
   return guarded("QueuePair::connect", [&]() -> Status {
     if (device_ == nullptr) return empty_handle();
-    auto ip = parse_ip(address);
-    if (!ip) return tl::unexpected(ip.error());
-    if (port == 0) {
-      return tl::unexpected(Error{ErrorCode::InvalidArgument, "port 0 cannot be connected to"});
-    }
     return on_worker(*device_, [&](base::Now now) {
-      return device_->device->connect(*qp_, {*ip, port}, base::ByteView(private_data), now,
-                                      options);
+      return device_->device->connect(*qp_, remote, base::ByteView(private_data), now, options);
     });
   });
 }

@@ -150,33 +150,32 @@ std::optional<Stream> StreamListener::accept() {
 // --- Device ---
 
 Result<StreamListener> Device::listen_stream(uint16_t port, const StreamListenerOptions& options) {
+  return listen_stream(Endpoint{{}, port}, options);
+}
+
+Result<StreamListener> Device::listen_stream(const Endpoint& local,
+                                             const StreamListenerOptions& options) {
   return guarded("Device::listen_stream", [&]() -> Result<StreamListener> {
-    if (port == 0) return error(ErrorCode::InvalidArgument, "port 0 cannot be listened on");
-    const auto local = parse_endpoint(options.address, port);
-    if (!local) return tl::unexpected(local.error());
-    using Made = decltype(device_->device->listen_stream(*local, 0, {}));
+    if (local.port == 0) return error(ErrorCode::InvalidArgument, "port 0 cannot be listened on");
+    using Made = decltype(device_->device->listen_stream(local, 0, {}));
     auto made = on_worker(*device_, [&](base::Now) -> Made {
       device::Device& device = *device_->device;
       const auto own = merged(device.default_options(), options.stream);
       if (!own) return tl::unexpected(own.error());
-      return device.listen_stream(*local, options.backlog, *own);
+      return device.listen_stream(local, options.backlog, *own);
     });
     if (!made) return tl::unexpected(made.error());
     return StreamListener(device_, *made);
   });
 }
 
-Result<Stream> Device::connect_stream(const std::string& address, uint16_t port,
-                                      const StreamOptions& options) {
+Result<Stream> Device::connect_stream(const Endpoint& remote, const StreamOptions& options) {
   return guarded("Device::connect_stream", [&]() -> Result<Stream> {
-    auto ip = parse_ip(address);
-    if (!ip) return tl::unexpected(ip.error());
-    if (port == 0) return error(ErrorCode::InvalidArgument, "port 0 cannot be connected to");
     auto socket = on_worker(*device_, [&](base::Now now) -> Result<device::StreamSocket*> {
       device::Device& device = *device_->device;
       const auto own = merged(device.default_options(), options);
       if (!own) return tl::unexpected(own.error());
-      return device.connect_stream({*ip, port}, *own, now);
+      return device.connect_stream(remote, *own, now);
     });
     if (!socket) return tl::unexpected(socket.error());
     return Stream(device_, *socket);

@@ -18,15 +18,6 @@ using verbs::guarded_or;
 using verbs::on_worker;
 using verbs::quietly;
 
-const char* to_string(StreamState state) {
-  switch (state) {
-    case StreamState::Connecting: return "connecting";
-    case StreamState::Open: return "open";
-    case StreamState::Ended: return "ended";
-  }
-  return "unknown";
-}
-
 namespace verbs {
 
 tl::unexpected<Error> gone() {
@@ -71,7 +62,7 @@ TcpHandle::~TcpHandle() { close(); }
 void TcpHandle::tell() const { verbs::ring(*device_, app_->doorbell()); }
 
 tl::unexpected<Error> TcpHandle::failure(StreamEnd end) const {
-  return verbs::stream_failure(end, remote());
+  return verbs::stream_failure(end, to_string(remote()));
 }
 
 uint64_t TcpHandle::unacknowledged() const {
@@ -117,17 +108,9 @@ Status TcpHandle::status() const {
   });
 }
 
-std::string TcpHandle::local() const {
-  return guarded_or(std::string{}, [&]() -> std::string {
-    return app_ == nullptr ? "" : to_string(app_->local());
-  });
-}
+Endpoint TcpHandle::local() const { return app_ == nullptr ? Endpoint{} : app_->local(); }
 
-std::string TcpHandle::remote() const {
-  return guarded_or(std::string{}, [&]() -> std::string {
-    return app_ == nullptr ? "" : to_string(app_->remote());
-  });
-}
+Endpoint TcpHandle::remote() const { return app_ == nullptr ? Endpoint{} : app_->remote(); }
 
 // --- TcpListener ---
 
@@ -149,6 +132,6 @@ void TcpListener::stop() noexcept {
   quietly([&] { on_worker(*device_, [&](base::Now now) { listener.stop(now); }); });
 }
 
-uint16_t TcpListener::port() const { return app_ == nullptr ? 0 : app_->local().port; }
+Endpoint TcpListener::local() const { return app_ == nullptr ? Endpoint{} : app_->local(); }
 
 }  // namespace rnic

@@ -45,7 +45,7 @@ rnic::Result<Choices> choose(const rnic::Config& config) {
   auto qp = pd->create_qp(*cq, *cq);
   if (!qp) return tl::unexpected(qp.error());
   if (auto status = far->listen(kPort); !status) return tl::unexpected(status.error());
-  if (auto status = qp->connect(far->address(), kPort); !status) {
+  if (auto status = qp->connect({far->address(), kPort}); !status) {
     return tl::unexpected(status.error());
   }
   std::optional<rnic::Event> event;

@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "rnic/verbs.hpp"
+#include "support/at.hpp"
 
 namespace {
 
@@ -139,14 +140,14 @@ class RdmaPeer final : public Peer {
     expect_one();
   }
   void accept(uint16_t port, const std::function<void()>& ready) {
-    must(device_.listen(port, "127.0.0.1"));
+    must(device_.listen(rnic::at("127.0.0.1", port)));
     ready();
     const auto asked = await<rnic::event::ConnectRequest>();
     must(qp_.accept(asked.request));
     await<rnic::event::Established>();
   }
   void connect(uint16_t port) {
-    must(qp_.connect("127.0.0.1", port));
+    must(qp_.connect(rnic::at("127.0.0.1", port)));
     await<rnic::event::Established>();
   }
   void send(const uint8_t* octets) override {

@@ -15,7 +15,7 @@ constexpr uint32_t kMost32 = UINT32_MAX;
 constexpr uint64_t kMost64 = UINT64_MAX;
 constexpr uint16_t kNobody = 65535;
 /// Nobody has it, so that what connects there stays as it is; a peer would refuse, perhaps at once.
-constexpr const char* kUnanswered = "10.0.0.77";
+constexpr IpAddress kUnanswered = IpAddress::v4(0x0a00004d);
 constexpr RequestHandle kNoRequest{kMost32 - 1, kMost32};
 
 template <typename T>
@@ -82,7 +82,7 @@ ConnectOptions wishes() {
 
 /// A stream on its way to nobody.
 void a_framed_stream(World& w) {
-  w.near_framed = must(w.near().connect_framed(kUnanswered, kNobody, w.framing));
+  w.near_framed = must(w.near().connect_framed({kUnanswered, kNobody}, w.framing));
 }
 
 std::vector<Extreme> resources() {
@@ -174,7 +174,7 @@ std::vector<Extreme> connections() {
       {"QueuePair::connect",
        [](World& w) {
          w.a = w.end(w.near());
-         return w.a.qp.connect(w.far_address, kNobody, {}, wishes());
+         return w.a.qp.connect({w.far_address, kNobody}, {}, wishes());
        }},
       {"QueuePair::accept",
        [](World& w) {
@@ -206,13 +206,15 @@ std::vector<Extreme> streams() {
   return {
       {"Device::listen_stream",
        [](World& w) {
-         return of(w.far().listen_stream(kNobody, {{}, kMost32, options()}));
+         return of(w.far().listen_stream(kNobody, {kMost32, options()}));
        }},
       {"Device::connect_stream",
-       [](World& w) { return of(w.near().connect_stream(w.far_address, kNobody, options())); }},
+       [](World& w) {
+         return of(w.near().connect_stream({w.far_address, kNobody}, options()));
+       }},
       {"Stream::set_options",
        [](World& w) {
-         w.near_stream = must(w.near().connect_stream(kUnanswered, kNobody));
+         w.near_stream = must(w.near().connect_stream({kUnanswered, kNobody}));
          return w.near_stream.set_options(options());
        }},
       {"Device::listen_framed",
@@ -223,7 +225,9 @@ std::vector<Extreme> streams() {
          return of(w.far().listen_framed(kNobody, wide));
        }},
       {"Device::connect_framed",
-       [](World& w) { return of(w.near().connect_framed(w.far_address, kNobody, framing())); }},
+       [](World& w) {
+         return of(w.near().connect_framed({w.far_address, kNobody}, framing()));
+       }},
       {"FramedStream::writable",
        [](World& w) {
          a_framed_stream(w);

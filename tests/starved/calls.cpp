@@ -40,7 +40,7 @@ void listening(World& w) {
 
 void asked(World& w) {
   listening(w);
-  must(w.a.qp.connect(w.far_address, kPort));
+  must(w.a.qp.connect({w.far_address, kPort}));
   if (!w.await(w.far(), w.request)) broken("no connection request comes");
 }
 
@@ -68,7 +68,7 @@ FramedListenerOptions few_framed(World& w) {
 
 void streams(World& w) {
   stream_listener(w);
-  w.near_stream = must(w.near().connect_stream(w.far_address, kStreamPort));
+  w.near_stream = must(w.near().connect_stream({w.far_address, kStreamPort}));
   const bool open = w.turn_until([&w] {
     if (!w.far_stream.is_valid()) {
       if (auto stream = w.listener->accept()) w.far_stream = std::move(*stream);
@@ -84,7 +84,7 @@ void framed_listener(World& w) {
 
 void framed(World& w) {
   framed_listener(w);
-  w.near_framed = must(w.near().connect_framed(w.far_address, kFramedPort, w.framing));
+  w.near_framed = must(w.near().connect_framed({w.far_address, kFramedPort}, w.framing));
   const bool open = w.turn_until([&w] {
     if (!w.far_framed.is_valid()) {
       if (auto stream = w.framed_listener->accept()) w.far_framed = std::move(*stream);
@@ -302,15 +302,17 @@ std::vector<Call> device_calls() {
 std::vector<Call> listen_calls() {
   return {
       {"Device::listen", two_ends,
-       [](World& w) { return of(w.far().listen(kPort, w.far_address)); },
        [](World& w) {
-         must(w.a.qp.connect(w.far_address, kPort));
+         return of(w.far().listen({w.far_address, kPort}));
+       },
+       [](World& w) {
+         must(w.a.qp.connect({w.far_address, kPort}));
          request_comes(w);
        }},
       {"Device::listen", two_ends,
-       [](World& w) { return of(w.far().listen(kPort, {}, Framing::Mpa)); },
+       [](World& w) { return of(w.far().listen(kPort, {.framing = Framing::Mpa})); },
        [](World& w) {
-         must(w.a.qp.connect(w.far_address, kPort));
+         must(w.a.qp.connect({w.far_address, kPort}));
          request_comes(w);
        }},
       {"Device::unlisten", listening, [](World& w) { return of(w.far().unlisten(kPort)); },
@@ -327,7 +329,7 @@ std::vector<Call> listen_calls() {
       {"Device::poll_event",
        [](World& w) {
          listening(w);
-         must(w.a.qp.connect(w.far_address, kPort, {w.octets.data(), 200}));
+         must(w.a.qp.connect({w.far_address, kPort}, {w.octets.data(), 200}));
          until_counted(w, "connect_requests");
        },
        [](World& w) {
@@ -358,7 +360,7 @@ std::vector<Call> listen_stream_calls() {
        Where::OnWire},
       {"Device::connect_stream, Stream::~Stream", stream_listener,
        [](World& w) {
-         auto made = w.near().connect_stream(w.far_address, kStreamPort);
+         auto made = w.near().connect_stream({w.far_address, kStreamPort});
          const Outcome outcome = of(made);
          if (made) w.near_stream = std::move(*made);
          return outcome;
@@ -380,7 +382,7 @@ std::vector<Call> listen_stream_calls() {
        Where::OnWire},
       {"Device::connect_framed, FramedStream::~FramedStream", framed_listener,
        [](World& w) {
-         auto made = w.near().connect_framed(w.far_address, kFramedPort, w.framing);
+         auto made = w.near().connect_framed({w.far_address, kFramedPort}, w.framing);
          const Outcome outcome = of(made);
          if (made) w.near_framed = std::move(*made);
          return outcome;
@@ -521,18 +523,18 @@ std::vector<Call> connection_calls() {
   return {
       {"QueuePair::connect", listening,
        [](World& w) {
-         return of(w.a.qp.connect(w.far_address, kPort, {w.octets.data(), 200}));
+         return of(w.a.qp.connect({w.far_address, kPort}, {w.octets.data(), 200}));
        },
        request_comes},
       {"QueuePair::connect",
        [](World& w) {
          two_ends(w);
-         must(w.far().listen(kPort, {}, Framing::Tuf));
+         must(w.far().listen(kPort, {.framing = Framing::Tuf}));
        },
        [](World& w) {
          ConnectOptions options;
          options.framing = Framing::Tuf;
-         return of(w.a.qp.connect(w.far_address, kPort, {w.octets.data(), 200}, options));
+         return of(w.a.qp.connect({w.far_address, kPort}, {w.octets.data(), 200}, options));
        },
        request_comes, Where::OnWire},
       {"QueuePair::connect",
@@ -598,7 +600,8 @@ std::vector<Call> stream_calls() {
          const Stream& s = w.near_stream;
          const bool open = s.is_valid() && s.readable() == 0 && s.writable() != 0 && !s.at_end() &&
                            s.unacknowledged() == 0 && !s.is_converted() && !s.how_ended() &&
-                           s.state() == StreamState::Open && w.listener->port() == kStreamPort;
+                           s.state() == StreamState::Open &&
+                           w.listener->local().port == kStreamPort;
          return open ? of(s.status()) : Outcome{false, ErrorCode::Protocol, true};
        },
        send_octets, where},
@@ -616,7 +619,7 @@ std::vector<Call> stream_calls() {
        nullptr, where},
       {"Stream::local, Stream::remote", streams,
        [](World& w) {
-         return w.near_stream.local().empty() || w.near_stream.remote().empty()
+         return w.near_stream.local().port == 0 || w.near_stream.remote().port == 0
                     ? Outcome{false, ErrorCode::ResourceExhausted, true}
                     : Outcome{};
        },
@@ -665,7 +668,7 @@ std::vector<Call> stream_ends() {
       {"StreamListener::accept",
        [](World& w) {
          stream_listener(w);
-         w.near_stream = must(w.near().connect_stream(w.far_address, kStreamPort));
+         w.near_stream = must(w.near().connect_stream({w.far_address, kStreamPort}));
          until_counted(w, "streams_accepted");
        },
        [](World& w) {
@@ -714,13 +717,13 @@ std::vector<Call> framed_calls() {
              s.supports(FramedSendMode::Align) && s.send_mode() == FramedSendMode::Align &&
              s.receive_mode() == FramedReceiveMode::Align && s.send_interval() != 0 &&
              s.receive_interval() != 0 && s.packing() && s.state() == StreamState::Open &&
-             !s.how_ended() && w.framed_listener->port() == kFramedPort;
+             !s.how_ended() && w.framed_listener->local().port == kFramedPort;
          return open ? of(s.status()) : Outcome{false, ErrorCode::Protocol, true};
        },
        nullptr, where},
       {"FramedStream::local, FramedStream::remote", framed,
        [](World& w) {
-         return w.near_framed.local().empty() || w.near_framed.remote().empty()
+         return w.near_framed.local().port == 0 || w.near_framed.remote().port == 0
                     ? Outcome{false, ErrorCode::ResourceExhausted, true}
                     : Outcome{};
        },
@@ -775,7 +778,7 @@ std::vector<Call> framed_changes() {
       {"FramedStreamListener::accept",
        [](World& w) {
          framed_listener(w);
-         w.near_framed = must(w.near().connect_framed(w.far_address, kFramedPort, w.framing));
+         w.near_framed = must(w.near().connect_framed({w.far_address, kFramedPort}, w.framing));
          until_counted(w, "framed_accepted");
        },
        [](World& w) {
@@ -800,7 +803,7 @@ std::vector<Call> background_calls() {
       {"Context::poll",  // the handshake, the Request
        [](World& w) {
          listening(w);
-         must(w.a.qp.connect(w.far_address, kPort, {w.octets.data(), 200}));
+         must(w.a.qp.connect({w.far_address, kPort}, {w.octets.data(), 200}));
        },
        many_turns, nullptr, Where::Everywhere, true},
       {"Context::poll",  // the Reply, full operation
@@ -818,7 +821,7 @@ std::vector<Call> background_calls() {
       {"Context::poll",  // nobody listens
        [](World& w) {
          two_ends(w);
-         must(w.a.qp.connect(w.far_address, kPort));
+         must(w.a.qp.connect({w.far_address, kPort}));
        },
        many_turns, nullptr, Where::Everywhere, true},
       {"Context::poll",  // a Write that the peer refuses: Terminate
@@ -845,23 +848,23 @@ std::vector<Call> background_streams() {
       {"Context::poll",  // ULP framing
        [](World& w) {
          two_ends(w);
-         must(w.far().listen(kPort, {}, Framing::Tuf));
+         must(w.far().listen(kPort, {.framing = Framing::Tuf}));
          ConnectOptions options;
          options.framing = Framing::Tuf;
-         must(w.a.qp.connect(w.far_address, kPort, {w.octets.data(), 200}, options));
+         must(w.a.qp.connect({w.far_address, kPort}, {w.octets.data(), 200}, options));
        },
        many_turns, nullptr, where, true},
       {"Context::poll",  // streams
        [](World& w) {
          stream_listener(w);
-         w.near_stream = must(w.near().connect_stream(w.far_address, kStreamPort));
+         w.near_stream = must(w.near().connect_stream({w.far_address, kStreamPort}));
          must(w.near_stream.send(w.octets));
        },
        many_turns, nullptr, where, true},
       {"Context::poll",  // framed streams
        [](World& w) {
          framed_listener(w);
-         w.near_framed = must(w.near().connect_framed(w.far_address, kFramedPort, w.framing));
+         w.near_framed = must(w.near().connect_framed({w.far_address, kFramedPort}, w.framing));
        },
        many_turns, nullptr, where, true},
       {"Context::poll",  // a stream that becomes an RDMA connection

@@ -149,7 +149,7 @@ void World::connect(End& x, End& y, uint16_t port) {
   event::ConnectRequest got;
   must(far().listen(port));
   const std::array<uint8_t, 2> name{static_cast<uint8_t>(port >> 8), static_cast<uint8_t>(port)};
-  must(x.qp.connect(far_address, port, name));
+  must(x.qp.connect({far_address, port}, name));
   // One that an earlier attempt has left may still be on its way.
   const auto is_this = [&] { return std::ranges::equal(got.private_data, name); };
   do {

@@ -112,8 +112,8 @@ class World {
   FramedStream far_framed;
   FramingOptions framing;
   std::array<uint8_t, 300> octets{};
-  std::string near_address;
-  std::string far_address;
+  IpAddress near_address;
+  IpAddress far_address;
   std::string text;
   bool settled = false;
 

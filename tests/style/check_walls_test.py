@@ -191,6 +191,39 @@ void f(ConnectionCore& core, Flight& flight, Life& other) {
         self.assertIn("lib/device/silence_watch.hpp:1: 1 friends, 0 were there before", said)
         self.assertIn("lib/device/more.cpp:1: a planted defect belongs in", said)
 
+    def test_a_word_that_is_said_twice(self):
+        self.plant("lib/net/more.hpp", None, """\
+enum class Colour : uint8_t { Red, Green, Blue, Black };
+enum class TwoOfThem { kRed, GREEN, White };
+enum OfOneName : uint8_t { North, South, East };
+enum class Nothing { Up, Down, Left };
+enum { Red2, Green2, Blue2 };""")
+        self.plant("drivers/socket/more.hpp", None, """\
+struct Paint {
+  // enum class Comment { Up, Down, Left };
+  enum class Hue : uint8_t {
+    kBlue,  ///< Up, Down, Left
+    kGreen = 3,
+    kRed,
+  };
+};
+enum class OfOneName { West, South, East };""")
+        said = self.found()
+        self.assertRegex(said, r"(drivers/socket|lib/net)/more.hpp:\d: \w+ says blue, green, red as "
+                               r"\w+ in (drivers/socket|lib/net)/more.hpp:\d does: let it stand once")
+        self.assertIn(": OfOneName says east, south as OfOneName in ", said)
+        self.assertIn("check_walls: 2 violations", said)
+
+    def test_an_exception_of_twins_that_are_none(self):
+        path = os.path.join(self.top, "lib/mpa/start_state.hpp")
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text.replace("StartState", "StepOfAStart"))
+        said = self.found()
+        self.assertIn("lib/mpa StartState and lib/tuf StartState are no twins any more", said)
+        self.assertIn("says ", said)
+
     def test_a_class_that_is_too_large(self):
         body = "".join(f"  void f{i}();\n" for i in range(91)) + \
                "".join(f"  int m{i}_;\n" for i in range(26))

@@ -30,8 +30,8 @@ struct IcmpType {
   uint8_t type;
   uint8_t code;
 };
-IcmpType icmp_type(tcp::IcmpError::Kind kind, bool v4) {
-  using Kind = tcp::IcmpError::Kind;
+IcmpType icmp_type(llp::IcmpError::Kind kind, bool v4) {
+  using Kind = llp::IcmpError::Kind;
   switch (kind) {
     case Kind::PacketTooBig:
       if (!v4) return {wire::kIcmpv6PacketTooBig, 0};
@@ -70,7 +70,7 @@ Host::Host(const HostPlan& plan, Verdict& verdict, base::Now now, Send send, Arr
 Host::Network::Network(const HostPlan& plan, Verdict& verdict, const Send& send, base::Now now)
     : port(plan.mtu, verdict, send), interface(net_config(plan), port, now), egress(interface) {}
 
-void Host::icmp(const tcp::IcmpError& error, base::Now now) {
+void Host::icmp(const llp::IcmpError& error, base::Now now) {
   if (network_ == nullptr) return stack_.icmp_error(error, now);
   const auto [type, code] = icmp_type(error.kind, error.source.is_v4());
   network_->port.receive(icmp_frame(type, code, error.mtu, error.source, error.destination,

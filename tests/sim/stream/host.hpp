@@ -56,7 +56,7 @@ class Host final : public tcp::Egress, public llp::Acceptor {
   bool run(base::Now now);
   [[nodiscard]] base::Now next_deadline(base::Now now) const;
   /// An ICMP message; through lib/net as the packet that a router would send.
-  void icmp(const tcp::IcmpError& error, base::Now now);
+  void icmp(const llp::IcmpError& error, base::Now now);
   /// A packet that does not come over the path, at once.
   void inject(const Datagram& d, base::Now now);
 

@@ -200,11 +200,11 @@ void StreamWorld::attack() {
 void StreamWorld::forge_message(const Pipe& pipe, uint32_t side, const Judge::Numbers& numbers) {
   // RFC 5927 s.4.1: what is quoted was never in flight.
   Datagram d = attacker_.quoted(*pipe.judge, side, numbers);
-  constexpr std::array kKinds{tcp::IcmpError::Kind::Hard, tcp::IcmpError::Kind::Soft,
-                              tcp::IcmpError::Kind::SourceQuench,
-                              tcp::IcmpError::Kind::PacketTooBig};
-  const tcp::IcmpError::Kind kind =
-      plan_.informed_forger ? tcp::IcmpError::Kind::PacketTooBig : kKinds[prng_.below(4)];
+  constexpr std::array kKinds{llp::IcmpError::Kind::Hard, llp::IcmpError::Kind::Soft,
+                              llp::IcmpError::Kind::SourceQuench,
+                              llp::IcmpError::Kind::PacketTooBig};
+  const llp::IcmpError::Kind kind =
+      plan_.informed_forger ? llp::IcmpError::Kind::PacketTooBig : kKinds[prng_.below(4)];
   Host& host = *hosts_[side];
   const bool informed = plan_.informed_forger && prng_.chance(0.5);
   if (informed) {
@@ -263,7 +263,7 @@ void StreamWorld::deliver_news() {
     const News news = std::move(news_.begin()->second);
     news_.erase(news_.begin());
     const Datagram& d = news.packet;
-    hosts_[news.side]->icmp({.kind = tcp::IcmpError::Kind::PacketTooBig,
+    hosts_[news.side]->icmp({.kind = llp::IcmpError::Kind::PacketTooBig,
                              .mtu = news.mtu,
                              .quoted_length = d.ip_length(),
                              .source = d.source,

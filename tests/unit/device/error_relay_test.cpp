@@ -10,13 +10,13 @@ namespace {
 
 TEST(ErrorRelay, AnErrorOfTheNetworkReachesTheConnectionItQuotes) {
   struct Case {
-    net::IcmpErrorKind kind;
+    llp::IcmpError::Kind kind;
     uint64_t tcp::Counters::*counter;
   };
-  for (const Case& c : {Case{net::IcmpErrorKind::Hard, &tcp::Counters::icmp_hard},
-                        Case{net::IcmpErrorKind::Soft, &tcp::Counters::icmp_soft},
-                        Case{net::IcmpErrorKind::SourceQuench, &tcp::Counters::icmp_ignored},
-                        Case{net::IcmpErrorKind::PacketTooBig, &tcp::Counters::icmp_ignored}}) {
+  for (const Case& c : {Case{llp::IcmpError::Kind::Hard, &tcp::Counters::icmp_hard},
+                        Case{llp::IcmpError::Kind::Soft, &tcp::Counters::icmp_soft},
+                        Case{llp::IcmpError::Kind::SourceQuench, &tcp::Counters::icmp_ignored},
+                        Case{llp::IcmpError::Kind::PacketTooBig, &tcp::Counters::icmp_ignored}}) {
     TcpLink link;
     std::vector<uint8_t> syn;
     link.seen = [&](const LinkFrame& f) { syn = f.tcp; };
@@ -33,10 +33,10 @@ TEST(ErrorRelay, AnErrorOfTheNetworkReachesTheConnectionItQuotes) {
                       .quoted_length = 60,
                       .source = kAddressA,
                       .destination = kAddressB,
-                      .l4 = base::ByteView(syn).first(8)},
+                      .tcp = base::ByteView(syn).first(8)},
                      link.now);
     EXPECT_EQ(link.a.counters().*c.counter, 1u);
-    EXPECT_EQ(user.how_ended.has_value(), c.kind == net::IcmpErrorKind::Hard);
+    EXPECT_EQ(user.how_ended.has_value(), c.kind == llp::IcmpError::Kind::Hard);
   }
 }
 

@@ -17,7 +17,8 @@ class Events : public DevicePair {
       : DevicePair([](DeviceConfig& config) {
           if (config.name == "right") config.limits.max_events = kMaxEvents;
         }) {
-    EXPECT_TRUE(right().device->listen(Endpoint{{}, kOtherFraming}, Framing::Tuf).has_value());
+    EXPECT_TRUE(
+        right().device->listen(Endpoint{{}, kOtherFraming}, {.framing = Framing::Tuf}).has_value());
     cheap_.pd = *left().device->alloc_pd();
     cheap_.send_cq = cheap_.receive_cq = *left().device->create_cq(256);
     cheap_.send_depth = cheap_.receive_depth = 4;

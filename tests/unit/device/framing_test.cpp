@@ -106,7 +106,7 @@ TEST(FramingChoice, TheSameWorkOverEach) {
 // A listener and a connect have their own; the two have to match.
 TEST(FramingChoice, OfOneConnection) {
   Framing f(Framing::kChoices[0]);
-  ASSERT_TRUE(f.right().device->listen(4421, rnic::Framing::Tuf).has_value());
+  ASSERT_TRUE(f.right().device->listen(4421, {.framing = rnic::Framing::Tuf}).has_value());
   for (const uint16_t port : {uint16_t{4421}, kPort}) {
     QueuePair* qp = f.left().make_qp();
     ASSERT_TRUE(

@@ -60,7 +60,7 @@ TEST_F(Listening, OneAddressOnly_CM_05) {
 TEST_F(Listening, EachListenerHasItsFraming) {
   const ConnectOptions framed{.framing = rnic::Framing::Tuf};
   const Endpoint first{right_end().address, 300}, second{kSecond, 300};
-  ASSERT_TRUE(right().device->listen(first, rnic::Framing::Tuf).has_value());
+  ASSERT_TRUE(right().device->listen(first, {.framing = rnic::Framing::Tuf}).has_value());
   ASSERT_TRUE(right().device->listen(second).has_value());
   EXPECT_TRUE(reaches(first.address, 300, framed));
   EXPECT_TRUE(reaches(second.address, 300));
@@ -73,7 +73,7 @@ TEST_F(Listening, EachListenerHasItsFraming) {
 // The framing of a listener goes with it: whoever listens there next has the device's.
 TEST_F(Listening, AFramingEndsWithItsListener) {
   const Endpoint end{right_end().address, 400};
-  ASSERT_TRUE(right().device->listen(end, rnic::Framing::Tuf).has_value());
+  ASSERT_TRUE(right().device->listen(end, {.framing = rnic::Framing::Tuf}).has_value());
   ASSERT_TRUE(right().device->unlisten(end).has_value());
   ASSERT_TRUE(right().device->listen(end).has_value());
   EXPECT_TRUE(reaches(end.address, end.port));

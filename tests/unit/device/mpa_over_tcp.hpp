@@ -113,7 +113,7 @@ class MpaConnection : public llp::Acceptor {
   Speaker b;
   llp::Stream* stream_ = nullptr;
   uint32_t queued_ = 0;
-  std::vector<std::pair<tcp::IcmpError, std::vector<uint8_t>>> pending_;
+  std::vector<std::pair<llp::IcmpError, std::vector<uint8_t>>> pending_;
 };
 
 class MpaOverTcp : public ::testing::Test, public MpaConnection {

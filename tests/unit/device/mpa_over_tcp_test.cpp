@@ -144,7 +144,7 @@ TEST_F(MpaOverTcp, AShrinkingPathIsNoDeadlock_MPA_A_5_2_02) {
     queue(8, a.session.mulpdu() - 20);
     link.hook = [&](const LinkFrame& frame) {
       if (frame.tcp.size() + 20 <= mtu) return Fate{};
-      const tcp::IcmpError too_big{.kind = tcp::IcmpError::Kind::PacketTooBig,
+      const llp::IcmpError too_big{.kind = llp::IcmpError::Kind::PacketTooBig,
                                    .mtu = mtu,
                                    .quoted_length = static_cast<uint32_t>(frame.tcp.size()) + 20,
                                    .source = kAddressA,

@@ -390,7 +390,7 @@ TEST_P(WishedRevision, SaysHowMuchPrivateDataFits) {
 // A peer that hangs up on revision 2 is tried once more; on revision 1 there is nothing older.
 TEST_P(WishedRevision, SaysWhetherToDialAgain_BUG_18) {
   constexpr uint16_t kNoMpa = 7472;
-  ASSERT_TRUE(right().device->listen(Endpoint{{}, kNoMpa}, Framing::Tuf).has_value());
+  ASSERT_TRUE(right().device->listen(Endpoint{{}, kNoMpa}, {.framing = Framing::Tuf}).has_value());
   const auto redials = [&](const ConnectOptions& options) {
     const uint64_t before = left().device->device_counters().connects_redialed;
     EXPECT_TRUE(left()

@@ -43,7 +43,7 @@ std::string answer_to(const EalConfig& config) {
 
 EalConfig without_hugepages() {
   EalConfig config;
-  config.hugepages = Hugepages::Never;
+  config.hugepages = Hugepages::Off;
   config.memory_mb = 64;
   return config;
 }

@@ -252,7 +252,7 @@ TEST(TscClock, RunsForward) {
 int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
   rnic::dpdk::EalConfig config;
-  config.hugepages = rnic::dpdk::Hugepages::Never;
+  config.hugepages = rnic::dpdk::Hugepages::Off;
   config.memory_mb = 256;
   const auto early = rnic::dpdk::open_ring_pair("early_a", "early_b");
   if (early || early.error().code != rnic::ErrorCode::WrongState) return 1;

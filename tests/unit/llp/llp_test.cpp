@@ -35,6 +35,47 @@ TEST(Endpoint, BothFamiliesAreOneType) {
   EXPECT_NE(*parse_ip("::10.0.0.1"), IpAddress::v4(0x0a000001));
 }
 
+TEST(Endpoint, TextWithAPort) {
+  for (const std::string text : {"10.0.0.1:80", "[fe80::1]:1", "0.0.0.0:65535", "[::]:0"}) {
+    const auto endpoint = parse_endpoint(text);
+    ASSERT_TRUE(endpoint.has_value()) << text;
+    EXPECT_EQ(to_string(*endpoint), text);
+    EXPECT_EQ(*parse_endpoint(text, 7), *endpoint) << text;
+  }
+  EXPECT_EQ(*parse_endpoint(":80"), (Endpoint{{}, 80}));
+}
+
+TEST(Endpoint, TextThatMayLeaveItsPortOut) {
+  for (const std::string text : {"10.0.0.1", "fe80::1", "[fe80::1]", "::1"}) {
+    const auto endpoint = parse_endpoint(text, 80);
+    ASSERT_TRUE(endpoint.has_value()) << text;
+    const std::string bare = text.front() == '[' ? text.substr(1, text.size() - 2) : text;
+    EXPECT_EQ(to_string(endpoint->address), bare);
+    EXPECT_EQ(endpoint->port, 80);
+    const auto without = parse_endpoint(text);
+    ASSERT_FALSE(without.has_value()) << text;
+    EXPECT_NE(without.error().message.find("\"" + text + "\""), std::string::npos);
+  }
+  EXPECT_EQ(*parse_endpoint("", 80), (Endpoint{{}, 80}));
+  EXPECT_FALSE(parse_endpoint("").has_value());
+  // Without brackets these four hex digits belong to the address (RFC 5952 s.6).
+  EXPECT_EQ(parse_endpoint("fe80::1:80", 7)->address, *parse_ip("fe80::1:80"));
+}
+
+TEST(Endpoint, TextThatIsNone) {
+  for (const std::string text :
+       {"10.0.0.1:",    "10.0.0.1:65536", "10.0.0.1:-1",    "10.0.0.1:+1", "10.0.0.1:80 ",
+        "10.0.0.1: 80", "10.0.0.1:0x50",  "10.0.0.1:80:90", "10.0.0:80",   "10.0.0.256:80",
+        "host:80",      "[fe80::1",       "[fe80::1]80",    "[fe80::1]:",  "[fe80::1]]:80",
+        "[]:80",        "[10.0.0.1]:80",  "[:]:80",         ":",           "[fe80::1%1]:80",
+        "ten",          "10.0.0.1 ",      "1.2.3.4.5"}) {
+    const auto wrong = parse_endpoint(text, 80);
+    ASSERT_FALSE(wrong.has_value()) << text;
+    EXPECT_EQ(wrong.error().code, ErrorCode::InvalidArgument);
+    EXPECT_NE(wrong.error().message.find("write 10.0.0.1"), std::string::npos);
+  }
+}
+
 TEST(Endpoint, OnlyUnicastIsAnEnd) {
   for (const char* text :
        {"::", "0.0.0.0", "255.255.255.255", "224.0.0.1", "240.0.0.1", "ff02::1"}) {

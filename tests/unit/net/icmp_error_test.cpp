@@ -7,12 +7,12 @@ namespace rnic::net {
 namespace {
 
 struct Heard : IcmpErrorUser {
-  void icmp_error(const IcmpErrorIn& error, base::Now) override {
+  void icmp_error(const llp::IcmpError& error, base::Now) override {
     last = error;
-    l4.assign(error.l4.begin(), error.l4.end());
+    l4.assign(error.tcp.begin(), error.tcp.end());
     ++count;
   }
-  IcmpErrorIn last;
+  llp::IcmpError last;
   Octets l4;
   int count = 0;
 };
@@ -76,7 +76,7 @@ Octets error6(uint8_t type, uint8_t code, uint32_t rest, const Octets& quote) {
 TEST_F(IcmpErrors, AreHandedUpWithWhatTheyQuote) {
   receive(error4(3, 4, 1300, quote4(8)));
   ASSERT_EQ(heard_.count, 1);
-  EXPECT_EQ(heard_.last.kind, IcmpErrorKind::PacketTooBig);
+  EXPECT_EQ(heard_.last.kind, llp::IcmpError::Kind::PacketTooBig);
   EXPECT_EQ(heard_.last.mtu, 1300u);
   EXPECT_EQ(heard_.last.quoted_length, 1500u);
   EXPECT_EQ(heard_.last.source, kOurs);
@@ -84,7 +84,7 @@ TEST_F(IcmpErrors, AreHandedUpWithWhatTheyQuote) {
   EXPECT_EQ(heard_.l4, (Octets{1, 2, 3, 4, 5, 6, 7, 8}));
   receive(error6(2, 0, 1300, quote6(20)));
   ASSERT_EQ(heard_.count, 2);
-  EXPECT_EQ(heard_.last.kind, IcmpErrorKind::PacketTooBig);
+  EXPECT_EQ(heard_.last.kind, llp::IcmpError::Kind::PacketTooBig);
   EXPECT_EQ(heard_.last.mtu, 1300u);
   EXPECT_EQ(heard_.last.quoted_length, 1440u);
   EXPECT_EQ(heard_.last.source, kOurs6);
@@ -94,7 +94,7 @@ TEST_F(IcmpErrors, AreHandedUpWithWhatTheyQuote) {
 }
 
 TEST_F(IcmpErrors, KindsFollowRfc1122AndRfc4443) {
-  using enum IcmpErrorKind;
+  using enum llp::IcmpError::Kind;
   const auto kind4 = [&](uint8_t type, uint8_t code) {
     receive(error4(type, code, 0, quote4(8)));
     return heard_.last.kind;

@@ -79,7 +79,7 @@ TEST(Settings, EveryShippedConfigurationParses) {
   EXPECT_EQ(nic.devices.at(0).port, "0000:01:00.0");
   EXPECT_FALSE(nic.devices[0].mac_given);
   EXPECT_EQ(nic.devices[0].mac, (std::array<uint8_t, 6>{}));
-  EXPECT_EQ(nic.eal.hugepages, EalSettings::Hugepages::Require);
+  EXPECT_EQ(nic.eal.hugepages, dpdk::Hugepages::Require);
 }
 
 TEST(Settings, HostileImpairsBothEnds) {
@@ -228,7 +228,7 @@ file = "x.pcapng"
 
 TEST(Settings, EveryKindOfValueOfTheProcess) {
   const Settings settings = parsed(kEveryKind);
-  EXPECT_EQ(settings.eal.hugepages, EalSettings::Off);
+  EXPECT_EQ(settings.eal.hugepages, dpdk::Hugepages::Off);
   EXPECT_EQ(settings.eal.memory_mb, 256u);
   EXPECT_EQ(settings.eal.args, (std::vector<std::string>{"--log-level=8", "--vdev=net_ring0,x=1"}));
   EXPECT_EQ(settings.worker.mode, WorkerSettings::Threaded);

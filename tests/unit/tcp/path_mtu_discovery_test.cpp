@@ -14,8 +14,8 @@ struct PathProbe {
   ~PathProbe() { path.validate(); }
   /// A router speaks of a packet of 1500 octets over IPv4.
   Verdict told(uint32_t mtu_told, bool outstanding) {
-    IcmpError error;
-    error.kind = IcmpError::Kind::PacketTooBig;
+    llp::IcmpError error;
+    error.kind = llp::IcmpError::Kind::PacketTooBig;
     error.mtu = mtu_told;
     error.quoted_length = kPacket;
     return path.judge(error, IpAddress::v4(0x0a000001), kPacket, outstanding, mtu);

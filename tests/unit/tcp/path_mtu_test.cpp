@@ -4,7 +4,7 @@
 namespace rnic::testing {
 namespace {
 
-using Kind = tcp::IcmpError::Kind;
+using Kind = llp::IcmpError::Kind;
 
 /// An ICMP error that quotes a segment of the stack.
 void icmp(RawPeer& p, Kind kind, uint32_t seq, uint32_t mtu = 0, uint32_t quoted_length = 1500,

@@ -239,7 +239,7 @@ TEST(Aligned, EmssShrinksByIcmp_TUF_3_06_TUF_5_1_04_TUF_5_2_02) {
   base::store_be16(&quoted[0], p.a.stream()->local().port);
   base::store_be16(&quoted[2], FramedPair::kPort);
   base::store_be32(&quoted[4], FramedPair::kIsn + 1);
-  p.link.a.icmp_error({.kind = tcp::IcmpError::Kind::PacketTooBig,
+  p.link.a.icmp_error({.kind = llp::IcmpError::Kind::PacketTooBig,
                        .mtu = 1000,
                        .quoted_length = 1500,
                        .source = testing::kAddressA,

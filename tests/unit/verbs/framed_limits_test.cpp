@@ -79,7 +79,7 @@ TEST(FramedPath, EmergencyMode_TUF_5_2_01_TUF_A_08) {
       FramedStreamListener listener =
           must(world.right.listen_framed(kFramedPort, {.framing = mirrored(options)}));
       FramedPair pair;
-      pair.near = must(world.left.connect_framed(world.right.address(), kFramedPort, options,
+      pair.near = must(world.left.connect_framed({world.right.address(), kFramedPort}, options,
                                                  {.max_segment = 300}));
       ASSERT_TRUE(world.wait([&] {
         if (!pair.far.is_valid()) {
@@ -198,7 +198,7 @@ TEST(FramedListeners, ABacklogThatIsFull) {
     FramedStreamListener listener =
         must(world.right.listen_framed(kFramedPort, {.backlog = 2, .framing = mirrored(options)}));
     const auto dial = [&] {
-      return must(world.left.connect_framed(world.right.address(), kFramedPort, options));
+      return must(world.left.connect_framed({world.right.address(), kFramedPort}, options));
     };
     const auto opens = [&](FramedStream& stream, uint64_t waiting) {
       world.wait([&] {
@@ -247,7 +247,7 @@ TEST(FramedListeners, OneThatGoesWithConnectionsWaiting) {
     std::vector<FramedStream> waiting;
     for (int i = 0; i < 3; ++i) {
       waiting.push_back(
-          must(world.left.connect_framed(world.right.address(), kFramedPort, options)));
+          must(world.left.connect_framed({world.right.address(), kFramedPort}, options)));
     }
     ASSERT_TRUE(world.wait([&] { return world.right.counter("device", "framed_accepted") == 4; }));
     must(waiting[0].send(frame(500, 1)));  // whatever it has sent
@@ -258,7 +258,7 @@ TEST(FramedListeners, OneThatGoesWithConnectionsWaiting) {
     }
     transfer(world, kept.near, kept.far, 50, 1000);
     FramedStream late =
-        must(world.left.connect_framed(world.right.address(), kFramedPort, options));
+        must(world.left.connect_framed({world.right.address(), kFramedPort}, options));
     EXPECT_TRUE(world.wait([&] { return late.state() == StreamState::Ended; }));
     EXPECT_EQ(late.status().error().code, ErrorCode::Unreachable);
     FramedStreamListener again =

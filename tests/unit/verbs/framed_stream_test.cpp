@@ -56,7 +56,8 @@ TEST_P(Framed, WholeFramesBothWaysThenCloses) {
 TEST_P(Framed, FinishedWhileItOpens) {
   const auto options = framing(FramedSendMode::Align, FramedReceiveMode::Align);
   FramedStreamListener listener = listen(mirrored(options));
-  FramedStream near = must(world.left.connect_framed(world.right.address(), kFramedPort, options));
+  FramedStream near =
+      must(world.left.connect_framed({world.right.address(), kFramedPort}, options));
   near.finish_sending();
   FramedStream far;
   EXPECT_TRUE(world.wait([&] {
@@ -173,7 +174,7 @@ TEST_P(Framed, OpaqueFramesHaveNoMarkers) {
     EXPECT_EQ(must(pair.far.receive(got)), 77u);
     ASSERT_TRUE(world.wait([&] { return pair.far.readable() == 78; }));
     options.send_mode = FramedSendMode::Markers;
-    EXPECT_EQ(world.left.connect_framed(world.right.address(), kFramedPort, options).error().code,
+    EXPECT_EQ(world.left.connect_framed({world.right.address(), kFramedPort}, options).error().code,
               ErrorCode::Unsupported);
   }
   EXPECT_TRUE(world.becomes_quiescent());
@@ -236,7 +237,7 @@ TEST_P(Framed, ArgumentsThatCannotBe) {
   const auto options = framing(FramedSendMode::Align, FramedReceiveMode::Align);
   const auto refused = [&](FramingOptions bad) {
     const auto far = world.right.listen_framed(kFramedPort, {.framing = bad});
-    const auto near = world.left.connect_framed(world.right.address(), kFramedPort, bad);
+    const auto near = world.left.connect_framed({world.right.address(), kFramedPort}, bad);
     return !far && !near && far.error().code == ErrorCode::InvalidArgument &&
            near.error().code == ErrorCode::InvalidArgument;
   };
@@ -260,8 +261,8 @@ TEST_P(Framed, ArgumentsThatCannotBe) {
   bad = options;
   bad.receive_mode = static_cast<FramedReceiveMode>(3);
   EXPECT_TRUE(refused(bad));
-  EXPECT_FALSE(world.left.connect_framed("nowhere", 1, options).has_value());
-  EXPECT_FALSE(world.left.connect_framed("10.0.0.2", 0, options).has_value());
+  EXPECT_FALSE(world.left.connect_framed(at("::", 1), options).has_value());
+  EXPECT_FALSE(world.left.connect_framed(at("10.0.0.2", 0), options).has_value());
   EXPECT_FALSE(world.right.listen_framed(0, {.framing = options}).has_value());
   EXPECT_FALSE(
       world.right.listen_framed(kFramedPort, {.backlog = 0, .framing = options}).has_value());
@@ -275,7 +276,7 @@ TEST_P(Framed, HandlesThatWereGivenUpAndNobodyListening) {
   {
     const auto options = framing(FramedSendMode::Align, FramedReceiveMode::Align);
     FramedStream lost =
-        must(world.left.connect_framed(world.right.address(), kFramedPort, options));
+        must(world.left.connect_framed({world.right.address(), kFramedPort}, options));
     EXPECT_EQ(lost.frame_limit(), 0u);
     EXPECT_TRUE(world.wait([&] { return lost.state() == StreamState::Ended; }));
     EXPECT_EQ(lost.status().error().code, ErrorCode::Unreachable);
@@ -288,9 +289,9 @@ TEST_P(Framed, HandlesThatWereGivenUpAndNobodyListening) {
     EXPECT_FALSE(pair.near.set_packing(true).has_value());
     EXPECT_TRUE(world.wait([&] { return pair.far.readable() == 1000; }));
     FramedStreamListener moved = std::move(listener);
-    EXPECT_EQ(listener.port(), 0);
+    EXPECT_EQ(listener.local(), Endpoint{});
     EXPECT_FALSE(listener.accept());
-    EXPECT_EQ(moved.port(), kFramedPort);
+    EXPECT_EQ(moved.local(), (Endpoint{{}, kFramedPort}));
   }
   EXPECT_TRUE(world.becomes_quiescent());
 }
@@ -305,7 +306,7 @@ TEST_P(Framed, NoMoreStreamsThanTheLimit) {
         must(small.right.listen_framed(kFramedPort, {.backlog = 2, .framing = mirrored(options)}));
     FramedPair first = connect(small, listener, options);
     FramedPair second = connect(small, listener, options);
-    const auto third = small.left.connect_framed(small.right.address(), kFramedPort, options);
+    const auto third = small.left.connect_framed({small.right.address(), kFramedPort}, options);
     ASSERT_FALSE(third.has_value());
     EXPECT_EQ(third.error().code, ErrorCode::ResourceExhausted);
     EXPECT_NE(third.error().message.find("limits.max_framed_streams"), std::string::npos);
@@ -313,7 +314,7 @@ TEST_P(Framed, NoMoreStreamsThanTheLimit) {
     first.near.close();
     first.far.close();
     ASSERT_TRUE(small.wait([&] {  // their places are free again
-      auto again = small.left.connect_framed(small.right.address(), kFramedPort, options);
+      auto again = small.left.connect_framed({small.right.address(), kFramedPort}, options);
       return again.has_value();
     }));
   }

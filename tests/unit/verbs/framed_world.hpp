@@ -46,14 +46,14 @@ struct FramedPair {
 inline FramedPair connect(World& world, FramedStreamListener& listener,
                           const FramingOptions& options) {
   FramedPair pair;
-  pair.near = must(world.left.connect_framed(world.right.address(), kFramedPort, options));
+  pair.near = must(world.left.connect_framed({world.right.address(), kFramedPort}, options));
   const bool done = world.wait([&] {
     if (!pair.far.is_valid()) {
       if (auto stream = listener.accept()) pair.far = std::move(*stream);
     }
     return pair.far.is_valid() && pair.near.state() == StreamState::Open;
   });
-  if (!done) throw std::runtime_error("no connection: " + pair.near.remote());
+  if (!done) throw std::runtime_error("no connection: " + to_string(pair.near.remote()));
   return pair;
 }
 

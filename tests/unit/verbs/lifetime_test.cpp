@@ -31,7 +31,7 @@ void expect_empty(QueuePair& qp) {
   expect_empty(qp.post_fetch_add(1, {}, 1), "post_fetch_add");
   expect_empty(qp.post_compare_swap(1, {}, 1, 2), "post_compare_swap");
   expect_empty(qp.post_immediate(1, {}), "post_immediate");
-  expect_empty(qp.connect("10.0.0.2", 7471), "connect");
+  expect_empty(qp.connect(at("10.0.0.2", 7471)), "connect");
   Stream stream;
   expect_empty(qp.connect(stream), "connect");
   expect_empty(qp.accept({}), "accept");

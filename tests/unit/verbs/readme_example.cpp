@@ -19,7 +19,7 @@ int main() {
   auto target =
       *far_pd.register_memory(std::as_writable_bytes(std::span(to)), rnic::Access::RemoteWrite);
 
-  if (!far.listen(7471) || !near_qp.connect(far.address(), 7471)) return 1;
+  if (!far.listen(7471) || !near_qp.connect({far.address(), 7471})) return 1;
   std::optional<rnic::Event> event;  // first the request, which is accepted, then "established"
   context->wait_until([&] { return (event = far.poll_event()).has_value(); }, seconds(1));
   const auto* request = event ? std::get_if<rnic::event::ConnectRequest>(&*event) : nullptr;

@@ -19,14 +19,14 @@ struct StreamPair {
 
 StreamPair connect(World& world, StreamListener& listener) {
   StreamPair pair;
-  pair.near = must(world.left.connect_stream(world.right.address(), kPort));
+  pair.near = must(world.left.connect_stream({world.right.address(), kPort}));
   const bool done = world.wait([&] {
     if (!pair.far.is_valid()) {
       if (auto stream = listener.accept()) pair.far = std::move(*stream);
     }
     return pair.far.is_valid() && pair.near.state() == StreamState::Open;
   });
-  if (!done) throw std::runtime_error("no connection: " + pair.near.remote());
+  if (!done) throw std::runtime_error("no connection: " + to_string(pair.near.remote()));
   return pair;
 }
 
@@ -98,7 +98,7 @@ TEST_P(Streaming, BecomesAnRdmaConnection_CM_03) {
 TEST_P(Streaming, BothWaysThenCloses) {
   {
     StreamListener listener = must(world.right.listen_stream(kPort));
-    EXPECT_EQ(listener.port(), kPort);
+    EXPECT_EQ(listener.local(), (Endpoint{{}, kPort}));
     StreamPair pair = connect(world, listener);
     EXPECT_EQ(pair.near.remote(), pair.far.local());
     EXPECT_EQ(pair.near.local(), pair.far.remote());
@@ -137,7 +137,7 @@ TEST_P(Streaming, AResetIsAnErrorAfterTheOctetsBeforeIt) {
     const auto error = pair.far.receive(piece);
     ASSERT_FALSE(error.has_value());
     EXPECT_EQ(error.error().code, ErrorCode::Reset);
-    EXPECT_NE(error.error().message.find(pair.far.remote()), std::string::npos);
+    EXPECT_NE(error.error().message.find(to_string(pair.far.remote())), std::string::npos);
     EXPECT_FALSE(pair.far.send(piece).has_value());
     EXPECT_EQ(pair.far.writable(), 0u);
     EXPECT_TRUE(world.wait([&] { return pair.near.state() == StreamState::Ended; }));
@@ -148,7 +148,7 @@ TEST_P(Streaming, AResetIsAnErrorAfterTheOctetsBeforeIt) {
 
 TEST_P(Streaming, NobodyListens) {
   {
-    Stream stream = must(world.left.connect_stream(world.right.address(), kPort));
+    Stream stream = must(world.left.connect_stream({world.right.address(), kPort}));
     EXPECT_TRUE(world.wait([&] { return stream.state() == StreamState::Ended; }));
     EXPECT_EQ(stream.how_ended(), StreamEnd::Refused);
     EXPECT_EQ(stream.status().error().code, ErrorCode::Unreachable);
@@ -159,7 +159,7 @@ TEST_P(Streaming, NobodyListens) {
 // Without memory for the reason, the message still names the call, with its class like all others.
 TEST(Stream, AStatusWithoutMemoryNamesItsCall) {
   World world{loopback_config()};
-  Stream stream = must(world.left.connect_stream(world.right.address(), kPort));
+  Stream stream = must(world.left.connect_stream({world.right.address(), kPort}));
   EXPECT_TRUE(world.wait([&] { return stream.state() == StreamState::Ended; }));
   refuse_memory_after(0);
   const Status status = stream.status();
@@ -171,13 +171,13 @@ TEST(Stream, AStatusWithoutMemoryNamesItsCall) {
 }
 
 TEST_P(Streaming, ArgumentsThatCannotBe) {
-  EXPECT_FALSE(world.left.connect_stream("nowhere", 1).has_value());
-  EXPECT_FALSE(world.left.connect_stream("10.0.0.2", 0).has_value());
+  EXPECT_FALSE(world.left.connect_stream(at("0.0.0.0", 1)).has_value());
+  EXPECT_FALSE(world.left.connect_stream(at("10.0.0.2", 0)).has_value());
   EXPECT_FALSE(world.right.listen_stream(0).has_value());
-  EXPECT_FALSE(world.right.listen_stream(kPort, {.address = "x"}).has_value());
+  EXPECT_FALSE(world.right.listen_stream(at("10.0.0.9", kPort)).has_value());
   EXPECT_FALSE(world.right.listen_stream(kPort, {.backlog = 0}).has_value());
-  StreamListener listener = must(world.right.listen_stream(kPort, {.address = "10.0.0.2"}));
-  const auto twice = world.right.listen_stream(kPort, {.address = "10.0.0.2"});
+  StreamListener listener = must(world.right.listen_stream(at("10.0.0.2", kPort)));
+  const auto twice = world.right.listen_stream(at("10.0.0.2", kPort));
   ASSERT_FALSE(twice.has_value());
   EXPECT_EQ(twice.error().code, ErrorCode::AlreadyExists);
 }
@@ -198,7 +198,7 @@ TEST_P(Streaming, OptionsOfOneStream) {
     nameless.ecn = static_cast<Ecn>(3);
     EXPECT_EQ(pair.near.set_options(nameless).error().code, ErrorCode::InvalidArgument);
     EXPECT_FALSE(world.right.listen_stream(kPort + 1, {.stream = {.dscp = 64}}).has_value());
-    const auto refused = world.left.connect_stream(world.right.address(), kPort,
+    const auto refused = world.left.connect_stream({world.right.address(), kPort},
                                                    {.keep_alive = true, .keep_alive_count = 0});
     EXPECT_FALSE(refused.has_value());
   }
@@ -217,16 +217,16 @@ TEST_P(Streaming, HandlesThatWereGivenUp) {
     EXPECT_TRUE(pair.near.at_end());
     EXPECT_TRUE(world.wait([&] { return pair.far.readable() == 1000; }));
     StreamListener moved = std::move(listener);
-    EXPECT_EQ(listener.port(), 0);
+    EXPECT_EQ(listener.local(), Endpoint{});
     EXPECT_FALSE(listener.accept());
   }
   EXPECT_TRUE(world.becomes_quiescent());
 }
 
 /// Sends `total` octets of a pattern and checks the echo, on a thread of its own.
-void client(Device device, const std::string& address, uint32_t total, uint64_t seed,
+void client(Device device, const IpAddress& address, uint32_t total, uint64_t seed,
             std::atomic<int>& good) {
-  auto stream = device.connect_stream(address, kPort);
+  auto stream = device.connect_stream({address, kPort});
   if (!stream) return;
   const std::vector<uint8_t> content = octets(total, seed);
   std::vector<uint8_t> got;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "rnic/verbs.hpp"
+#include "support/at.hpp"
 
 namespace rnic::test {
 
@@ -167,7 +168,7 @@ class World {
   /// `a` of rnic0 connects to `b` of rnic1.
   void connect(Side& a, Side& b, uint16_t port = 7471) {
     must(right.listen(port));
-    must(a.qp.connect(right.address(), port));
+    must(a.qp.connect({right.address(), port}));
     const auto asked = await<event::ConnectRequest>(right);
     if (!asked) throw std::runtime_error("no connection request came");
     must(b.qp.accept(asked->request));

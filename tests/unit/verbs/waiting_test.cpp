@@ -138,7 +138,7 @@ TEST_P(Waiting, EventsMakeTheirDevicesDescriptorReadable) {
     }
   };
   must(world.right.listen(7471));
-  must(a.qp.connect(world.right.address(), 7471));
+  must(a.qp.connect({world.right.address(), 7471}));
   const auto asked = next_event(world.right);
   ASSERT_TRUE(asked && std::holds_alternative<event::ConnectRequest>(*asked));
   must(b.qp.accept(std::get<event::ConnectRequest>(*asked).request));
@@ -152,7 +152,7 @@ TEST_P(Waiting, EventsFromBeforeTheDescriptorAreTold) {
   World world(config());
   Side a(world.left);
   must(world.right.listen(7471));
-  must(a.qp.connect(world.right.address(), 7471));
+  must(a.qp.connect({world.right.address(), 7471}));
   std::optional<Event> kept;
   ASSERT_TRUE(world.wait([&] { return world.right.poll_event().has_value(); }));
   must(a.qp.disconnect());
@@ -184,7 +184,7 @@ TEST_P(Waiting, OneDescriptorIsEnoughForAnInlineContext) {
     return true;
   };
   must(world.right.listen(7471));
-  must(a.qp.connect(world.right.address(), 7471));
+  must(a.qp.connect({world.right.address(), 7471}));
   std::optional<event::ConnectRequest> asked;
   ASSERT_TRUE(sleep_until([&] {
     asked = world.take<event::ConnectRequest>(world.right);

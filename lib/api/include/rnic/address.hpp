@@ -50,7 +50,7 @@ class IpAddress {
 
 /// One end of a connection.
 struct Endpoint {
-  IpAddress address;
+  IpAddress address;  ///< unspecified, of either family: every address, where one is listened on
   uint16_t port = 0;
   friend constexpr auto operator<=>(const Endpoint&, const Endpoint&) = default;
 };
@@ -61,7 +61,11 @@ struct Endpoint {
 [[nodiscard]] std::string to_string(const Endpoint& endpoint);
 /// "10.0.0.1" or "fd00::1". Anything else is an error that says so.
 [[nodiscard]] Result<IpAddress> parse_ip(const std::string& text);
-/// The same with a port; an empty text means every address.
-[[nodiscard]] Result<Endpoint> parse_endpoint(const std::string& address, uint16_t port);
+/// "10.0.0.1:80" or "[fe80::1]:80"; ":80" is port 80 of every address. Anything else, a text
+/// without a port too, is an error that says so.
+[[nodiscard]] Result<Endpoint> parse_endpoint(const std::string& text);
+/// Where the port may be left out, which is `port` then: also "10.0.0.1", "fe80::1", "[fe80::1]",
+/// and "" for every address.
+[[nodiscard]] Result<Endpoint> parse_endpoint(const std::string& text, uint16_t port);
 
 }  // namespace rnic

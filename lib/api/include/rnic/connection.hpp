@@ -34,6 +34,11 @@ struct ConnectOptions {
   std::optional<Framing> framing;  ///< connect: what the peer listens with
 };
 
+/// How one port is listened on. What is not said comes from the configuration.
+struct ListenOptions {
+  std::optional<Framing> framing;  ///< of everything that is accepted there
+};
+
 /// What a start-up has agreed on.
 struct ConnectionFacts {
   uint8_t revision = 1;          ///< of MPA, the lower one of both; with 0 DDP and RDMAP have

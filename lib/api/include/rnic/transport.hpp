@@ -14,6 +14,14 @@ enum class Framing : uint8_t {
   Tuf,  ///< draft-ietf-tsvwg-tcp-ulp-frame-00: without a CRC, and without what `mpa.*` says
 };
 
+/// What an application sees of a connection of TCP.
+enum class StreamState : uint8_t {
+  Connecting,  ///< the handshake is under way; what is sent waits
+  Open,        ///< established: either direction may be finished already
+  Ended,       ///< TCP has done with it; with a StreamEnd
+};
+[[nodiscard]] const char* to_string(StreamState state);
+
 /// How a connection ended.
 enum class StreamEnd : uint8_t {
   Closed,       ///< both directions finished, everything acknowledged

@@ -4,7 +4,7 @@
 ///
 ///     FramingOptions framing;
 ///     framing.send_key = framing.receive_key = key;   // both ends: device.new_framing_key()
-///     auto stream = device.connect_framed("10.0.0.2", 7000, framing);
+///     auto stream = device.connect_framed(*parse_endpoint("10.0.0.2:7000"), framing);
 ///     context.wait_until([&] { return stream->state() == StreamState::Open; });
 ///     stream->send(frame);                            // at most frame_limit() octets
 ///     while (!stream->readable()) context.poll();
@@ -43,7 +43,6 @@ class FramedSocket;
 }  // namespace device
 
 struct FramedListenerOptions {
-  std::string address;    ///< one of the device's; empty: all of them
   uint32_t backlog = 16;  ///< connections that wait for accept(); more are refused (RST)
   FramingOptions framing;
   StreamOptions stream;  ///< of the connections accepted

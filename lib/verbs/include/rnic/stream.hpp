@@ -54,7 +54,6 @@ struct StreamOptions {
 };
 
 struct StreamListenerOptions {
-  std::string address;     ///< one of the device's; empty: all of them
   uint32_t backlog = 128;  ///< connections that wait for accept(); more are refused (RST)
   StreamOptions stream;    ///< of the connections accepted
 };

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "rnic/address.hpp"
 #include "rnic/error.hpp"
 #include "rnic/transport.hpp"
 
@@ -21,13 +22,6 @@ namespace device {
 class AppListener;
 class AppSocket;
 }  // namespace device
-
-enum class StreamState : uint8_t {
-  Connecting,  ///< the handshake is under way; what is sent waits
-  Open,        ///< established: either direction may be finished already
-  Ended,       ///< TCP has done with it; how_ended() says how
-};
-[[nodiscard]] const char* to_string(StreamState state);
 
 /// One thread at a time for each handle. No call takes a lock or waits for the worker.
 class TcpHandle {
@@ -54,8 +48,9 @@ class TcpHandle {
   /// Success while it lives and when it ended Closed; otherwise what happened, in one line.
   [[nodiscard]] Status status() const;
 
-  [[nodiscard]] std::string local() const;   ///< "10.0.0.1:49160", "[fd00::1]:49160"
-  [[nodiscard]] std::string remote() const;  ///< likewise
+  // Which to_string() makes a text of: "10.0.0.1:49160"; of an empty handle nothing and port 0.
+  [[nodiscard]] Endpoint local() const;
+  [[nodiscard]] Endpoint remote() const;
   [[nodiscard]] bool is_valid() const { return app_ != nullptr; }
 
  protected:
@@ -83,7 +78,8 @@ class TcpHandle {
 /// Accepts connections to one port. Destroyed, it stops listening and aborts what was not accepted.
 class TcpListener {
  public:
-  [[nodiscard]] uint16_t port() const;
+  /// What is listened on; an unspecified address: all of the device's.
+  [[nodiscard]] Endpoint local() const;
 
  protected:
   TcpListener() = default;

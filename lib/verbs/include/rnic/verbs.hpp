@@ -32,6 +32,7 @@
 #include <string>
 #include <vector>
 
+#include "rnic/address.hpp"
 #include "rnic/configuration.hpp"
 #include "rnic/error.hpp"
 #include "rnic/framed_stream.hpp"
@@ -188,10 +189,11 @@ class QueuePair {
   Status post_immediate(uint64_t id, const ImmediateData& octets, bool solicited = false);
 
   /// Starts a connection. The outcome is an event: Established, Rejected or ConnectFailed.
+  /// \param remote whom to connect to; of a text: parse_endpoint("10.0.0.2:7471")
   /// \param private_data for the peer's application; at most 508 octets (kMaxPrivateData), with
   ///        revision 1 512, with revision 0 65535.
-  Status connect(const std::string& address, uint16_t port,
-                 std::span<const uint8_t> private_data = {}, const ConnectOptions& options = {});
+  Status connect(const Endpoint& remote, std::span<const uint8_t> private_data = {},
+                 const ConnectOptions& options = {});
   /// The same on a streaming connection, which from here on belongs to the queue pair (RFC 5044
   /// section 7.1.3): the peer has to call Stream::await_rdma(). What the stream has sent goes out
   /// before the MPA Request. WrongState, and nothing changes, when the stream is not open both ways
@@ -267,7 +269,9 @@ class Device {
   Device& operator=(const Device&) = default;
   ~Device() = default;
   [[nodiscard]] const std::string& name() const;
-  [[nodiscard]] std::string address() const;  ///< "10.0.0.1"
+  /// The first of its addresses, which to_string() makes a text of. Unspecified: it has none that
+  /// it knows (over sockets of the system, without the key `address`).
+  [[nodiscard]] IpAddress address() const;
   /// What it stands on, as the configuration says: "wire:loop:0", "socket", "0000:01:00.0".
   [[nodiscard]] const std::string& port() const;
   [[nodiscard]] uint32_t mtu() const;  ///< octets of an IP packet
@@ -276,25 +280,31 @@ class Device {
 
   Result<ProtectionDomain> alloc_pd();
   Result<CompletionQueue> create_cq(uint32_t depth);
-  /// Connection requests for `port` arrive as events.
-  /// \param address one of the device's; empty: all of them, of either family
-  /// \param framing instead of the configuration's, of everything that listens on this port
-  Status listen(uint16_t port, const std::string& address = {},
-                std::optional<Framing> framing = {});
-  /// With the address that listen() had.
-  Status unlisten(uint16_t port, const std::string& address = {});
+  /// Connection requests for `local` arrive as events.
+  /// \param local an address of the device, or an unspecified one of either family: all of them, of
+  ///        both
+  Status listen(const Endpoint& local, const ListenOptions& options = {});
+  /// The same on all of its addresses.
+  Status listen(uint16_t port, const ListenOptions& options = {});
+  /// With what listen() had.
+  Status unlisten(const Endpoint& local);
+  Status unlisten(uint16_t port);
   Status reject(const RequestHandle& request, std::span<const uint8_t> private_data = {});
-  /// Accepts TCP connections to `port` as plain streams (stream.hpp).
+  /// Accepts TCP connections to `local` as plain streams (stream.hpp).
+  /// \param local as listen()'s
+  Result<StreamListener> listen_stream(const Endpoint& local,
+                                       const StreamListenerOptions& options = {});
   Result<StreamListener> listen_stream(uint16_t port, const StreamListenerOptions& options = {});
   /// Starts a plain TCP connection: state() and status() of the stream tell how it went.
-  Result<Stream> connect_stream(const std::string& address, uint16_t port,
-                                const StreamOptions& options = {});
-  /// Accepts TCP connections to `port` as framed streams (framed_stream.hpp).
+  Result<Stream> connect_stream(const Endpoint& remote, const StreamOptions& options = {});
+  /// Accepts TCP connections to `local` as framed streams (framed_stream.hpp).
+  /// \param local as listen()'s
+  Result<FramedStreamListener> listen_framed(const Endpoint& local,
+                                             const FramedListenerOptions& options = {});
   Result<FramedStreamListener> listen_framed(uint16_t port,
                                              const FramedListenerOptions& options = {});
   /// Starts a framed stream: its state() and status() tell how the connection went.
-  Result<FramedStream> connect_framed(const std::string& address, uint16_t port,
-                                      const FramingOptions& framing,
+  Result<FramedStream> connect_framed(const Endpoint& remote, const FramingOptions& framing,
                                       const StreamOptions& options = {});
   /// A key for alignment mode that nobody can guess: 48 bits, another one each time, not 0.
   uint64_t new_framing_key();

@@ -26,7 +26,7 @@ Status Conversation::open() {
 Status Conversation::connect(const Target& target) {
   initiator_ = true;
   if (Status status = open(); !status) return status;
-  return end_->qp.connect(target.address, target.port, request_data(), target.options);
+  return end_->qp.connect(target.end, request_data(), target.options);
 }
 
 Status Conversation::accept(const RequestHandle& request) {

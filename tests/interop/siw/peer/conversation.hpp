@@ -14,8 +14,7 @@ namespace rnic::siw {
 
 /// Where the other end listens and how the connection is set up.
 struct Target {
-  std::string address;
-  uint16_t port = 0;
+  Endpoint end;
   ConnectOptions options;
 };
 
