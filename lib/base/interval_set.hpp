@@ -90,6 +90,15 @@ class IntervalSet {
     return r.empty() ? Range{r.begin, r.begin} : r;
   }
 
+  /// Checks that the ranges are sorted, not empty, and apart from each other.
+  void validate() const {
+    RNIC_CHECK(count_ <= Capacity);
+    for (size_t i = 0; i < count_; ++i) {
+      RNIC_CHECK(!ranges_[i].empty());
+      RNIC_CHECK(i == 0 || ranges_[i - 1].end < ranges_[i].begin);
+    }
+  }
+
  private:
   /// Index of the first range that overlaps or touches r or lies behind it.
   [[nodiscard]] size_t first_touching(Range r) const {

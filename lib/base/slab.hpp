@@ -96,6 +96,14 @@ class Slab {
     }
   }
 
+  /// Counts the live objects anew.
+  void validate() const {
+    free_.validate();
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < free_.fresh(); ++i) count += slots_[i].live ? 1 : 0;
+    RNIC_CHECK(count == live());
+  }
+
  private:
   struct Slot {
     alignas(T) unsigned char storage[sizeof(T)];

@@ -1,5 +1,6 @@
 #include "base/timer_wheel.hpp"
 
+#include <algorithm>
 #include <bit>
 
 namespace rnic::base {
@@ -17,12 +18,7 @@ void TimerWheel::cancel(TimerNode& node) {
 }
 
 void TimerWheel::insert(TimerNode& node) {
-  // Round up: a timer fires in the first tick that lies wholly at or after its deadline.
-  uint64_t tick =
-      node.deadline == kNever
-          ? UINT64_MAX
-          : (static_cast<uint64_t>(nanos(node.deadline)) + (1u << kTickShift) - 1) >> kTickShift;
-  if (tick < current_tick_) tick = current_tick_;
+  const uint64_t tick = std::max(firing_tick(node.deadline), current_tick_);
   const uint64_t delta = tick - current_tick_;
   int level = 0;
   while (level < kLevels - 1 && delta >> (kLevelBits * (level + 1)) != 0) ++level;
@@ -53,6 +49,26 @@ void TimerWheel::unlink(TimerNode& node) {
   node.next = node.prev = nullptr;
   node.bucket = UINT16_MAX;
   --armed_;
+}
+
+void TimerWheel::validate() const {
+  uint32_t armed = 0;
+  for (uint32_t bucket = 0; bucket < heads_.size(); ++bucket) {
+    const TimerNode& head = heads_[bucket];
+    const uint32_t slot = bucket % kBuckets;
+    const int level = static_cast<int>(bucket / kBuckets);
+    RNIC_CHECK((occupied_[level] >> slot & 1) == (head.next != &head ? 1 : 0));
+    const uint64_t base = current_tick_ >> (kLevelBits * level);
+    const uint64_t due = (base + ((slot - base) & (kBuckets - 1))) << (kLevelBits * level);
+    const TimerNode* before = &head;
+    for (const TimerNode* node = head.next; node != &head; before = node, node = node->next) {
+      RNIC_CHECK(node->prev == before && node->bucket == bucket);
+      RNIC_CHECK(due <= std::max(firing_tick(node->deadline), current_tick_));
+      ++armed;
+    }
+    RNIC_CHECK(head.prev == before);
+  }
+  RNIC_CHECK(armed == armed_);
 }
 
 Now TimerWheel::next_deadline() const {

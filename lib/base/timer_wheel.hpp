@@ -57,12 +57,20 @@ class TimerWheel {
   }
 
   [[nodiscard]] uint32_t armed() const { return armed_; }
+  /// Counts the armed timers anew, and checks that each is linked both ways in a bucket that is not
+  /// too late for it. Not within expire().
+  void validate() const;
 
  private:
   static constexpr int kBuckets = 1 << kLevelBits;
   static constexpr uint16_t kDueBucket = UINT16_MAX - 1;
 
   static uint64_t tick_of(Now t) { return static_cast<uint64_t>(nanos(t)) >> kTickShift; }
+  /// Rounded up: a timer fires in the first tick that lies wholly at or after its deadline.
+  static uint64_t firing_tick(Now deadline) {
+    if (deadline == kNever) return UINT64_MAX;
+    return (static_cast<uint64_t>(nanos(deadline)) + (1u << kTickShift) - 1) >> kTickShift;
+  }
 
   [[nodiscard]] uint64_t next_busy_tick() const;
   void collect(Now now, TimerNode& due);

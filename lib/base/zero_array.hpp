@@ -8,6 +8,9 @@
 #include <memory>
 #include <new>
 #include <type_traits>
+#include <vector>
+
+#include "base/check.hpp"
 
 namespace rnic::base {
 
@@ -79,6 +82,16 @@ class FreeNumbers {
   }
   /// A number that take() gave.
   void give(uint32_t number) { back_[back_count_++] = number; }
+
+  /// Checks that each number that came back had been given out, and is there once.
+  void validate() const {
+    RNIC_CHECK(back_count_ <= fresh_ && fresh_ <= capacity_);
+    std::vector<bool> there(fresh_);
+    for (uint32_t i = 0; i < back_count_; ++i) {
+      RNIC_CHECK(back_[i] < fresh_ && !there[back_[i]]);
+      there[back_[i]] = true;
+    }
+  }
 
   [[nodiscard]] static uint64_t octets_for(uint64_t capacity) {
     return ZeroArray<uint32_t>::octets_for(capacity);

@@ -220,7 +220,7 @@ std::vector<CounterValue> Device::counters() const {
 }
 
 void Device::validate() {
-  if (own_) own_->stack.validate();
+  if (own_) own_->validate();
   connections_.validate();
   resources_.for_each_qp([](const QueuePair* qp) { qp->validate(); });
   framing::validate(*framing_.hold);

@@ -71,6 +71,11 @@ struct PortStack {
     streams.abort_all();
     framed.abort_all();
   }
+  void validate() {
+    stack.validate();
+    streams.validate();
+    framed.validate();
+  }
   [[nodiscard]] uint32_t live_sockets() const { return streams.live() + framed.live(); }
 
   const std::string name;  // of the device

@@ -275,6 +275,18 @@ class SocketTable final : private SocketOwner, private ListenerOwner<Kind> {
   }
   [[nodiscard]] uint32_t live() const { return sockets_.live(); }
   [[nodiscard]] const Shared& shared() const { return shared_; }
+  /// Counts the sockets anew, which stand under their numbers, and checks what each has in its
+  /// rings.
+  void validate() {
+    sockets_.validate();
+    uint32_t numbered = 0;
+    for (const Socket* socket : by_number_) numbered += socket != nullptr ? 1 : 0;
+    RNIC_CHECK(numbered == live());
+    sockets_.for_each([this](base::Handle handle, const Socket& socket) {
+      RNIC_CHECK(by_number_[handle.index] == &socket);
+      static_cast<const typename Kind::Octets&>(socket).validate();
+    });
+  }
 
  private:
   // SocketOwner

@@ -274,7 +274,7 @@ void HeldOctets::copy(base::Range range, uint8_t* dst) const {
   });
 }
 
-const uint8_t* HeldOctets::contiguous(base::Range range) const {
+const uint8_t* HeldOctets::contiguous(base::Range range) {
   if (range.begin / kPage == (range.end - 1) / kPage) {
     return store_.find(id_, range.begin / kPage) + range.begin % kPage;
   }

@@ -182,7 +182,7 @@ class HeldOctets {
   void copy(base::Range range, uint8_t* dst) const;
   /// Held octets in one piece: where they lie when one page has them all, else copied to the
   /// store's scratch. At most kPduSizeMax.
-  [[nodiscard]] const uint8_t* contiguous(base::Range range) const;
+  [[nodiscard]] const uint8_t* contiguous(base::Range range);
 
   [[nodiscard]] uint64_t octets() const { return octets_; }
   [[nodiscard]] bool empty() const { return head_ == kNone; }

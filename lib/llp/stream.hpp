@@ -99,7 +99,7 @@ class StreamUser {
   /// A piece of a record that has to be cut (design, section 3: `split_ok`). \return how many of
   /// its octets go into this segment: at least one; the rest follows in another. A framing protocol
   /// shortens a piece that the peer would take for a whole frame.
-  [[nodiscard]] virtual uint32_t cut(base::ByteView piece) const {
+  [[nodiscard]] virtual uint32_t cut(base::ByteView piece) {
     return static_cast<uint32_t>(piece.size());
   }
 

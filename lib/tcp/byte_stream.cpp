@@ -75,7 +75,7 @@ uint32_t ByteStream::read(base::ByteSpan out) {
 }
 
 void ByteStream::established(uint32_t, base::Now) {
-  established_.store(true, std::memory_order_release);
+  peer_half_.set(llp::PeerHalf::Open);
   serve();
 }
 
@@ -123,7 +123,7 @@ uint32_t ByteStream::receive_room() const {
                                                read_.load(std::memory_order_acquire));
 }
 
-void ByteStream::peer_finished(base::Now) { peer_finished_.store(true, std::memory_order_release); }
+void ByteStream::peer_finished(base::Now) { peer_half_.set(llp::PeerHalf::Finished); }
 
 bool ByteStream::resume(uint64_t received, uint64_t sent) {
   if (receive_ == nullptr) receive_ = pool_.take();
@@ -138,6 +138,19 @@ bool ByteStream::resume(uint64_t received, uint64_t sent) {
   read_.store(received, std::memory_order_relaxed);
   ordered_.store(received, std::memory_order_release);
   return receive_ != nullptr;
+}
+
+void ByteStream::validate() const {
+  const uint64_t released = released_.load(std::memory_order_relaxed);
+  const uint64_t written = written_.load(std::memory_order_acquire);
+  RNIC_CHECK(released <= pulled_ && pulled_ <= written);
+  RNIC_CHECK(written - released <= (send_ != nullptr ? ring_octets() : 0));
+  const uint64_t ordered = ordered_.load(std::memory_order_relaxed);
+  const uint64_t read = read_.load(std::memory_order_acquire);
+  RNIC_CHECK(told_.load(std::memory_order_relaxed) <= read && read <= ordered);
+  RNIC_CHECK(ordered <= placed_end_);
+  RNIC_CHECK(placed_end_ - read <= (receive_ != nullptr ? ring_octets() : 0));
+  RNIC_CHECK(stream_ == nullptr || !how_ended());
 }
 
 void ByteStream::ended(StreamEnd how, base::Now) {

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/octet_ring.hpp"
+#include "llp/peer_half.hpp"
 #include "llp/stream.hpp"
 #include "tcp/ring_pool.hpp"
 
@@ -69,11 +70,9 @@ class ByteStream : public llp::StreamUser {
     const uint64_t read = read_.load(std::memory_order_relaxed);
     return end > read ? end - read : 0;
   }
-  [[nodiscard]] bool is_established() const { return established_.load(std::memory_order_acquire); }
+  [[nodiscard]] bool is_established() const { return peer_half_.is_established(); }
   /// Nothing follows what is readable() after this was seen.
-  [[nodiscard]] bool peer_has_finished() const {
-    return peer_finished_.load(std::memory_order_acquire);
-  }
+  [[nodiscard]] bool peer_has_finished() const { return peer_half_.has_finished(); }
   /// Nothing follows what is readable() after this was seen.
   [[nodiscard]] std::optional<StreamEnd> how_ended() const {
     const uint8_t end = ended_.load(std::memory_order_acquire);
@@ -112,6 +111,9 @@ class ByteStream : public llp::StreamUser {
   /// octets up to `sent`. All octets received before have been read, all octets written before have
   /// been pulled. False: the pool has no receive ring.
   bool resume(uint64_t received, uint64_t sent);
+  /// Checks the order of the cursors and that what lies between them fits the rings. The
+  /// application side may go on meanwhile.
+  void validate() const;
   /// The receive ring has room for the range.
   [[nodiscard]] bool fits(base::Range range) const {
     return range.end - read_.load(std::memory_order_acquire) <= ring_octets();
@@ -158,8 +160,7 @@ class ByteStream : public llp::StreamUser {
   alignas(64) std::atomic<uint64_t> released_{0};
   std::atomic<uint64_t> ordered_{0};  // delivery point; read_ <= ordered_
   std::atomic<uint64_t> told_{0};     // read_ when serve() last told of the room
-  std::atomic<bool> established_{false};
-  std::atomic<bool> peer_finished_{false};
+  llp::PeerHalfWord peer_half_;
   std::atomic<uint64_t> urgent_end_{0};
   std::atomic<uint8_t> ended_{kNotEnded};
 

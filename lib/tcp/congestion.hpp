@@ -5,7 +5,6 @@
 /// branch.
 #pragma once
 
-#include "base/check.hpp"
 #include "tcp/config.hpp"
 #include "tcp/congestion_window.hpp"
 #include "tcp/cubic.hpp"
@@ -89,11 +88,13 @@ class Congestion {
   [[nodiscard]] uint32_t initial_window() const;
   [[nodiscard]] const Cubic& cubic() const { return cubic_; }
   [[nodiscard]] const Dctcp& dctcp() const { return dctcp_; }
-  /// RFC 5681 s.3.1: a window of at least one segment, and so a threshold of slow start.
-  void validate() const {
-    RNIC_CHECK(window_.smss != 0 && window_.cwnd >= window_.smss);
-    RNIC_CHECK(window_.ssthresh != 0);
-    RNIC_CHECK(dctcp_.alpha() <= Dctcp::kScale);
+  /// \param snd_nxt SND.NXT, beyond which no round is measured
+  void validate(uint64_t snd_nxt) const {
+    window_.validate();
+    newreno_.validate(window_);
+    cubic_.validate();
+    dctcp_.validate(snd_nxt);
+    hystart_.validate(*config_, snd_nxt);
   }
 
  private:

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/check.hpp"
 #include "base/time.hpp"
 
 namespace rnic::tcp {
@@ -24,6 +25,11 @@ struct CongestionWindow {
   void set_ssthresh(uint64_t octets) {
     ssthresh = static_cast<uint32_t>(
         std::clamp<uint64_t>(octets, uint64_t{2} * smss, uint64_t{UINT32_MAX} - 1));
+  }
+  /// RFC 5681 s.3.1: a window of at least one segment, and so a threshold of slow start.
+  void validate() const {
+    RNIC_CHECK(smss != 0 && cwnd >= smss && cwnd <= std::max(max_cwnd, smss));
+    RNIC_CHECK(ssthresh != 0);
   }
 };
 

@@ -489,11 +489,22 @@ ConnectionInfo Connection::info(base::Now now) const {
   return info;
 }
 
+void Connection::add_to(Holdings& sum) const {
+  const Scoreboard& board = sender_.flight().board();
+  sum.records += board.size();
+  sum.chunks += board.chunks();
+  sum.directories += board.is_wide() ? 1 : 0;
+  sum.range_sets += (board.sacked().empty() ? 0 : 1) + (receiver_.committed().empty() ? 0 : 1);
+  for (uint64_t n = board.first(); n < board.past_last(); ++n) {
+    sum.saved_blocks += core_.shared.saved.blocks_of(board.at(n).saved);
+  }
+  sum.half_open += half_open() ? 1 : 0;
+  sum.in_round += core_.in_round() ? 1 : 0;
+  sum.over += over() ? 1 : 0;
+}
+
 void Connection::validate() const {
-  core_.tcb.validate();
-  core_.ecn.validate();
-  core_.timers().validate();
-  core_.life.validate();
+  core_.validate();
   handshake_.validate();
   sender_.validate();
   receiver_.validate();

@@ -133,6 +133,8 @@ class Connection final : public llp::Stream {
   void finish(base::Now now);
 
   void validate() const;
+  /// Adds what it holds of the stack's pools and lists.
+  void add_to(Holdings& sum) const;
 
  private:
   // Its parts see the base, which lets them write neither the binding nor the timers.

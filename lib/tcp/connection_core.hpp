@@ -2,6 +2,7 @@
 /// The state that the parts of one connection share.
 #pragma once
 
+#include "base/check.hpp"
 #include "tcp/binding.hpp"
 #include "tcp/connection_list.hpp"
 #include "tcp/ecn_state.hpp"
@@ -51,6 +52,14 @@ struct ConnectionCore {
   }
   /// finish() has come.
   void leave_closed() { ConnectionList::erase(place_); }
+  void validate() const {
+    tcb.validate();
+    ecn.validate();
+    timers_.validate();
+    life.validate();
+    // One that is over waits for finish(), and none of its timers runs after it.
+    RNIC_CHECK(place_.linked() || !life.over());
+  }
 
   Shared& shared;
 

@@ -2,6 +2,10 @@
 /// Intrusive lists of connections, and the round of those that may send.
 #pragma once
 
+#include <cstdint>
+
+#include "base/check.hpp"
+
 namespace rnic::tcp {
 
 class Connection;
@@ -44,6 +48,18 @@ class ConnectionList {
     link.next = link.prev = nullptr;
   }
 
+  /// Checks the links both ways. \return the number of connections in it
+  uint32_t validate() const {
+    uint32_t count = 0;
+    const ConnectionLink* before = &ends_;
+    for (const ConnectionLink* at = ends_.next; at != &ends_; before = at, at = at->next) {
+      RNIC_CHECK(at->owner != nullptr && at->prev == before);
+      ++count;
+    }
+    RNIC_CHECK(ends_.prev == before);
+    return count;
+  }
+
  private:
   ConnectionLink ends_{nullptr};
 };
@@ -66,6 +82,8 @@ class Round {
   }
   /// output() is over. \param quantum_up its quantum ended before all connections had their turn
   void turned(bool quantum_up) { pending_ = quantum_up; }
+  /// \return the number of connections in it
+  uint32_t validate() const { return list_.validate(); }
 
  private:
   ConnectionList list_;

@@ -75,7 +75,9 @@ class ConnectionTable {
       RNIC_CHECK(flows_.find(c.local(), c.remote()) == handle.index);
       ++found;
     });
+    connections_.validate();
     RNIC_CHECK(found == live());
+    flows_.validate(found);
     RNIC_CHECK(last_ == nullptr || connections_.get(last_->handle()) == last_);
   }
 

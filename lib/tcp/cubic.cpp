@@ -14,9 +14,13 @@ double in_seconds(base::Duration d) { return static_cast<double>(d.count()) * 1e
 
 }  // namespace
 
+[[gnu::noinline, gnu::cold]] void Cubic::set_stage(CubicStage next) {
+  RNIC_CHECK(kCubicTransitions.allows(stage_, next));
+  stage_ = next;
+}
+
 void Cubic::begin_stage(double cwnd, base::Now now) {
-  running_ = true;
-  paused_ = false;
+  set_stage(CubicStage::Running);
   t_epoch_ = now;
   credit_ = 0;
   w_est_ = cwnd;  // s.4.3
@@ -30,9 +34,9 @@ void Cubic::begin_stage(double cwnd, base::Now now) {
 
 void Cubic::update(CongestionWindow& w, const AckSample& s) {
   const double cwnd = static_cast<double>(w.cwnd) / w.smss;
-  if (!running_) begin_stage(cwnd, s.now);
-  if (paused_) {  // s.4.2: t excludes the time in which the application left cwnd unused
-    paused_ = false;
+  if (stage_ == CubicStage::None) begin_stage(cwnd, s.now);
+  if (stage_ == CubicStage::Paused) {  // s.4.2: t excludes the time in which cwnd was unused
+    set_stage(CubicStage::Running);
     t_epoch_ += s.now - paused_at_;
   }
   const auto w_cubic = [this](double t) { return kC * (t - k_) * (t - k_) * (t - k_) + w_max_; };
@@ -63,6 +67,20 @@ void Cubic::on_congestion(CongestionWindow& w, bool ecn, bool fast_convergence) 
   w.set_ssthresh(reduced);
   if (ecn) w.set_cwnd(reduced);
   end_stage();
+}
+
+void Cubic::validate() const {
+  RNIC_CHECK(due_ == 0 || acked_ < due_);
+  RNIC_CHECK(credit_ >= 0 && credit_ < 1);
+  RNIC_CHECK(w_max_ >= 0 && cwnd_prior_ >= 0 && k_ >= 0);
+  if (stage_ == CubicStage::None) {
+    RNIC_CHECK(acked_ == 0 && due_ == 0);
+    return;
+  }
+  // No stage is without a saturation point, and the flow of Reno grows from the window of its
+  // begin.
+  RNIC_CHECK(w_max_ > 0 && cwnd_prior_ > 0 && w_est_ > 0);
+  RNIC_CHECK(stage_ == CubicStage::Running || due_ == 0);
 }
 
 }  // namespace rnic::tcp

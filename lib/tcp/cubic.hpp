@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tcp/congestion_window.hpp"
+#include "tcp/cubic_stage.hpp"
 
 namespace rnic::tcp {
 
@@ -32,14 +33,14 @@ class Cubic {
   }
   /// The application, not cwnd, was the limit: t stops until cwnd is updated again (s.4.2).
   void pause(base::Now now) {
-    if (paused_) return;
-    paused_ = true;
+    if (stage_ != CubicStage::Running) return;
+    set_stage(CubicStage::Paused);
     paused_at_ = now;
     due_ = 0;
   }
   /// The next ACK in congestion avoidance begins a stage.
   void end_stage() {
-    running_ = false;
+    if (stage_ != CubicStage::None) set_stage(CubicStage::None);
     acked_ = due_ = 0;
   }
 
@@ -47,10 +48,14 @@ class Cubic {
   [[nodiscard]] double w_est() const { return w_est_; }
   [[nodiscard]] double k() const { return k_; }
   [[nodiscard]] double cwnd_prior() const { return cwnd_prior_; }
+  [[nodiscard]] CubicStage stage() const { return stage_; }
+  void validate() const;
 
  private:
   static constexpr uint64_t kUpdates = 4;
 
+  /// The one place that sets the stage.
+  void set_stage(CubicStage next);
   void update(CongestionWindow& w, const AckSample& s);
   void begin_stage(double cwnd, base::Now now);
 
@@ -63,8 +68,7 @@ class Cubic {
   uint32_t due_ = 0;       // octets that make the next update()
   base::Now t_epoch_{};
   base::Now paused_at_{};
-  bool running_ = false;
-  bool paused_ = false;
+  CubicStage stage_ = CubicStage::None;
 };
 
 }  // namespace rnic::tcp

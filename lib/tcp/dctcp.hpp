@@ -18,6 +18,12 @@ class Dctcp {
   void reduce(CongestionWindow& w);
 
   [[nodiscard]] uint32_t alpha() const { return alpha_; }
+  /// Checks that Alpha is a share, that no more octets are marked than acknowledged, and that the
+  /// window of data which is measured was sent.
+  void validate(uint64_t snd_nxt) const {
+    RNIC_CHECK(alpha_ <= kScale && bytes_marked_ <= bytes_acked_);
+    RNIC_CHECK(window_end_ <= snd_nxt && bytes_acked_ <= snd_nxt);
+  }
 
  private:
   uint32_t alpha_ = kScale;

@@ -510,7 +510,10 @@ void Flight::validate() const {
   recovery_.validate();
   spurious_.validate();
   RNIC_CHECK(!recovery_.open() || !spurious_.frto());
-  cc_.validate();
+  cc_.validate(core_.tcb.snd_nxt);
+  pacing_.validate(timers_);
+  // Neither was the window full, nor the peak of the flight measured, for octets not sent.
+  RNIC_CHECK(cwnd_full_to_ <= core_.tcb.snd_nxt && flight_peak_to_ <= core_.tcb.snd_nxt);
 }
 
 }  // namespace rnic::tcp

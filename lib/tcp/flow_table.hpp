@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "base/check.hpp"
 #include "base/zero_array.hpp"
 #include "rnic/address.hpp"
 #include "tcp/isn.hpp"
@@ -55,6 +56,20 @@ class FlowTable {
     uint32_t* link = &buckets_[bucket(entry.local, entry.remote)];
     while (*link != slot + 1) link = &entries_[*link - 1].next;
     *link = entry.next;
+  }
+
+  /// Checks that the chains hold so many slots, each in its bucket and under endpoints of its own.
+  void validate(uint32_t slots) const {
+    uint32_t found = 0;
+    for (size_t b = 0; b < buckets_.size(); ++b) {
+      for (uint32_t i = buckets_[b]; i != 0; i = entries_[i - 1].next) {
+        const Entry& entry = entries_[i - 1];
+        RNIC_CHECK(bucket(entry.local, entry.remote) == b);
+        RNIC_CHECK(find(entry.local, entry.remote) == i - 1);
+        RNIC_CHECK(++found <= slots);
+      }
+    }
+    RNIC_CHECK(found == slots);
   }
 
  private:

@@ -46,4 +46,11 @@ SlowStartEvent HyStart::on_ack(const AckSample& s, const Config& config) {
   return event;
 }
 
+void HyStart::validate(const Config& config, uint64_t snd_nxt) const {
+  RNIC_CHECK((rtt_sample_count_ == 0) == (current_round_min_rtt_ == kInfinite));
+  RNIC_CHECK(window_end_ <= snd_nxt);
+  // CSS ends with its last round.
+  RNIC_CHECK(!conservative() || css_rounds_ == 0 || css_rounds_ < config.hystart_css_rounds);
+}
+
 }  // namespace rnic::tcp

@@ -21,6 +21,7 @@ class HyStart {
   /// One ACK in slow start or CSS, after cwnd has grown.
   SlowStartEvent on_ack(const AckSample& s, const Config& config);
   [[nodiscard]] bool conservative() const { return css_baseline_min_rtt_ != kInfinite; }
+  void validate(const Config& config, uint64_t snd_nxt) const;
 
  private:
   static constexpr base::Duration kInfinite = base::Duration::max();

@@ -57,8 +57,11 @@ class Life {
   [[nodiscard]] bool orphaned(base::Now now);
   /// There was progress.
   void forget_orphan() { orphan_until_ = base::kNever; }
-  /// Our FIN goes out only for a user that has closed.
-  void validate() const { RNIC_CHECK(!fin_queued() || fin_wanted_); }
+  /// Our FIN goes out, and the connection counts as an orphan, only for a user that has closed.
+  void validate() const {
+    RNIC_CHECK(!fin_queued() || fin_wanted_);
+    RNIC_CHECK(orphan_until_ == base::kNever || fin_wanted_);
+  }
 
  private:
   void set_state(State next);

@@ -21,6 +21,10 @@ class NewReno {
   /// RFC 3168 s.6.1.2: half the window, down to one segment.
   void on_ecn(CongestionWindow& w);
   void reset() { acked_octets_ = 0; }
+  /// Checks that what was counted is less than the largest window, at which cwnd grows.
+  void validate(const CongestionWindow& w) const {
+    RNIC_CHECK(acked_octets_ <= std::max(w.max_cwnd, w.smss));
+  }
 
  private:
   uint64_t acked_octets_ = 0;  // towards the next SMSS of growth

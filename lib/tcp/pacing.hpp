@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "base/check.hpp"
 #include "base/time.hpp"
 #include "tcp/pacing_mode.hpp"
 #include "tcp/timers.hpp"
@@ -32,6 +33,11 @@ class Pacing {
   void hold(base::Now until);
   /// Octets were sent. \param rate octets that may be sent in a time of `per`
   void sent(uint64_t octets, uint64_t rate, base::Duration per, base::Now now);
+  /// Checks that its timer runs for a closed gate alone.
+  void validate(const Timers& timers) const {
+    RNIC_CHECK(!timers.runs(Timer::Pacing) || (gated() && timers.at(Timer::Pacing) > base::Now{}));
+    RNIC_CHECK(!waiting_ || release_at_ > base::Now{});
+  }
 
  private:
   // The lateness of the timer is made up for, up to this time.

@@ -24,6 +24,7 @@ class RangePool {
 
   [[nodiscard]] bool exhausted() const { return free_.empty(); }
   [[nodiscard]] uint32_t in_use() const { return free_.capacity() - free_.size(); }
+  void validate() const { free_.validate(); }
   /// The memory that a pool of this size takes.
   [[nodiscard]] static uint64_t octets_for(uint64_t sets) {
     return base::ZeroArray<RangeSet>::octets_for(sets) + base::FreeNumbers::octets_for(sets);
@@ -75,6 +76,11 @@ class PooledRanges {
   }
   [[nodiscard]] base::Range first_gap(base::Range r) const {
     return set_ != nullptr ? set_->first_gap(r) : r;
+  }
+  void validate() const {
+    if (set_ == nullptr) return;
+    RNIC_CHECK(!set_->empty());
+    set_->validate();
   }
 
  private:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <vector>
 
 namespace rnic::tcp {
 
@@ -42,6 +43,30 @@ RecordPool::RecordPool(uint32_t max_records, uint32_t max_connections, uint32_t 
       free_directories_(directories_for(max_records, max_connections)),
       max_records_(max_records),
       max_per_connection_(max_per_connection) {}
+
+void RecordPool::validate() const {
+  free_.validate();
+  free_directories_.validate();
+  RNIC_CHECK(live_ <= max_records_);
+  RNIC_CHECK(live_ <= uint64_t{chunks_in_use()} * kChunkRecords);
+}
+
+void RecordQueue::validate() const {
+  RNIC_CHECK(size() <= pool_.max_per_connection_ && chunks() <= uint64_t{directory_mask_} + 1);
+  RNIC_CHECK(directory_mask_ == (is_wide() ? pool_.directory_size_ : kInlineChunks) - 1);
+  if (empty()) {
+    RNIC_CHECK(!is_wide());
+    return;
+  }
+  RNIC_CHECK(head_ == &at(first_) && row_end_ == head_ + (kPer - first_ % kPer));
+  // Each chunk is one that the pool gave out, and no other of this queue.
+  std::vector<bool> mine(pool_.free_.fresh());
+  for (uint64_t i = first_ / kPer; i <= (past_last_ - 1) / kPer; ++i) {
+    const uint32_t chunk = directory_[i & directory_mask_];
+    RNIC_CHECK(chunk < mine.size() && !mine[chunk]);
+    mine[chunk] = true;
+  }
+}
 
 void RecordQueue::move_directory(uint32_t* to, uint32_t mask) {
   uint64_t number = first_ / kPer;

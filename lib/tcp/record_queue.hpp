@@ -49,6 +49,12 @@ class RecordPool {
 
   [[nodiscard]] bool full() const { return live_ >= max_records_ || free_.empty(); }
   [[nodiscard]] uint32_t live() const { return live_; }
+  [[nodiscard]] uint32_t chunks_in_use() const { return free_.capacity() - free_.size(); }
+  [[nodiscard]] uint32_t directories_in_use() const {
+    return free_directories_.capacity() - free_directories_.size();
+  }
+  /// The queues know what they hold of it; their sums are whoever has the pool's to compare.
+  void validate() const;
   /// The memory that the chunks of a pool take.
   [[nodiscard]] static uint64_t chunk_octets_for(uint32_t max_records, uint32_t max_connections);
   /// The memory that its directories take.
@@ -127,6 +133,14 @@ class RecordQueue {
   /// Number of the first record whose end lies beyond `offset`; past_last() when there is none.
   [[nodiscard]] uint64_t find(uint64_t offset) const;
 
+  /// Chunks of the pool that it holds: from that of the first record to that of the last.
+  [[nodiscard]] uint64_t chunks() const {
+    return empty() ? 0 : (past_last_ - 1) / kPer - first_ / kPer + 1;
+  }
+  /// It holds a directory of the pool.
+  [[nodiscard]] bool is_wide() const { return directory_ != inline_; }
+  void validate() const;
+
  private:
   static constexpr uint32_t kPer = RecordPool::kChunkRecords;
   static constexpr uint32_t kInlineChunks = 4;
@@ -135,10 +149,6 @@ class RecordQueue {
   [[nodiscard]] size_t place_of(uint64_t number) const {
     RNIC_DCHECK(number >= first_ && number < past_last_);
     return size_t{directory_[(number / kPer) & directory_mask_]} * kPer + number % kPer;
-  }
-  /// Chunks between the first record and the last, both included.
-  [[nodiscard]] uint64_t chunks() const {
-    return empty() ? 0 : (past_last_ - 1) / kPer - first_ / kPer + 1;
   }
   /// The next record needs a chunk for which the directory has no place, and no larger directory is
   /// free.

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/check.hpp"
 #include "base/seq32.hpp"
 #include "rnic/address.hpp"
 #include "tcp/segment.hpp"
@@ -49,6 +50,15 @@ class ReplyQueue {
     Reply& reply = replies_[(first_ + count_++) % kCapacity];
     reply = Reply{};
     return &reply;
+  }
+  /// Checks the bounds, and that what waits has somebody to go to.
+  void validate() const {
+    RNIC_CHECK(count_ <= kCapacity && first_ < kCapacity && replies_.size() == kCapacity);
+    for (uint32_t i = 0; i < count_; ++i) {
+      const Reply& reply = replies_[(first_ + i) % kCapacity];
+      RNIC_CHECK(reply.flags != 0 && !reply.remote.address.is_unspecified());
+      RNIC_CHECK(reply.options_length <= reply.options.size() && reply.options_length % 4 == 0);
+    }
   }
 
   /// Queues a RST for a segment that belongs to no connection and is no RST itself (RFC 9293

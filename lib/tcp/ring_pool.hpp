@@ -35,6 +35,7 @@ class RingPool {
   [[nodiscard]] uint32_t block_octets() const { return block_octets_; }
   [[nodiscard]] uint32_t taken() const { return free_.capacity() - free_.size(); }
   [[nodiscard]] bool empty() const { return free_.empty(); }
+  void validate() const { free_.validate(); }
   /// The memory that a pool of this size takes.
   [[nodiscard]] static uint64_t octets_for(uint64_t block_octets, uint64_t blocks) {
     return block_octets * blocks + base::FreeNumbers::octets_for(blocks);

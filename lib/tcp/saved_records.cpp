@@ -65,6 +65,15 @@ void SavedRecords::copy(uint32_t saved, uint32_t from, uint32_t length, uint8_t*
   }
 }
 
+uint32_t SavedRecords::blocks_of(uint32_t saved) const {
+  uint32_t count = 0;
+  for (; saved != kNone; saved = next_[saved]) {
+    RNIC_CHECK(saved < free_.fresh() && count < free_.capacity());
+    ++count;
+  }
+  return count;
+}
+
 void SavedRecords::release(uint32_t saved) {
   while (saved != kNone) {
     const uint32_t next = next_[saved];

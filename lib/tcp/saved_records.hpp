@@ -30,6 +30,9 @@ class SavedRecords {
   void release(uint32_t saved);
 
   [[nodiscard]] uint32_t blocks_in_use() const { return free_.capacity() - free_.size(); }
+  /// Blocks that a copy takes.
+  [[nodiscard]] uint32_t blocks_of(uint32_t saved) const;
+  void validate() const { free_.validate(); }
   /// The memory that a store of this size takes.
   [[nodiscard]] static uint64_t octets_for(uint32_t max_octets);
 

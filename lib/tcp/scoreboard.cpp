@@ -231,14 +231,40 @@ void Scoreboard::check_sums() const {
   RNIC_CHECK(lost == lost_octets_);
   RNIC_CHECK(retransmitted == retransmitted_octets_);
   RNIC_CHECK(segments == sacked_segments_);
+  RNIC_CHECK(sacked + lost <= tcb_.flight());
+  RNIC_CHECK(retransmit_hint_ <= past_last() && altered_until_ <= queue_end_);
 }
 
-void Scoreboard::validate() const {
-  check_records();
-  check_sums();
+void Scoreboard::check_sacked() const {
+  sacked_.validate();
   for (const base::Range& range : sacked_.ranges()) {
     RNIC_CHECK(range.begin >= tcb_.snd_una && range.end <= tcb_.snd_nxt);
   }
+  uint64_t fack = tcb_.snd_una;
+  for (uint64_t n = first(); n < past_last(); ++n) {
+    const Record& r = at(n);
+    const bool covered = sacked_.contains({std::max(r.offset, tcb_.snd_una), r.end()});
+    // What is left of the front may be covered without the part that was acknowledged.
+    RNIC_CHECK(r.is(record_flag::kSacked) ? covered : !covered || n == first());
+    if (r.is(record_flag::kSacked)) fack = r.end();
+  }
+  RNIC_CHECK(std::max(fack_, tcb_.snd_una) == fack);
+}
+
+void Scoreboard::check_duplicates() const {
+  // With SACK duplicate ACKs stand for nothing.
+  RNIC_CHECK(!tcb_.sack_ok || (duplicate_acks_ == 0 && reno_sacked_ == 0 && hole_ == 0));
+  // What they stand for is a guess, and more than is in flight if the network has copied segments.
+  RNIC_CHECK(hole_ <= tcb_.flight());
+  RNIC_CHECK(reno_advance_ <= tcb_.snd_una && lost_again_to_ <= queue_end_);
+}
+
+void Scoreboard::validate() const {
+  records_.validate();
+  check_records();
+  check_sums();
+  check_sacked();
+  check_duplicates();
 }
 
 }  // namespace rnic::tcp

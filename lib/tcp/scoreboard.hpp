@@ -33,12 +33,14 @@ class Scoreboard {
   /// No room: the connection's or the stack's limit.
   [[nodiscard]] bool full() const { return records_.full(); }
   [[nodiscard]] uint64_t size() const { return records_.size(); }
+  /// See RecordQueue.
+  [[nodiscard]] uint64_t chunks() const { return records_.chunks(); }
+  [[nodiscard]] bool is_wide() const { return records_.is_wide(); }
   [[nodiscard]] uint64_t first() const { return records_.first(); }
   [[nodiscard]] uint64_t past_last() const { return records_.past_last(); }
   [[nodiscard]] const Record& at(uint64_t number) const { return records_.at(number); }
   [[nodiscard]] const Record& front() const { return records_.front(); }
   [[nodiscard]] const Record& back() const { return records_.back(); }
-  /// See RecordQueue.
   [[nodiscard]] const Record* row_end() const { return records_.row_end(); }
   /// Number of the first record whose end lies beyond `offset`; past_last() when there is none.
   [[nodiscard]] uint64_t find(uint64_t offset) const { return records_.find(offset); }
@@ -165,6 +167,8 @@ class Scoreboard {
   void pop_marked();
   void check_records() const;
   void check_sums() const;
+  void check_sacked() const;
+  void check_duplicates() const;
   void subtract_marks(const Record& r, uint64_t octets);
   /// \return its live octets
   uint64_t mark_sacked(Record& r);

@@ -12,6 +12,7 @@
 #include "tcp/connection_list.hpp"
 #include "tcp/counters.hpp"
 #include "tcp/half_open.hpp"
+#include "tcp/holdings.hpp"
 #include "tcp/range_pool.hpp"
 #include "tcp/record_queue.hpp"
 #include "tcp/reply_queue.hpp"
@@ -45,6 +46,24 @@ struct Shared {
   /// A connection has a set of ranges for each direction.
   [[nodiscard]] static uint32_t range_sets_of(const Config& config) {
     return std::min(config.max_range_sets, 2 * config.max_connections);
+  }
+
+  /// Counts anew what is taken. \param held what all connections hold
+  void validate(const Holdings& held) const {
+    wheel.validate();
+    replies.validate();
+    records.validate();
+    RNIC_CHECK(held.records == records.live() && held.chunks == records.chunks_in_use());
+    RNIC_CHECK(held.directories == records.directories_in_use());
+    ranges.validate();
+    RNIC_CHECK(held.range_sets == ranges.in_use());
+    saved.validate();
+    RNIC_CHECK(held.saved_blocks == saved.blocks_in_use());
+    RNIC_CHECK(held.in_round == round.validate() && held.over == closed.validate());
+    half_open.validate();
+    RNIC_CHECK(held.half_open == half_open.live());
+    challenges.validate();
+    time_wait.validate();
   }
 
   const Config config;

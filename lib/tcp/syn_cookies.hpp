@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/check.hpp"
 #include "base/seq32.hpp"
 #include "base/time.hpp"
 #include "llp/transport.hpp"
@@ -60,6 +61,10 @@ class SynCookies {
   /// The latest timestamp not after `clock` whose low bits are the options.
   [[nodiscard]] static uint32_t stamp(uint32_t clock, const CookieOptions& options);
   [[nodiscard]] static CookieOptions options_of(uint32_t echo);
+  /// Checks that an even period's key is not used for an odd one.
+  void validate() const {
+    for (int64_t i = 0; i < 2; ++i) RNIC_CHECK(periods_[i] == -1 || periods_[i] % 2 == i);
+  }
 
  private:
   [[nodiscard]] const Secret& key_of(int64_t period);

@@ -17,7 +17,11 @@ TimeWaitTable::TimeWaitTable(uint32_t capacity, base::Duration time, const Secre
       time_ms_(static_cast<uint32_t>((time.count() + 999'999) / 1'000'000)) {}
 
 uint32_t& TimeWaitTable::head(const Endpoint& local, const Endpoint& remote) {
-  return buckets_[FlowTable::hash(secret_, local, remote) & (buckets_.size() - 1)];
+  return buckets_[bucket(local, remote)];
+}
+
+size_t TimeWaitTable::bucket(const Endpoint& local, const Endpoint& remote) const {
+  return FlowTable::hash(secret_, local, remote) & (buckets_.size() - 1);
 }
 
 void TimeWaitTable::link(uint32_t index) {
@@ -112,11 +116,23 @@ void TimeWaitTable::expire(base::Now now) {
 }
 
 void TimeWaitTable::validate() const {
+  RNIC_CHECK(used_ <= capacity() && first_ < capacity());
+  RNIC_CHECK(used_ == 0 || !entries_[first_].gone());
   uint32_t live = 0;
   for (uint32_t i = 0; i < used_; ++i) {
     if (!entries_[(first_ + i) % capacity()].gone()) ++live;
   }
   RNIC_CHECK(live == live_);
+  // Each of them is in the chain of its bucket, once.
+  uint32_t linked = 0;
+  for (uint32_t b = 0; b < buckets_.size(); ++b) {
+    for (uint32_t i = buckets_[b]; i != 0; i = entries_[i - 1].next_ & ~kRestarted) {
+      const TimeWaitEntry& entry = entries_[i - 1];
+      RNIC_CHECK((i - 1 + capacity() - first_) % capacity() < used_ && !entry.gone());
+      RNIC_CHECK(bucket(entry.local(), entry.remote()) == b && ++linked <= live_);
+    }
+  }
+  RNIC_CHECK(linked == live_);
 }
 
 base::Now TimeWaitTable::next_deadline(base::Now now) const {

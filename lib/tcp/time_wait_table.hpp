@@ -104,6 +104,7 @@ class TimeWaitTable {
     return static_cast<uint32_t>(base::nanos(now) / 1'000'000);
   }
   [[nodiscard]] uint32_t& head(const Endpoint& local, const Endpoint& remote);
+  [[nodiscard]] size_t bucket(const Endpoint& local, const Endpoint& remote) const;
   void link(uint32_t index);
   void unlink(uint32_t index);
   void pop();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/check.hpp"
 #include "base/fail.hpp"
 
 namespace rnic::tuf {
@@ -170,6 +171,14 @@ bool FramedReceiver::place(base::Range range, base::ByteView octets, bool in_ord
 void FramedReceiver::ordered(uint64_t offset) {
   ordered_.store(offset, std::memory_order_release);
   follow_boundaries(offset);
+}
+
+void FramedReceiver::validate() const {
+  const uint64_t ordered = ordered_.load(std::memory_order_relaxed);
+  const uint64_t read = read_.load(std::memory_order_acquire);
+  RNIC_CHECK(told_.load(std::memory_order_relaxed) <= read && read <= ordered);
+  RNIC_CHECK(ordered - read <= ring_.size());
+  layout_.grid.validate();
 }
 
 /// Walks the headers of framing PDUs below `offset`, to know where the next one begins.

@@ -65,6 +65,7 @@ class FramedReceiver {
   bool place(base::Range range, base::ByteView octets, bool in_order);
   void ordered(uint64_t offset);
   [[nodiscard]] uint32_t receive_room() const { return ring_.size() - unread(); }
+  void validate() const;
   [[nodiscard]] uint32_t unread() const {
     return static_cast<uint32_t>(ordered_.load(std::memory_order_relaxed) -
                                  read_.load(std::memory_order_acquire));

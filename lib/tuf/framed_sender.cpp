@@ -205,7 +205,7 @@ void FramedSender::rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t 
   ++counters_.frames_rebuilt;
 }
 
-uint32_t FramedSender::cut(base::ByteView octets) const {
+uint32_t FramedSender::cut(base::ByteView octets) {
   const auto size = static_cast<uint32_t>(octets.size());
   if (!layout_.key || !wire::is_tuf_frame(octets, *layout_.key)) return size;
   ++counters_.lookalikes_avoided;
@@ -216,6 +216,15 @@ void FramedSender::released(const llp::RecordTag& tag, uint64_t end_offset) {
   released_ = end_offset;
   if (!is_last(tag)) return;
   ring_.free_to(writer_.batch(tag.a, count_of(tag), 0).past);
+}
+
+void FramedSender::validate() const {
+  ring_.validate();
+  emss_.validate();
+  layout_.grid.validate();
+  RNIC_CHECK(released_ <= pulled_);
+  RNIC_CHECK(ring_.freed() <= cursor_ && cursor_ <= ring_.written());
+  if (is_open()) RNIC_CHECK(open_done_ < open_.size && cursor_ == open_.at);
 }
 
 uint32_t FramedSender::pending() const {

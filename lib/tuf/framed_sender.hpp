@@ -69,9 +69,10 @@ class FramedSender {
   // As llp::StreamUser.
   llp::Pulled pull(uint32_t n, uint64_t offset, llp::Frame& out);
   void rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length, llp::Frame& out);
-  [[nodiscard]] uint32_t cut(base::ByteView octets) const;
+  [[nodiscard]] uint32_t cut(base::ByteView octets);
   void released(const llp::RecordTag& tag, uint64_t end_offset);
   [[nodiscard]] uint32_t pending() const;
+  void validate() const;
 
  private:
   [[nodiscard]] bool is_open() const { return open_done_ != 0; }

@@ -94,7 +94,7 @@ void FramedStream::tell_emss() {
 void FramedStream::established(uint32_t emss, base::Now) {
   sender_.established(emss);
   tell_emss();
-  established_.store(true, std::memory_order_release);
+  peer_half_.set(llp::PeerHalf::Open);
   serve();
 }
 
@@ -123,9 +123,7 @@ void FramedStream::emss_changed(uint32_t emss) {
   tell_emss();
 }
 
-void FramedStream::peer_finished(base::Now) {
-  peer_finished_.store(true, std::memory_order_release);
-}
+void FramedStream::peer_finished(base::Now) { peer_half_.set(llp::PeerHalf::Finished); }
 
 void FramedStream::ended(StreamEnd how, base::Now) {
   stream_ = nullptr;

@@ -11,6 +11,8 @@
 #include <memory>
 #include <optional>
 
+#include "base/check.hpp"
+#include "llp/peer_half.hpp"
 #include "llp/stream.hpp"
 #include "rnic/error.hpp"
 #include "tuf/counters.hpp"
@@ -94,16 +96,20 @@ class FramedStream : public llp::StreamUser {
   /// submission.
   [[nodiscard]] uint64_t unacknowledged() const { return sender_.unacknowledged(); }
   [[nodiscard]] framing::PduError error() const { return receiver_.error(); }
-  [[nodiscard]] bool is_established() const { return established_.load(std::memory_order_acquire); }
-  [[nodiscard]] bool peer_has_finished() const {
-    return peer_finished_.load(std::memory_order_acquire);
-  }
+  [[nodiscard]] bool is_established() const { return peer_half_.is_established(); }
+  [[nodiscard]] bool peer_has_finished() const { return peer_half_.has_finished(); }
   [[nodiscard]] std::optional<StreamEnd> how_ended() const;
   /// Whether receive() took so much that the owner should hear of it (serve()).
   [[nodiscard]] bool room_is_news() const { return receiver_.room_is_news(); }
 
   // --- Owner's side ---
 
+  /// The application side may go on meanwhile, in the modes that it may not change.
+  void validate() const {
+    sender_.validate();
+    receiver_.validate();
+    RNIC_CHECK(stream_ == nullptr || !how_ended());
+  }
   /// Tells the stream what the application did since.
   void serve();
   /// Closes the sending half behind what was submitted.
@@ -118,7 +124,7 @@ class FramedStream : public llp::StreamUser {
   llp::Pulled pull(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now) override;
   bool rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length,
                llp::Frame& out) override;
-  [[nodiscard]] uint32_t cut(base::ByteView piece) const override { return sender_.cut(piece); }
+  [[nodiscard]] uint32_t cut(base::ByteView piece) override { return sender_.cut(piece); }
   void released(const llp::RecordTag& tag, uint64_t end_offset) override {
     sender_.released(tag, end_offset);
   }
@@ -146,10 +152,10 @@ class FramedStream : public llp::StreamUser {
   FramedSender sender_;
   FramedReceiver receiver_;
 
-  // Written by the owner, read by the application; each is set once.
-  std::atomic<bool> established_{false};
+  // Written by the owner, read by the application. Our half closes when the owner says so, whatever
+  // the peer's does.
+  llp::PeerHalfWord peer_half_;
   std::atomic<bool> closed_{false};
-  std::atomic<bool> peer_finished_{false};
   std::atomic<uint8_t> ended_{kNotEnded};
 };
 

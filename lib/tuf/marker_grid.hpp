@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "base/check.hpp"
 #include "tuf/modes.hpp"
 
 namespace rnic::tuf {
@@ -44,6 +45,12 @@ class MarkerGrid {
   /// From the first marker at or behind `offset` on the interval is another one. False: an earlier
   /// change lies at or behind `keep`, and only below `keep` will no octet be asked for any more.
   bool change_interval(uint64_t offset, uint16_t interval, uint64_t keep);
+  /// Checks that the interval changes at a marker.
+  void validate() const {
+    if (!on()) return;
+    RNIC_CHECK(later_ != 0 && start_ <= change_);
+    RNIC_CHECK(change_ == UINT64_MAX || (change_ - start_) % interval_ == 0);
+  }
 
  private:
   [[nodiscard]] static uint64_t step(uint64_t from, uint16_t interval, uint64_t offset) {

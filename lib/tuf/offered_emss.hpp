@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/check.hpp"
+
 namespace rnic::tuf {
 
 /// A transport that wants to try a larger path MTU reports the larger EMSS for one pull and takes
@@ -28,6 +30,12 @@ class OfferedEmss {
   [[nodiscard]] uint32_t current() const { return emss_; }
   /// A larger EMSS than current() stands.
   [[nodiscard]] bool is_offered() const { return offered_ != 0; }
+  /// Checks that an offer is larger than what is current, and that the application sees both.
+  void validate() const {
+    RNIC_CHECK(offered_ == 0 || offered_ > emss_);
+    RNIC_CHECK(before_growth_ == 0 || before_growth_ < emss_);
+    RNIC_CHECK(visible() == std::max(emss_, offered_));
+  }
 
   // --- Application side ---
 

@@ -144,7 +144,7 @@ bool Session::rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t lengt
 }
 
 /// s.5.2: a piece of a framing PDU that would look like a whole one is made shorter.
-uint32_t Session::cut(base::ByteView piece) const {
+uint32_t Session::cut(base::ByteView piece) {
   const auto size = static_cast<uint32_t>(piece.size());
   if (agreed_.send != FramedSendMode::Align || !wire::is_tuf_frame(piece, agreed_.send_key))
     return size;

@@ -59,7 +59,7 @@ class Session final : public framing::SessionBase<PduLocator> {
   llp::Pulled pull(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now) override;
   bool rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length,
                llp::Frame& out) override;
-  [[nodiscard]] uint32_t cut(base::ByteView piece) const override;
+  [[nodiscard]] uint32_t cut(base::ByteView piece) override;
   void released(const llp::RecordTag& tag, uint64_t end_offset) override;
   void emss_changed(uint32_t emss) override;
   [[nodiscard]] uint32_t mulpdu() const override;

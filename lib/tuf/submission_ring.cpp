@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "base/check.hpp"
+
 namespace rnic::tuf {
 
 void SubmissionRing::submit(FramedSendMode mode, base::ByteView octets) {
@@ -18,6 +20,14 @@ Submission SubmissionRing::at(uint64_t position) const {
   std::array<uint8_t, Submission::kHead> head;
   ring_.read(position, head);
   return {position, base::load_be16(head.data()), static_cast<FramedSendMode>(head[2])};
+}
+
+void SubmissionRing::validate() const {
+  const uint64_t end = written();
+  RNIC_CHECK(freed() <= end && end - freed() <= ring_.size());
+  uint64_t position = freed();
+  while (position < end) position = at(position).end();
+  RNIC_CHECK(position == end);
 }
 
 }  // namespace rnic::tuf

@@ -59,6 +59,8 @@ class SubmissionRing {
   }
   /// What lies below `position` is not read again.
   void free_to(uint64_t position) { freed_.store(position, std::memory_order_release); }
+  /// Owner's side: checks the bounds, and that from head to head one comes to the end.
+  void validate() const;
 
  private:
   base::OctetRing ring_;

@@ -50,6 +50,8 @@ class Application {
   [[nodiscard]] virtual uint64_t given() const = 0;
   /// Ends of records: first transmissions of framed users begin and end there.
   [[nodiscard]] virtual bool is_boundary(uint64_t) const { return true; }
+  /// Counts the invariants of the stream's user anew.
+  virtual void validate() const {}
   /// After the end: everything went over and came, and the stream ended as it should.
   void check_end() const;
 
@@ -92,6 +94,7 @@ class OctetApplication final : public Application {
   [[nodiscard]] std::optional<StreamEnd> how_ended() const override { return stream_.how_ended(); }
   [[nodiscard]] uint64_t received() const override { return read_; }
   [[nodiscard]] uint64_t given() const override { return written_; }
+  void validate() const override { stream_.validate(); }
 
  private:
   [[nodiscard]] uint64_t sent() const override { return written_; }

@@ -69,10 +69,13 @@ class Host final : public tcp::Egress, public llp::Acceptor {
   void listen(uint16_t port);
 
   [[nodiscard]] tcp::Stack& stack() { return stack_; }
-  /// Counts the invariants of the whole stack anew. run() does so after each segment, after the
-  /// timers, after what was sent, and after the applications; whoever else gives the host something
-  /// does it behind that.
-  void validate() { stack_.validate(); }
+  /// Counts the invariants of the whole stack and of its users anew. run() does so after each
+  /// segment, after the timers, after what was sent, and after the applications; whoever else gives
+  /// the host something does it behind that.
+  void validate() {
+    stack_.validate();
+    for (const Application* application : applications_) application->validate();
+  }
   [[nodiscard]] const tcp::Stack& stack() const { return stack_; }
   [[nodiscard]] bool idle() const {
     return inbox_.empty() && (network_ == nullptr || !network_->port.waiting());

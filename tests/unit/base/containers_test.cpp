@@ -62,6 +62,7 @@ TEST(Slab, RandomUseAgainstAList) {
         alive[i] = alive.back();
         alive.pop_back();
       }
+      slab.validate();
       ASSERT_EQ(slab.live(), alive.size());
       ASSERT_EQ(Counted::live, static_cast<int>(alive.size()));
       if (!dead.empty()) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/prng.hpp"
@@ -142,6 +143,7 @@ TEST(TimerWheel, RandomAgainstASortedMap) {
         model.check_nothing_late(model.now());
       }
       model.check();
+      model.wheel().validate();
       ASSERT_FALSE(HasFatalFailure()) << "seed " << seed << " step " << step;
     }
     EXPECT_GT(model.fired, 1000u);
@@ -158,6 +160,27 @@ TEST(TimerWheel, ASleeperIsNeverLateByMoreThanATick) {
       ASSERT_FALSE(HasFatalFailure()) << "seed " << seed << " round " << round;
     }
   }
+}
+
+TEST(TimerWheel, CountsItsTimersAnew) {
+  TimerWheel wheel(from_nanos(0));
+  TimerNode near;
+  TimerNode far;
+  wheel.arm(near, from_nanos(3 * kTick));
+  wheel.arm(far, from_nanos(200 * kTick));
+  wheel.validate();
+  const auto dies_with = [&](auto& field, auto value, const char* why) {
+    const auto before = std::exchange(field, value);
+    EXPECT_DEATH(wheel.validate(), why);
+    field = before;
+  };
+  dies_with(near.bucket, uint16_t{4}, "bucket");
+  dies_with(near.prev, &far, "prev");
+  dies_with(near.deadline, from_nanos(2 * kTick), "due");
+  dies_with(far.deadline, from_nanos(100 * kTick), "due");
+  wheel.cancel(near);
+  wheel.cancel(far);
+  wheel.validate();
 }
 
 TEST(TimerWheel, FarDeadlinesArrive) {

@@ -90,6 +90,19 @@ TEST(Slab, TouchesWhatIsUsed) {
   EXPECT_LE(backed_pages(slab.get(first), 4096 * 9'000), begin + 1) << "its place was looked at";
 }
 
+TEST(FreeNumbers, OneThatComesBackTwiceIsFound) {
+  FreeNumbers free(5);
+  for (int i = 0; i < 3; ++i) free.take();
+  free.give(1);
+  free.validate();
+  free.give(1);
+  EXPECT_DEATH(free.validate(), "there");
+  free.take();
+  free.validate();
+  free.give(4);
+  EXPECT_DEATH(free.validate(), "fresh_") << "it was never given out";
+}
+
 TEST(FreeNumbers, TheLastOneBackElseTheLowestFreshOne) {
   FreeNumbers free(5);
   std::vector<bool> out(5, false);

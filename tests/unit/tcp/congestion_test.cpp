@@ -28,7 +28,7 @@ struct Flow {
     cc.set_smss(kSmss);
     cc.start(0);
   }
-  ~Flow() { cc.validate(); }
+  ~Flow() { cc.validate(UINT64_MAX); }
   /// Loss at `cwnd` segments, and the end of the recovery.
   void lose_at(uint32_t cwnd) {
     cc.set_cwnd(uint64_t{cwnd} * kSmss);

@@ -309,7 +309,7 @@ TEST(Window, TheSillyWindowOverrideSplitsARecord_TCP_9293_3_8_6_2_01) {
 class CuttingUser final : public RecordUser {
  public:
   using RecordUser::RecordUser;
-  [[nodiscard]] uint32_t cut(base::ByteView piece) const override {
+  [[nodiscard]] uint32_t cut(base::ByteView piece) override {
     asked.push_back(static_cast<uint32_t>(piece.size()));
     return std::max(static_cast<uint32_t>(piece.size()) - 1, 1u);
   }
