@@ -15,7 +15,9 @@
 
 #include "base/log.hpp"
 #include "base/starved.hpp"
+#include "dpdk/adoption.hpp"
 #include "dpdk/log_capture.hpp"
+#include "process/generation.hpp"
 
 namespace rnic::dpdk {
 namespace {
@@ -23,6 +25,7 @@ namespace {
 // DPDK itself is one per process, and so is what we know of it.
 struct EalState {
   bool started = false;
+  uint32_t generation = 0;  // of the process that started it
   bool hugepages = false;
   std::string description = "not started";
 };
@@ -144,8 +147,18 @@ std::vector<std::string> Eal::arguments(const EalConfig& config, bool hugepages,
   return args;
 }
 
+Status Eal::check_process() {
+  if (process::Generation::now() == 0) return {};
+  return base::fail(ErrorCode::Unsupported, base::worded([] {
+                      return "a process that was forked from one with open devices cannot use "
+                             "DPDK, which is the parent's: exec a program that opens them, or use "
+                             "ports that need no DPDK (port = \"socket\")";
+                    }));
+}
+
 Status Eal::init(const EalConfig& config) {
-  if (state().started) return {};
+  if (auto status = check_process(); !status) return status;
+  if (started()) return {};
   if (auto status = check_config(config); !status) return status;
   const std::string lack = why_no_hugepages(config);
   if (config.hugepages == Hugepages::Require && !lack.empty()) {
@@ -159,6 +172,8 @@ Status Eal::init(const EalConfig& config) {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
   pthread_getaffinity_np(pthread_self(), sizeof allowed, &allowed);
+  // From here on a child has what it must not touch, until the process ends.
+  static const process::Generation::Use used;
   LogCapture capture;
   if (start(arguments(config, hugepages, first_allowed_cpu(allowed)), allowed) < 0) {
     const std::string reason = rte_strerror(rte_errno);
@@ -169,7 +184,9 @@ Status Eal::init(const EalConfig& config) {
   }
   // DPDK makes a directory per process; when nothing is in it, it need not outlive us.
   rmdir(rte_eal_get_runtime_dir());
+  keep_memory_from_children();
   state().started = true;
+  state().generation = process::Generation::now();
   state().hugepages = hugepages;
   state().description = hugepages                            ? "hugepages"
                         : config.hugepages == Hugepages::Off ? "no hugepages: configured so"
@@ -179,25 +196,25 @@ Status Eal::init(const EalConfig& config) {
 }
 
 uint64_t Eal::ordinary_memory(const EalConfig& config) {
-  if (state().started || config.hugepages == Hugepages::Require) return 0;
+  if (started() || config.hugepages == Hugepages::Require) return 0;
   if (config.hugepages == Hugepages::Auto && why_no_hugepages(config).empty()) return 0;
   // Each page of 4 KB has a descriptor.
   const uint64_t octets = uint64_t{config.memory_mb} << 20;
   return octets + octets / 4096 * sizeof(rte_memseg);
 }
 
-bool Eal::started() { return state().started; }
+bool Eal::started() { return state().started && state().generation == process::Generation::now(); }
 bool Eal::on_hugepages() { return state().hugepages; }
 const std::string& Eal::description() { return state().description; }
 
 void Eal::cleanup() {
-  if (!state().started) return;
+  if (!started()) return;
   rte_eal_cleanup();
   state() = EalState{};
 }
 
 Status Eal::register_thread() noexcept {
-  if (!state().started) {
+  if (!started()) {
     return base::fail(ErrorCode::WrongState,
                       base::worded([] { return std::string("DPDK is not started"); }));
   }
@@ -212,7 +229,7 @@ Status Eal::register_thread() noexcept {
 }
 
 void Eal::unregister_thread() {
-  if (state().started) rte_thread_unregister();
+  if (started()) rte_thread_unregister();
 }
 
 }  // namespace rnic::dpdk

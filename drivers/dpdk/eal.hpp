@@ -19,6 +19,10 @@ class Eal {
   /// thread is as before afterwards. After a failure in DPDK itself a second try may be refused by
   /// DPDK.
   [[nodiscard]] static Status init(const EalConfig& config);
+  /// Unsupported in a child of a process that had a runtime open, or DPDK started: DPDK's memory
+  /// and threads are the parent's, and it cannot be started twice.
+  [[nodiscard]] static Status check_process();
+  /// In this process: not in one that was forked behind it.
   [[nodiscard]] static bool started();
   /// Octets of ordinary memory that init() would take: 0 where it runs already, takes hugepages or
   /// fails for want of them.

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "dpdk/adoption.hpp"
 #include "dpdk/burst_gate.hpp"
 #include "dpdk/packet_ring.hpp"
 #include "dpdk/tap_queue.hpp"
@@ -39,11 +40,13 @@ class OpenDevice {
   OpenDevice& operator=(const OpenDevice&) = delete;
 
   [[nodiscard]] uint16_t id() const { return id_; }
+  [[nodiscard]] PortDescriptors& descriptors() { return descriptors_; }
 
  private:
   bool owns_ = false;
   uint16_t id_ = 0;
   bool unplug_ = false;
+  PortDescriptors descriptors_;
 };
 
 /// What a started device needs to be a port.

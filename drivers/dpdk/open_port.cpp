@@ -21,6 +21,7 @@
 #include "dpdk/log_capture.hpp"
 #include "dpdk/mbuf_pool.hpp"
 #include "offload/offload.hpp"
+#include "process/fork_pause.hpp"
 
 namespace rnic::dpdk {
 namespace {
@@ -71,7 +72,7 @@ Status check_interface(const Spec& spec, uint32_t mtu) {
   if (name.size() >= IFNAMSIZ || if_nametoindex(name.c_str()) == 0) {
     return base::fail(ErrorCode::NotFound, "no interface \"" + name + "\": `ip link` shows them");
   }
-  const int fd = socket(AF_PACKET, SOCK_RAW, 0);
+  const int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
   if (fd < 0) {
     return base::fail(ErrorCode::PermissionDenied, "no right to open packet sockets on " + name +
                                                        ": run as root or with CAP_NET_RAW");
@@ -96,7 +97,7 @@ Result<std::unique_ptr<TapQueue>> open_tap(uint32_t index, uint32_t mtu) {
     return base::fail(ErrorCode::Environment, "the interface of net_tap is gone");
   }
   request.ifr_mtu = static_cast<int>(mtu);
-  const int fd = socket(AF_INET, SOCK_DGRAM, 0);
+  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   const bool set = fd >= 0 && ioctl(fd, SIOCSIFMTU, &request) == 0;
   const std::string why = std::generic_category().message(errno);
   if (fd >= 0) close(fd);
@@ -256,6 +257,12 @@ Result<std::vector<EthPortSetup>> start(std::shared_ptr<OpenDevice> owned, const
   return ports;
 }
 
+PortDescriptors::Kind descriptors_of(const Spec& spec) {
+  if (spec.is("net_af_packet")) return PortDescriptors::Kind::PacketSocket;
+  if (spec.is("net_tap")) return PortDescriptors::Kind::Tun;
+  return PortDescriptors::Kind::None;
+}
+
 /// Marks the device as ours, so that it is not opened twice.
 bool claim(uint16_t id) {
   rte_eth_dev_owner owner{};
@@ -282,8 +289,9 @@ Result<std::vector<std::unique_ptr<port::Port>>> open_queues(std::string_view te
     }
   }
   const uint32_t frame = fit_frames(spec, options);
-  std::vector<int> sockets_before;
-  if (spec.is("net_af_packet")) sockets_before = PacketRing::sockets();
+  const process::ForkDelay delay;
+  const PortDescriptors::Kind kind = descriptors_of(spec);
+  const std::vector<int> before = PortDescriptors::list(kind);
   bool plugged = false;
   auto device = std::make_shared<OpenDevice>();
   auto id = find_or_plug(spec, plugged);
@@ -297,8 +305,9 @@ Result<std::vector<std::unique_ptr<port::Port>>> open_queues(std::string_view te
   if (!setups) return tl::unexpected(setups.error());
   std::vector<std::unique_ptr<port::Port>> ports;
   if (spec.is("net_af_packet") && plugged && setups->size() == 1) {
-    setups->front().ring = PacketRing::find(sockets_before, ring_shape(spec));
+    setups->front().ring = PacketRing::find(before, ring_shape(spec));
   }
+  if (plugged) setups->front().device->descriptors().adopt(kind, before);
   for (EthPortSetup& setup : *setups) ports.push_back(std::make_unique<EthPort>(std::move(setup)));
   return ports;
 }

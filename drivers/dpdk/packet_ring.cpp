@@ -12,10 +12,11 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
+#include <iterator>
 #include <string>
 
 #include "base/endian.hpp"
+#include "dpdk/adoption.hpp"
 
 namespace rnic::dpdk {
 namespace {
@@ -26,13 +27,6 @@ constexpr uint16_t kNoProtocol = 0x88b5;  // IEEE 802 s.9.2: local experimental,
 
 size_t ring_octets(const PacketRingShape& shape) {
   return size_t{shape.frames} / (shape.block / shape.frame) * shape.block;
-}
-
-bool is_packet_socket(int descriptor) {
-  int domain = 0;
-  socklen_t length = sizeof domain;
-  return getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &domain, &length) == 0 &&
-         domain == AF_PACKET;
 }
 
 /// What ethtool says of the interface that the socket is bound to. One that cannot tell counts as
@@ -55,22 +49,11 @@ uint32_t status_of(tpacket2_hdr& header) {
 
 }  // namespace
 
-std::vector<int> PacketRing::sockets() {
-  std::vector<int> found;
-  std::error_code unreadable;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", unreadable)) {
-    const int descriptor = std::atoi(entry.path().filename().c_str());
-    if (is_packet_socket(descriptor)) found.push_back(descriptor);
-  }
-  std::sort(found.begin(), found.end());
-  return found;
-}
-
 std::unique_ptr<PacketRing> PacketRing::find(const std::vector<int>& before,
                                              const PacketRingShape& shape) {
   if (shape.frame == 0 || shape.block % shape.frame != 0 || shape.block == 0) return nullptr;
   std::vector<int> fresh;
-  const std::vector<int> all = sockets();
+  const std::vector<int> all = PortDescriptors::list(PortDescriptors::Kind::PacketSocket);
   std::set_difference(all.begin(), all.end(), before.begin(), before.end(),
                       std::back_inserter(fresh));
   if (fresh.size() != 1) return nullptr;

@@ -28,10 +28,9 @@ struct PacketRingShape {
 /// lost, as it would be in a network.
 class PacketRing {
  public:
-  /// Packet sockets of this process, to be taken before the device is plugged.
-  [[nodiscard]] static std::vector<int> sockets();
-  /// The ring of the one socket that was not there `before`; nullptr where there is not exactly
-  /// one, or it cannot be mapped: then nothing is watched.
+  /// The ring of the one packet socket that was not there `before` the device was plugged
+  /// (PortDescriptors::list()); nullptr where there is not exactly one, or it cannot be mapped:
+  /// then nothing is watched.
   [[nodiscard]] static std::unique_ptr<PacketRing> find(const std::vector<int>& before,
                                                         const PacketRingShape& shape);
   ~PacketRing();

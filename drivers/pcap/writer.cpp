@@ -10,6 +10,7 @@
 
 #include "base/endian.hpp"
 #include "base/log.hpp"
+#include "process/descriptor_table.hpp"
 
 namespace rnic::pcap {
 namespace {
@@ -67,7 +68,14 @@ class Block {
 
 Result<std::unique_ptr<Writer>> Writer::open(const std::string& path,
                                              const WriterOptions& options) {
-  FILE* file = std::fopen(path.c_str(), "wb");
+  FILE* file = std::fopen(path.c_str(), "wbe");
+  // To open a pipe may block for ever, which a fork must not wait for: it is entered when it is
+  // there.
+  if (file != nullptr && !process::descriptors().enter(fileno(file))) {
+    std::fclose(file);
+    file = nullptr;
+    errno = EMFILE;
+  }
   if (file == nullptr) {
     const int reason = errno;
     return base::fail(
@@ -92,6 +100,12 @@ Writer::Writer(std::string path, FILE* file, const WriterOptions& options)
 }
 
 Writer::~Writer() { flush(); }
+
+void Writer::FileCloser::operator()(FILE* file) const {
+  const process::ForkPause pause;
+  process::descriptors().leave(fileno(file));
+  std::fclose(file);
+}
 
 bool Writer::write_headers() {
   Block section(kSectionHeader);

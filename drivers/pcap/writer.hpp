@@ -54,7 +54,7 @@ class Writer {
 
  private:
   struct FileCloser {
-    void operator()(FILE* file) const { std::fclose(file); }
+    void operator()(FILE* file) const;
   };
 
   Writer(std::string path, FILE* file, const WriterOptions& options);

@@ -2,7 +2,8 @@
 
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
+
+#include "process/descriptor_table.hpp"
 
 namespace rnic::socket {
 
@@ -11,15 +12,15 @@ namespace {
 class OwnSystem final : public System {
  public:
   int socket(int family, int type, int protocol) override {
-    return ::socket(family, type, protocol);
+    return process::descriptors().open([&] { return ::socket(family, type, protocol); });
   }
-  int close(int descriptor) override { return ::close(descriptor); }
+  int close(int descriptor) override { return process::descriptors().close(descriptor); }
   int bind(int descriptor, const sockaddr* address, socklen_t size) override {
     return ::bind(descriptor, address, size);
   }
   int listen(int descriptor, int backlog) override { return ::listen(descriptor, backlog); }
   int accept4(int descriptor, sockaddr* address, socklen_t* size, int flags) override {
-    return ::accept4(descriptor, address, size, flags);
+    return process::descriptors().open([&] { return ::accept4(descriptor, address, size, flags); });
   }
   int connect(int descriptor, const sockaddr* address, socklen_t size) override {
     return ::connect(descriptor, address, size);
@@ -43,7 +44,9 @@ class OwnSystem final : public System {
   int sendmmsg(int descriptor, mmsghdr* messages, uint32_t count, int flags) override {
     return ::sendmmsg(descriptor, messages, count, flags);
   }
-  int epoll_create1(int flags) override { return ::epoll_create1(flags); }
+  int epoll_create1(int flags) override {
+    return process::descriptors().open([flags] { return ::epoll_create1(flags); });
+  }
   int epoll_ctl(int poller, int operation, int descriptor, epoll_event* event) override {
     return ::epoll_ctl(poller, operation, descriptor, event);
   }

@@ -37,7 +37,8 @@ class System {
   virtual int epoll_wait(int poller, epoll_event* events, int count, int timeout) = 0;
 };
 
-/// The one that this process runs on. Has no state; any thread may call it.
+/// The one that this process runs on; any thread may call it. What it gives is in the process's
+/// table of descriptors, and close() closes what is there (process/descriptor_table.hpp).
 [[nodiscard]] System& own_system();
 
 }  // namespace rnic::socket

@@ -14,7 +14,7 @@
 
 namespace rnic::socket {
 
-/// Owns a file descriptor of `system`, which outlives it.
+/// Owns a file descriptor that `system` has given; it outlives this.
 class Descriptor {
  public:
   Descriptor() = default;

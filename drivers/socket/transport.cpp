@@ -64,6 +64,7 @@ base::MemoryUses Transport::memory_use(const Config& config) {
 }
 
 Transport::~Transport() {
+  for (const auto& listener : listeners_) stop(*listener);
   connections_.for_each([this](base::Handle, Connection& connection) {
     disarm(connection);
     reset_on_close(system_, connection.descriptor());
@@ -144,10 +145,22 @@ void Transport::set_buffers(int descriptor) const {
 }
 
 Status Transport::unlisten(const Endpoint& local) {
-  const auto erased =
-      std::erase_if(listeners_, [&](const auto& listener) { return listener->local == local; });
-  if (erased != 0) return {};
-  return fail(ErrorCode::NotFound, "unlisten: " + to_string(local) + " is not listened on");
+  const auto found = std::find_if(listeners_.begin(), listeners_.end(),
+                                  [&](const auto& listener) { return listener->local == local; });
+  if (found == listeners_.end()) {
+    return fail(ErrorCode::NotFound, "unlisten: " + to_string(local) + " is not listened on");
+  }
+  stop(**found);
+  listeners_.erase(found);
+  return {};
+}
+
+/// A process that is being forked may have the socket for a moment longer than this one, and would
+/// keep the port taken.
+void Transport::stop(const Listener& listener) const {
+  for (const Descriptor& descriptor : listener.descriptors) {
+    system_.shutdown(descriptor.get(), SHUT_RD);
+  }
 }
 
 Transport::Listener* Transport::find_listener(uint64_t number) {

@@ -73,6 +73,7 @@ class Transport final : public llp::Transport, private ConnectionOwner {
   [[nodiscard]] Status bind_source(int descriptor, const Endpoint& local,
                                    const Endpoint& remote) const;
   void set_buffers(int descriptor) const;
+  void stop(const Listener& listener) const;
   [[nodiscard]] Listener* find_listener(uint64_t number);
   void accept_all(Listener& listener, base::Now now);
   /// There is no place for who asks: epoll, which would tell of him at each turn, is asked later.

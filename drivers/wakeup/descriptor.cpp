@@ -1,14 +1,12 @@
 #include "wakeup/descriptor.hpp"
 
-#include <unistd.h>
-
 #include <cerrno>
 #include <system_error>
 
 namespace rnic::wakeup {
 
 Descriptor::~Descriptor() {
-  if (is_open()) close(number_);
+  if (is_open()) process::descriptors().close(number_);
 }
 
 tl::unexpected<Error> no_descriptor(const char* what) {

@@ -1,19 +1,23 @@
 /// \file
-/// A descriptor that is closed with whoever has it.
+/// A descriptor that is closed with whoever has it, and at once in a child of this process.
 #pragma once
 
 #include <string>
 #include <utility>
 
 #include "base/fail.hpp"
+#include "process/descriptor_table.hpp"
 
 namespace rnic::wakeup {
 
 class Descriptor {
  public:
   Descriptor() = default;
-  /// \param number of the descriptor, or -1: none
-  explicit Descriptor(int number) : number_(number) {}
+  /// \param make returns a descriptor that is closed on exec, or -1 and errno: then there is none
+  template <typename F>
+  static Descriptor open(F&& make) {
+    return Descriptor(process::descriptors().open(std::forward<F>(make)));
+  }
   ~Descriptor();
   Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
   Descriptor& operator=(Descriptor&& other) noexcept {
@@ -25,6 +29,8 @@ class Descriptor {
   [[nodiscard]] int get() const { return number_; }
 
  private:
+  explicit Descriptor(int number) : number_(number) {}
+
   int number_ = -1;
 };
 

@@ -5,7 +5,7 @@
 namespace rnic::wakeup {
 
 Result<EventSignal> EventSignal::open() {
-  Descriptor descriptor(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  auto descriptor = Descriptor::open([] { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); });
   if (!descriptor.is_open()) return no_descriptor("an eventfd");
   return EventSignal(std::move(descriptor));
 }

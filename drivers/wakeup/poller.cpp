@@ -5,7 +5,7 @@
 namespace rnic::wakeup {
 
 Result<Poller> Poller::open() {
-  Descriptor descriptor(epoll_create1(EPOLL_CLOEXEC));
+  auto descriptor = Descriptor::open([] { return epoll_create1(EPOLL_CLOEXEC); });
   if (!descriptor.is_open()) return no_descriptor("an epoll");
   return Poller(std::move(descriptor));
 }

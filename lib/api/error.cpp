@@ -18,6 +18,7 @@ const char* to_string(ErrorCode code) {
     case ErrorCode::Unsupported: return "unsupported";
     case ErrorCode::Environment: return "environment";
     case ErrorCode::MessageSize: return "message size";
+    case ErrorCode::Abandoned: return "abandoned";
   }
   return "unknown";
 }

@@ -1,21 +1,51 @@
 #include "base/log.hpp"
 
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
+
+#include <atomic>
+#include <memory>
+#include <utility>
 
 namespace rnic::base {
 
 namespace {
 
+/// The coloured sink behind a lock of its own: spdlog's has one lock for the whole process, which
+/// a child could not replace.
+class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override { colored_.log(message); }
+  void flush_() override { colored_.flush(); }
+  void set_pattern_(const std::string& pattern) override { colored_.set_pattern(pattern); }
+  void set_formatter_(std::unique_ptr<spdlog::formatter> formatter) override {
+    colored_.set_formatter(std::move(formatter));
+  }
+
+ private:
+  spdlog::sinks::stderr_color_sink_st colored_;
+};
+
+/// Made when it is first asked for, and never destroyed: others log until the very end.
+struct Log {
+  spdlog::logger logger{"rnic", std::make_shared<StderrSink>()};
+  Log* parents = nullptr;  // of the process that this one was forked from
+};
+
+std::atomic<Log*> current{nullptr};
+std::atomic<Log*> of_parent{nullptr};
+std::atomic<spdlog::level::level_enum> least{spdlog::level::warn};
+
 spdlog::logger& logger() {
-  static const std::shared_ptr<spdlog::logger> instance = [] {
-    auto made = std::make_shared<spdlog::logger>(
-        "rnic", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
-    made->set_pattern("%H:%M:%S.%e %^%l%$ %v");
-    made->set_level(spdlog::level::warn);
-    return made;
-  }();
-  return *instance;
+  Log* there = current.load(std::memory_order_acquire);
+  if (there != nullptr) return there->logger;
+  auto made = std::make_unique<Log>();
+  made->logger.set_pattern("%H:%M:%S.%e %^%l%$ %v");
+  made->logger.set_level(least.load());
+  made->parents = of_parent.load();
+  if (!current.compare_exchange_strong(there, made.get())) return there->logger;
+  return made.release()->logger;
 }
 
 spdlog::level::level_enum to_spdlog(LogLevel level) {
@@ -31,9 +61,17 @@ spdlog::level::level_enum to_spdlog(LogLevel level) {
 
 }  // namespace
 
-void set_log_level(LogLevel level) { logger().set_level(to_spdlog(level)); }
+void set_log_level(LogLevel level) {
+  least.store(to_spdlog(level));
+  logger().set_level(to_spdlog(level));
+}
 
 bool log_enabled(LogLevel level) { return logger().should_log(to_spdlog(level)); }
+
+void renew_log() noexcept {
+  Log* const before = current.exchange(nullptr);
+  if (before != nullptr) of_parent.store(before);
+}
 
 void log(LogLevel level, std::string_view layer, std::string_view message) noexcept {
   const bool written = attempt([&] { logger().log(to_spdlog(level), "{}: {}", layer, message); });

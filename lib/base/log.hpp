@@ -17,6 +17,9 @@ enum class LogLevel : uint8_t { Debug, Info, Warning, Error, Off };
 /// Lines below `level` are dropped. Lines go to stderr. Default: Warning.
 void set_log_level(LogLevel level);
 [[nodiscard]] bool log_enabled(LogLevel level);
+/// In a child behind a fork, before it logs: a thread that it does not have may hold the log's lock
+/// for ever, so it gets a lock of its own. The level stays. Takes no memory and no lock.
+void renew_log() noexcept;
 /// One line; thread-safe. `layer` names the room that speaks: "tcp", "mpa", ... It is lost where
 /// the machine has no memory for it.
 void log(LogLevel level, std::string_view layer, std::string_view message) noexcept;

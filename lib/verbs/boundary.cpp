@@ -20,6 +20,8 @@ Error out_of_memory(const char* call) {
 Error error_of_thrown(const char* call) noexcept {
   try {
     throw;
+  } catch (const AbandonedRuntime&) {
+    return abandoned().value();
   } catch (const std::bad_alloc&) {
     return out_of_memory(call);
   } catch (const std::length_error&) {
@@ -38,6 +40,14 @@ tl::unexpected<Error> empty_handle() {
                                 return "the handle is empty: it was never filled, or what it stood "
                                        "for was moved from it or destroyed";
                               })});
+}
+
+tl::unexpected<Error> abandoned() {
+  return tl::unexpected(
+      Error{ErrorCode::Abandoned, base::worded([] {
+              return "the handle is the parent process's: this one was forked since, and has none "
+                     "of its devices, queues and connections; open a context of its own";
+            })});
 }
 
 }  // namespace rnic::verbs

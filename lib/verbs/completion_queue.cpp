@@ -8,6 +8,7 @@
 
 namespace rnic {
 
+using verbs::abandoned;
 using verbs::empty_handle;
 using verbs::guarded;
 using verbs::on_worker;
@@ -47,12 +48,13 @@ Status CompletionQueue::destroy() {
 }
 
 uint32_t CompletionQueue::poll(std::span<Completion> out) {
-  return cq_ == nullptr ? 0 : cq_->poll(out);
+  return cq_ == nullptr || device_->is_abandoned() ? 0 : cq_->poll(out);
 }
 
 Result<int> CompletionQueue::fd() {
   return guarded("CompletionQueue::fd", [&]() -> Result<int> {
     if (device_ == nullptr) return empty_handle();
+    if (device_->is_abandoned()) return abandoned();
     if (alarm_ != nullptr) return alarm_->fd();
     std::optional<int> driver;
     if (device_->worker == nullptr) {
@@ -70,7 +72,7 @@ Result<int> CompletionQueue::fd() {
 }
 
 Status CompletionQueue::arm(Notify what) {
-  if (alarm_ == nullptr) {
+  if (alarm_ == nullptr || device_->is_abandoned()) {
     if (auto opened = fd(); !opened) return tl::unexpected(opened.error());
   }
   alarm_->arm(what == Notify::Solicited ? base::BellFor::Urgent : base::BellFor::Anything);

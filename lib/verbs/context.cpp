@@ -98,6 +98,7 @@ Error empty_context() {
 
 Result<Device> Context::device(const std::string& name) {
   if (runtime_ == nullptr) return tl::unexpected(empty_context());
+  if (runtime_->is_abandoned()) return verbs::abandoned();
   for (const auto& device : runtime_->devices()) {
     if (device->name == name) {
       // It shares the context's life.

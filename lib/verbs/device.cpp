@@ -129,18 +129,22 @@ std::vector<Counter> Device::counters() const {
 }
 
 uint64_t Device::counter(const std::string& layer, const std::string& name) const {
-  uint64_t value = 0;
-  const auto look = [&](const char* at, const base::CounterRow& row) {
-    if (layer == at && name == row.name) value = row.value;
-  };
-  on_worker(*device_, [&](base::Now) { for_each_counter(*device_, look); });
-  return value;
+  return guarded_or(uint64_t{0}, [&] {
+    uint64_t value = 0;
+    const auto look = [&](const char* at, const base::CounterRow& row) {
+      if (layer == at && name == row.name) value = row.value;
+    };
+    on_worker(*device_, [&](base::Now) { for_each_counter(*device_, look); });
+    return value;
+  });
 }
 
 bool Device::quiescent() const {
-  return on_worker(*device_, [&](base::Now) {
-    return device_->device->quiescent() &&
-           (device_->socket == nullptr || device_->socket->quiescent());
+  return guarded_or(true, [&] {
+    return on_worker(*device_, [&](base::Now) {
+      return device_->device->quiescent() &&
+             (device_->socket == nullptr || device_->socket->quiescent());
+    });
   });
 }
 

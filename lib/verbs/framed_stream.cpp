@@ -12,8 +12,8 @@
 namespace rnic {
 
 using verbs::error;
-using verbs::gone;
 using verbs::guarded;
+using verbs::guarded_or;
 using verbs::on_worker;
 
 namespace {
@@ -52,7 +52,7 @@ device::FramedSocket& FramedStream::socket() const {
 
 Result<size_t> FramedStream::send(std::span<const uint8_t> frame) {
   return guarded("FramedStream::send", [&]() -> Result<size_t> {
-    if (app_ == nullptr) return gone();
+    if (!is_live()) return not_live();
     if (has_finished()) {
       return error(ErrorCode::WrongState, "nothing can be sent after finish_sending()");
     }
@@ -92,7 +92,7 @@ Result<size_t> FramedStream::taken(size_t octets, bool over, std::optional<Strea
 
 Result<size_t> FramedStream::receive(std::span<uint8_t> buffer) {
   return guarded("FramedStream::receive", [&]() -> Result<size_t> {
-    if (app_ == nullptr) return gone();
+    if (!is_live()) return not_live();
     const auto end = how_ended();
     const bool over = end || socket().peer_has_finished();
     const tuf::Received got = socket().receive({buffer.data(), buffer.size()});
@@ -108,7 +108,7 @@ Result<size_t> FramedStream::receive(std::span<uint8_t> buffer) {
 
 Result<size_t> FramedStream::read(std::span<uint8_t> octets) {
   return guarded("FramedStream::read", [&]() -> Result<size_t> {
-    if (app_ == nullptr) return gone();
+    if (!is_live()) return not_live();
     const auto end = how_ended();
     const bool over = end || socket().peer_has_finished();
     if (octets.empty()) return 0;
@@ -117,65 +117,63 @@ Result<size_t> FramedStream::read(std::span<uint8_t> octets) {
 }
 
 size_t FramedStream::readable() const {
-  if (app_ == nullptr) return 0;
+  if (!is_live()) return 0;
   if (socket().receive_mode() == FramedReceiveMode::Plain) return socket().unread();
   const tuf::Received next = socket().receive({});
   return next.kind == tuf::ReceiveKind::NoRoom ? next.length : 0;
 }
 
 bool FramedStream::writable(size_t octets) const {
-  if (app_ == nullptr || has_finished() || how_ended() || !socket().is_established()) return false;
+  if (!is_live() || has_finished() || how_ended() || !socket().is_established()) return false;
   return octets != 0 && octets <= socket().pdu_limit() && socket().has_room(octets);
 }
 
 uint32_t FramedStream::frame_limit() const {
-  return app_ == nullptr || !socket().is_established() ? 0 : socket().pdu_limit();
+  return !is_live() || !socket().is_established() ? 0 : socket().pdu_limit();
 }
 
-uint32_t FramedStream::usable_emss() const { return app_ == nullptr ? 0 : socket().usable_emss(); }
+uint32_t FramedStream::usable_emss() const { return !is_live() ? 0 : socket().usable_emss(); }
 
 uint32_t FramedStream::emss_changes() const {
-  return app_ == nullptr ? 0 : socket().notices().emss_changes();
+  return !is_live() ? 0 : socket().notices().emss_changes();
 }
 
 bool FramedStream::is_middlebox_suspected() const {
-  return app_ != nullptr && socket().notices().is_middlebox_suspected();
+  return is_live() && socket().notices().is_middlebox_suspected();
 }
 
 bool FramedStream::supports(FramedSendMode mode) const {
-  if (app_ == nullptr || mode > FramedSendMode::Markers) return false;
+  if (!is_live() || mode > FramedSendMode::Markers) return false;
   if (mode == FramedSendMode::Plain) return true;
   if (mode == FramedSendMode::Markers) return socket().began_with().format.tells_length();
   return socket().keeps_records();
 }
 
 bool FramedStream::supports(FramedReceiveMode mode) const {
-  if (app_ == nullptr || mode > FramedReceiveMode::Markers) return false;
+  if (!is_live() || mode > FramedReceiveMode::Markers) return false;
   return mode != FramedReceiveMode::Markers || socket().began_with().format.tells_length();
 }
 
 FramedSendMode FramedStream::send_mode() const {
-  return app_ == nullptr ? FramedSendMode::Plain : socket().send_mode();
+  return !is_live() ? FramedSendMode::Plain : socket().send_mode();
 }
 
 FramedReceiveMode FramedStream::receive_mode() const {
-  return app_ == nullptr ? FramedReceiveMode::Plain : socket().receive_mode();
+  return !is_live() ? FramedReceiveMode::Plain : socket().receive_mode();
 }
 
-uint16_t FramedStream::send_interval() const {
-  return app_ == nullptr ? 0 : socket().send_interval();
-}
+uint16_t FramedStream::send_interval() const { return !is_live() ? 0 : socket().send_interval(); }
 
 uint16_t FramedStream::receive_interval() const {
-  return app_ == nullptr ? 0 : socket().receive_interval();
+  return !is_live() ? 0 : socket().receive_interval();
 }
 
-bool FramedStream::packing() const { return app_ != nullptr && socket().packing(); }
+bool FramedStream::packing() const { return is_live() && socket().packing(); }
 
 // The worker changes the mode while this thread waits, so that the application side keeps still.
 template <typename Change>
 Status FramedStream::change(Change&& make) {
-  if (app_ == nullptr) return gone();
+  if (!is_live()) return not_live();
   return on_worker(*device_, [&](base::Now) -> Status {
     if (socket().stream() == nullptr) {
       return base::fail(ErrorCode::WrongState, "the stream has ended");
@@ -186,7 +184,7 @@ Status FramedStream::change(Change&& make) {
 
 Status FramedStream::set_send_mode(FramedSendMode mode, uint64_t key) {
   return guarded("FramedStream::set_send_mode", [&]() -> Status {
-    if (app_ != nullptr && !supports(mode)) {
+    if (is_live() && !supports(mode)) {
       return error(ErrorCode::Unsupported, "this stream cannot send in that mode: see supports()");
     }
     return change([&](device::FramedSocket& socket) {
@@ -198,7 +196,7 @@ Status FramedStream::set_send_mode(FramedSendMode mode, uint64_t key) {
 
 Status FramedStream::set_receive_mode(FramedReceiveMode mode, uint64_t key) {
   return guarded("FramedStream::set_receive_mode", [&]() -> Status {
-    if (app_ != nullptr && !supports(mode)) {
+    if (is_live() && !supports(mode)) {
       return error(ErrorCode::Unsupported,
                    "this stream cannot receive in that mode: see supports()");
     }
@@ -253,7 +251,7 @@ Status FramedStream::set_max_frame(uint32_t octets) {
 // --- FramedStreamListener ---
 
 std::optional<FramedStream> FramedStreamListener::accept() {
-  if (app_ == nullptr) return std::nullopt;
+  if (!is_live()) return std::nullopt;
   device::FramedSocket* socket = static_cast<device::FramedListener&>(*app_).next();
   if (socket == nullptr) return std::nullopt;
   return FramedStream(device_, socket);
@@ -262,10 +260,12 @@ std::optional<FramedStream> FramedStreamListener::accept() {
 // --- Device ---
 
 uint64_t Device::new_framing_key() {
-  return on_worker(*device_, [&](base::Now) {
-    uint64_t key = 0;
-    while (key == 0) key = device_->device->next_framing_key();
-    return key;
+  return guarded_or(uint64_t{0}, [&] {
+    return on_worker(*device_, [&](base::Now) {
+      uint64_t key = 0;
+      while (key == 0) key = device_->device->next_framing_key();
+      return key;
+    });
   });
 }
 

@@ -12,8 +12,10 @@
 
 namespace rnic {
 
+using verbs::abandoned;
 using verbs::empty_handle;
 using verbs::guarded;
+using verbs::guarded_or;
 using verbs::on_worker;
 using verbs::quietly;
 
@@ -111,7 +113,9 @@ uint32_t QueuePair::number() const { return qp_ == nullptr ? 0 : qp_->number(); 
 
 QueuePairState QueuePair::state() const {
   if (device_ == nullptr) return QueuePairState::Error;
-  return on_worker(*device_, [&](base::Now) { return qp_->state(); });
+  return guarded_or(QueuePairState::Error, [&] {
+    return on_worker(*device_, [&](base::Now) { return qp_->state(); });
+  });
 }
 
 Result<QueuePairAttributes> QueuePair::query() const {
@@ -130,6 +134,7 @@ Status QueuePair::modify(const QueuePairChange& change) {
 
 Status QueuePair::post_send(const SendRequest& request) {
   if (qp_ == nullptr) return empty_handle();
+  if (device_->is_abandoned()) return abandoned();
   const device::PostResult result = qp_->post_send(request);
   if (result != device::PostResult::Ok) return to_status(result, "send", qp_->spec().send_depth);
   device_->wake();
@@ -138,6 +143,7 @@ Status QueuePair::post_send(const SendRequest& request) {
 
 Status QueuePair::post_receive(const ReceiveRequest& request) {
   if (qp_ == nullptr) return empty_handle();
+  if (device_->is_abandoned()) return abandoned();
   const device::PostResult result = qp_->post_receive(request);
   if (result != device::PostResult::Ok)
     return to_status(result, "receive", qp_->spec().receive_depth);
@@ -246,6 +252,7 @@ Status QueuePair::start_trace(size_t max_events) {
 Result<std::vector<TraceEvent>> QueuePair::take_trace() {
   return guarded("QueuePair::take_trace", [&]() -> Result<std::vector<TraceEvent>> {
     if (device_ == nullptr) return empty_handle();
+    if (device_->is_abandoned()) return abandoned();
     if (trace_ == nullptr) {
       return tl::unexpected(Error{ErrorCode::WrongState, "no trace was started"});
     }

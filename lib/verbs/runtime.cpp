@@ -82,11 +82,28 @@ Status give_secrets(const settings::DeviceSettings& settings, device::DeviceConf
 
 }  // namespace
 
-Result<std::unique_ptr<Runtime>> Runtime::open(const settings::Settings& settings) {
+void Runtime::End::operator()(Runtime* runtime) const noexcept {
+  if (runtime->is_abandoned()) {
+    runtime->keep_for_ever();
+  } else {
+    delete runtime;
+  }
+}
+
+/// Something has to know it, or it counts as lost.
+void Runtime::keep_for_ever() noexcept {
+  static constinit std::atomic<Runtime*> latest{nullptr};
+  kept_before_ = latest.exchange(this);
+}
+
+Result<Runtime::Owner> Runtime::open(const settings::Settings& settings) {
+  if (needs_eal(settings)) {
+    if (auto status = dpdk::Eal::check_process(); !status) return tl::unexpected(status.error());
+  }
   if (auto status = check_machine(settings); !status) {
     return tl::unexpected(status.error());
   }
-  std::unique_ptr<Runtime> runtime(new Runtime);
+  Owner runtime(new Runtime);
   if (!needs_eal(settings)) {
     runtime->start_without_eal();
   } else if (auto status = runtime->start_eal(settings); !status) {
@@ -265,7 +282,7 @@ Status Runtime::start_workers(const settings::Settings& settings) {
 }
 
 uint32_t Runtime::poll() {
-  if (threaded()) return 0;
+  if (threaded() || is_abandoned()) return 0;
   uint32_t work = 0;
   for (auto& device : devices_) work += device->turn();
   if (sleeper_ != nullptr) sleeper_->check_timer();
@@ -274,7 +291,7 @@ uint32_t Runtime::poll() {
 
 base::Now Runtime::next_deadline() const {
   base::Now next = base::kNever;
-  if (threaded()) return next;
+  if (threaded() || is_abandoned()) return next;
   for (const auto& device : devices_) {
     next = base::earlier(next, device->device->next_deadline());
   }

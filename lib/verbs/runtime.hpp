@@ -15,9 +15,11 @@
 #include "impair/impair.hpp"
 #include "pcap/pcap.hpp"
 #include "port/port.hpp"
+#include "process/generation.hpp"
 #include "settings/settings.hpp"
 #include "socket/transport.hpp"
 #include "verbs/activity.hpp"
+#include "verbs/boundary.hpp"
 #include "verbs/queue_alarm.hpp"
 #include "verbs/sleeper.hpp"
 #include "verbs/worker.hpp"
@@ -42,7 +44,10 @@ struct DeviceRuntime {
   QueueAlarm* event_alarm = nullptr;  // the device's; nullptr: nobody has asked for a descriptor
   bool arms_driver = false;           // inline: who waits for events waits for the device, too
   bool asked = true;  // inline: work was added, or a call made, since the latest turn
+  const uint32_t generation = process::Generation::now();
 
+  /// It is the parent's: this process was forked since, and touches none of it.
+  [[nodiscard]] bool is_abandoned() const { return generation != process::Generation::now(); }
   /// Work was added: wakes who drives the device.
   void wake();
   /// Device::event_fd().
@@ -57,11 +62,21 @@ struct DeviceRuntime {
 
 class Runtime {
  public:
-  static Result<std::unique_ptr<Runtime>> open(const settings::Settings& settings);
+  /// Ends a runtime; one that is abandoned stays as it is, because everything in it is the
+  /// parent's: rings and pools may be shared memory, the numbers of descriptors other files by now,
+  /// threads are not here to be joined, and a lock may be held for ever.
+  struct End {
+    void operator()(Runtime* runtime) const noexcept;
+  };
+  using Owner = std::unique_ptr<Runtime, End>;
+
+  static Result<Owner> open(const settings::Settings& settings);
   ~Runtime();
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
+  /// See DeviceRuntime::is_abandoned().
+  [[nodiscard]] bool is_abandoned() const { return generation_ != process::Generation::now(); }
   [[nodiscard]] base::Now now() const { return clock_(); }
   [[nodiscard]] bool threaded() const { return !workers_.empty(); }
   [[nodiscard]] std::vector<std::unique_ptr<DeviceRuntime>>& devices() { return devices_; }
@@ -84,6 +99,7 @@ class Runtime {
 
  private:
   Runtime() = default;
+  void keep_for_ever() noexcept;
 
   Status start_eal(const settings::Settings& settings);
   void start_without_eal();
@@ -101,6 +117,9 @@ class Runtime {
   bool drive_until(const std::function<bool()>& done, base::Now deadline);
   bool watch_until(const std::function<bool()>& done, base::Now deadline);
 
+  const process::Generation::Use use_;  // before the number of the generation is taken
+  const uint32_t generation_ = process::Generation::now();
+  Runtime* kept_before_ = nullptr;  // of those that are abandoned
   Clock clock_;
   std::string environment_;
   settings::WorkerSettings::Idle idle_ = settings::WorkerSettings::Idle::Sleep;  // never Auto
@@ -111,9 +130,11 @@ class Runtime {
   std::vector<std::unique_ptr<Worker>> workers_;  // stop before the devices go
 };
 
-/// Carries `call(now)` out where the device lives and returns what it returned.
+/// Carries `call(now)` out where the device lives and returns what it returned. Throws
+/// AbandonedRuntime in a child of the process that the device lives in.
 template <typename F>
 auto on_worker(DeviceRuntime& device, F&& call) -> decltype(call(base::Now{})) {
+  if (device.is_abandoned()) throw AbandonedRuntime();
   if (device.worker == nullptr) {
     device.wake();
     return call(device.runtime->now());

@@ -23,7 +23,8 @@ Result<std::unique_ptr<Sleeper>> Sleeper::open(std::vector<device::Device*> devi
   if (!signal) return tl::unexpected(signal.error());
   auto poller = wakeup::Poller::open();
   if (!poller) return tl::unexpected(poller.error());
-  wakeup::Descriptor timer(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
+  auto timer = wakeup::Descriptor::open(
+      [] { return timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC); });
   if (!timer.is_open()) return wakeup::no_descriptor("a timerfd");
   for (const int descriptor : {signal->fd(), timer.get()}) {
     if (auto added = poller->add(descriptor); !added) return tl::unexpected(added.error());

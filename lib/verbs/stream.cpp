@@ -12,7 +12,6 @@
 namespace rnic {
 
 using verbs::error;
-using verbs::gone;
 using verbs::guarded;
 using verbs::merged;
 using verbs::on_worker;
@@ -74,7 +73,7 @@ device::StreamSocket& Stream::socket() const { return static_cast<device::Stream
 
 Result<size_t> Stream::send(std::span<const uint8_t> octets) {
   return guarded("Stream::send", [&]() -> Result<size_t> {
-    if (app_ == nullptr) return gone();
+    if (!is_live()) return not_live();
     if (has_finished()) {
       return error(ErrorCode::WrongState, "nothing can be sent after finish_sending()");
     }
@@ -93,7 +92,7 @@ Result<size_t> Stream::send(std::span<const uint8_t> octets) {
 
 Result<size_t> Stream::receive(std::span<uint8_t> octets) {
   return guarded("Stream::receive", [&]() -> Result<size_t> {
-    if (app_ == nullptr) return gone();
+    if (!is_live()) return not_live();
     // The end is read before the ring is looked at, so that the ring holds all that came before it.
     const auto end = how_ended();
     if (!end && socket().is_converted()) return converted();
@@ -104,29 +103,27 @@ Result<size_t> Stream::receive(std::span<uint8_t> octets) {
   });
 }
 
-uint64_t Stream::readable() const {
-  return app_ == nullptr || is_converted() ? 0 : socket().readable();
-}
+uint64_t Stream::readable() const { return !is_live() || is_converted() ? 0 : socket().readable(); }
 
 uint64_t Stream::writable() const {
-  if (app_ == nullptr || has_finished() || how_ended() || is_converted()) return 0;
+  if (!is_live() || has_finished() || how_ended() || is_converted()) return 0;
   return socket().has_send_ring() ? socket().writable() : socket().ring_octets();
 }
 
 Status Stream::await_rdma(std::span<const uint8_t> last_message) {
   return guarded("Stream::await_rdma", [&]() -> Status {
-    if (app_ == nullptr) return gone();
+    if (!is_live()) return not_live();
     return on_worker(*device_, [&](base::Now now) {
       return device_->device->await_rdma(socket(), {last_message.data(), last_message.size()}, now);
     });
   });
 }
 
-bool Stream::is_converted() const { return app_ != nullptr && socket().is_converted(); }
+bool Stream::is_converted() const { return is_live() && socket().is_converted(); }
 
 Status Stream::set_options(const StreamOptions& options) {
   return guarded("Stream::set_options", [&]() -> Status {
-    if (app_ == nullptr) return gone();
+    if (!is_live()) return not_live();
     return on_worker(*device_, [&](base::Now now) -> Status {
       device::StreamTable& streams = device_->device->streams();
       const auto before = streams.options(socket());
@@ -141,7 +138,7 @@ Status Stream::set_options(const StreamOptions& options) {
 // --- StreamListener ---
 
 std::optional<Stream> StreamListener::accept() {
-  if (app_ == nullptr) return std::nullopt;
+  if (!is_live()) return std::nullopt;
   device::StreamSocket* socket = static_cast<device::StreamListener&>(*app_).next();
   if (socket == nullptr) return std::nullopt;
   return Stream(device_, socket);

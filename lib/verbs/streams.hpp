@@ -19,8 +19,9 @@ namespace rnic::verbs {
 [[nodiscard]] tl::unexpected<Error> stream_failure(StreamEnd end, const std::string& peer);
 /// The application has closed the handle.
 [[nodiscard]] tl::unexpected<Error> gone();
-/// Rings a doorbell of the device, and wakes who drives it.
+/// Rings a doorbell of the device, and wakes who drives it. Of an abandoned one there is nobody.
 inline void ring(DeviceRuntime& runtime, uint32_t doorbell) {
+  if (runtime.is_abandoned()) return;
   runtime.device->ring_doorbell(doorbell);
   runtime.wake();
 }

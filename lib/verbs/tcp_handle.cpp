@@ -59,25 +59,30 @@ TcpHandle& TcpHandle::operator=(TcpHandle&& other) noexcept {
 
 TcpHandle::~TcpHandle() { close(); }
 
+bool TcpHandle::is_live() const { return app_ != nullptr && !device_->is_abandoned(); }
+
+tl::unexpected<Error> TcpHandle::not_live() const {
+  return app_ == nullptr ? verbs::gone() : verbs::abandoned();
+}
+
 void TcpHandle::tell() const { verbs::ring(*device_, app_->doorbell()); }
 
 tl::unexpected<Error> TcpHandle::failure(StreamEnd end) const {
   return verbs::stream_failure(end, to_string(remote()));
 }
 
-uint64_t TcpHandle::unacknowledged() const {
-  return app_ == nullptr ? 0 : app_->unacknowledged_octets();
-}
+uint64_t TcpHandle::unacknowledged() const { return is_live() ? app_->unacknowledged_octets() : 0; }
 
-bool TcpHandle::at_end() const { return app_ == nullptr || app_->is_drained(); }
+bool TcpHandle::at_end() const { return !is_live() || app_->is_drained(); }
 
 void TcpHandle::finish_sending() {
-  if (app_ == nullptr || std::exchange(finished_, true)) return;
+  if (!is_live() || std::exchange(finished_, true)) return;
   app_->request(AppSocket::kFinish);
   tell();
 }
 
 void TcpHandle::close() {
+  if (!is_live()) app_ = nullptr;
   if (app_ == nullptr) return;
   const uint32_t doorbell = app_->doorbell();
   // From here on the socket may be gone at any time.
@@ -86,22 +91,24 @@ void TcpHandle::close() {
 }
 
 void TcpHandle::abort() {
-  if (app_ == nullptr) return;
+  if (!is_live()) return;
   app_->request(AppSocket::kAbort);
   tell();
 }
 
 StreamState TcpHandle::state() const {
-  if (app_ == nullptr || app_->end()) return StreamState::Ended;
+  if (!is_live() || app_->end()) return StreamState::Ended;
   return app_->is_open() ? StreamState::Open : StreamState::Connecting;
 }
 
 std::optional<StreamEnd> TcpHandle::how_ended() const {
-  return app_ == nullptr ? StreamEnd::Closed : app_->end();
+  if (app_ == nullptr) return StreamEnd::Closed;
+  return is_live() ? app_->end() : StreamEnd::Aborted;
 }
 
 Status TcpHandle::status() const {
   return guarded("TcpHandle::status", [&]() -> Status {
+    if (app_ != nullptr && !is_live()) return not_live();
     const auto end = how_ended();
     if (!end || *end == StreamEnd::Closed) return {};
     return failure(*end);
@@ -133,5 +140,7 @@ void TcpListener::stop() noexcept {
 }
 
 Endpoint TcpListener::local() const { return app_ == nullptr ? Endpoint{} : app_->local(); }
+bool TcpListener::is_live() const { return app_ != nullptr && !device_->is_abandoned(); }
+
 
 }  // namespace rnic

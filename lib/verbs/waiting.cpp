@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "base/starved.hpp"
+#include "verbs/boundary.hpp"
 #include "verbs/runtime.hpp"
 
 namespace rnic::verbs {
@@ -32,11 +33,13 @@ void DeviceRuntime::wake() {
 }
 
 uint32_t DeviceRuntime::turn() {
+  if (is_abandoned()) return 0;
   asked = false;
   return verbs::turn(*device, runtime->now());
 }
 
 Result<QueueAlarm*> DeviceRuntime::alarm_of_events() {
+  if (is_abandoned()) return abandoned();
   if (event_alarm != nullptr) return event_alarm;
   std::optional<int> driver;
   if (worker == nullptr) {
@@ -63,6 +66,7 @@ Result<int> DeviceRuntime::event_fd() {
 }
 
 std::optional<Event> DeviceRuntime::poll_event() {
+  if (is_abandoned()) return std::nullopt;
   auto event = device->poll_event();
   if (event || event_alarm == nullptr) return event;
   event_alarm->arm();
@@ -87,6 +91,7 @@ Result<Sleeper*> Runtime::sleeper() {
 }
 
 Result<int> Runtime::driver_fd() {
+  if (is_abandoned()) return abandoned();
   if (threaded()) {
     return base::fail(ErrorCode::Unsupported,
                       "a threaded context is driven by its workers: wait on the descriptors of its "
@@ -98,6 +103,7 @@ Result<int> Runtime::driver_fd() {
 }
 
 Result<int> Runtime::fd() {
+  if (is_abandoned()) return abandoned();
   if (fd_) return fd_->fd();
   auto driver = driver_fd();
   if (!driver) return driver;
@@ -122,6 +128,7 @@ bool Runtime::is_asked() const {
 }
 
 bool Runtime::arm() {
+  if (is_abandoned()) return true;  // whoever polls until there is nothing to do is to end
   if (sleeper_ == nullptr) return false;
   const base::Now time = now();
   // What a turn has left over tells of itself, by its port's descriptor or a deadline that is over.
@@ -146,7 +153,14 @@ void Runtime::disturb() {
 }
 
 bool Runtime::wait_until(const std::function<bool()>& done, base::Now deadline) {
-  return threaded() ? watch_until(done, deadline) : drive_until(done, deadline);
+  if (is_abandoned()) return done();
+  // It may fork. In the child there is nothing to wait for.
+  bool came = false;
+  const auto over = [&] {
+    came = done();
+    return came || is_abandoned();
+  };
+  return (threaded() ? watch_until(over, deadline) : drive_until(over, deadline)) && came;
 }
 
 /// Inline: this thread is the device.

@@ -79,12 +79,16 @@ int Kernel::close(int descriptor) {
   Entry* entry = find(descriptor, "close");
   if (entry == nullptr) return fail(EBADF);
   if (entry->kind == Kind::Stream) close_stream(*entry);
-  for (const auto& link : entry->backlog) {
+  stop_listening(*entry);
+  entries_.erase(descriptor);
+  return 0;
+}
+
+void Kernel::stop_listening(Entry& entry) {
+  for (const auto& link : std::exchange(entry.backlog, {})) {
     link->ends[1].closed = true;
     network_.reset(link, 1);
   }
-  entries_.erase(descriptor);
-  return 0;
 }
 
 // What nobody has read, and nobody will, is answered with a RST (RFC 1122 s.4.2.2.13).
@@ -201,7 +205,14 @@ int Kernel::connect(int descriptor, const sockaddr* address, socklen_t size) {
 }
 
 int Kernel::shutdown(int descriptor, int how) {
-  Entry* entry = find_stream(descriptor, "shutdown");
+  Entry* entry = find(descriptor, "shutdown");
+  if (entry != nullptr && entry->kind == Kind::Listener) {
+    if (how == SHUT_WR && misuse_.empty()) misuse_ = "shutdown() of a listener's writing";
+    stop_listening(*entry);
+    entry->kind = Kind::Fresh;
+    return 0;
+  }
+  entry = find_stream(descriptor, "shutdown");
   if (entry == nullptr) return fail(EBADF);
   TcpEnd& end = entry->link->ends[entry->end];
   if (end.dead || !end.established) return fail(ENOTCONN);

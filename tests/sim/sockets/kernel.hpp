@@ -105,6 +105,7 @@ class Kernel final : public socket::System {
   [[nodiscard]] uint32_t room_of(const TcpEnd& end) const;
   int setup_fault();
   void close_stream(Entry& entry);
+  void stop_listening(Entry& entry);
   int broken_by_call(Entry& entry);
   /// An EAGAIN that is not so: the event that follows.
   void raise_later(int descriptor, uint32_t events);

@@ -143,10 +143,10 @@ TEST(Result, CarriesTheMessage) {
   EXPECT_EQ(failed.error().code, ErrorCode::NotFound);
   EXPECT_EQ(failed.error().message, "no device \"x\"");
   std::set<std::string> names;
-  for (int code = 0; code <= static_cast<int>(ErrorCode::MessageSize); ++code) {
+  for (int code = 0; code <= static_cast<int>(ErrorCode::Abandoned); ++code) {
     names.insert(to_string(static_cast<ErrorCode>(code)));
   }
-  EXPECT_EQ(names.size(), static_cast<size_t>(ErrorCode::MessageSize) + 1);
+  EXPECT_EQ(names.size(), static_cast<size_t>(ErrorCode::Abandoned) + 1);
 }
 
 // What the machine has no memory for is no more than that: all else goes on to whoever called.

@@ -46,7 +46,8 @@ class Relay {
   std::vector<Link> links;
 
   void turn() {
-    socket::Descriptor next(accept4(listening_.get(), nullptr, nullptr, SOCK_NONBLOCK));
+    socket::Descriptor next(
+        socket::own_system().accept4(listening_.get(), nullptr, nullptr, SOCK_NONBLOCK));
     if (next.open()) {
       Link link;
       link.initiator = std::move(next);

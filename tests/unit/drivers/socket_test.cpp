@@ -34,7 +34,7 @@ class NoDoorbells final : public llp::BeforeHandUp {
 
 /// A port that nobody listens on now.
 uint16_t free_port() {
-  const Descriptor probe(::socket(AF_INET, SOCK_STREAM, 0));
+  const Descriptor probe(own_system().socket(AF_INET, SOCK_STREAM, 0));
   SystemAddress address(Endpoint{kV4, 0});
   EXPECT_EQ(bind(probe.get(), address.get(), address.size), 0);
   EXPECT_EQ(getsockname(probe.get(), address.get(), &address.size), 0);
@@ -316,7 +316,7 @@ TEST_F(SocketDriver, NobodyListens) {
 // A peer whose backlog is full does not answer; the time-out is the driver's.
 TEST_F(SocketDriver, ConnectTimesOut) {
   open();
-  const Descriptor deaf(::socket(AF_INET, SOCK_STREAM, 0));
+  const Descriptor deaf(own_system().socket(AF_INET, SOCK_STREAM, 0));
   SystemAddress address(Endpoint{kV4, 0});
   ASSERT_EQ(bind(deaf.get(), address.get(), address.size), 0);
   ASSERT_EQ(::listen(deaf.get(), 0), 0);

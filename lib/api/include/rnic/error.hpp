@@ -26,6 +26,7 @@ enum class ErrorCode : uint8_t {
   Unsupported,
   Environment,  ///< hugepages, devices, files: the machine lacks something
   MessageSize,  ///< longer than what can be sent as one now (EMSGSIZE)
+  Abandoned,    ///< the parent process's: this one was forked since, and has none of it
 };
 
 [[nodiscard]] const char* to_string(ErrorCode code);

@@ -65,6 +65,10 @@ class TcpHandle {
   /// Rings the socket's doorbell.
   void tell() const;
   [[nodiscard]] bool has_finished() const { return finished_; }
+  /// It has a socket, which is not the parent's of this process.
+  [[nodiscard]] bool is_live() const;
+  /// Why a call on one that is not fails.
+  [[nodiscard]] tl::unexpected<Error> not_live() const;
   /// Why a call fails: the application's own doing, or how the connection ended.
   [[nodiscard]] tl::unexpected<Error> failure(StreamEnd end) const;
 
@@ -88,6 +92,8 @@ class TcpListener {
   TcpListener(TcpListener&& other) noexcept;
   TcpListener& operator=(TcpListener&& other) noexcept;
   ~TcpListener();
+  /// As TcpHandle::is_live().
+  [[nodiscard]] bool is_live() const;
 
   std::shared_ptr<verbs::DeviceRuntime> device_;
   device::AppListener* app_ = nullptr;

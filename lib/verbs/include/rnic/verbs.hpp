@@ -17,6 +17,10 @@
 /// region is revoked at once, whatever stands on it. destroy() refuses instead, where there is
 /// something left.
 ///
+/// Forks: in a child each handle of its parent answers Abandoned, nothing or 0, and does nothing
+/// when it is destroyed; descriptors that were given (fd(), event_fd()) are closed there. Parent
+/// and peers notice nothing. A child may open contexts of its own, over ports that need no DPDK.
+///
 /// A handle that nothing was put into, or that was moved from or destroyed, is empty: its calls
 /// answer WrongState, nothing or 0. Who moves into a handle that is not empty destroys what it
 /// stood for.
@@ -160,7 +164,7 @@ class QueuePair {
   /// Another one after each return to Idle: completions and events of what was before bear the old
   /// one. Never 0; 0 of an empty handle.
   [[nodiscard]] uint32_t number() const;
-  /// Error of an empty handle.
+  /// Error of an empty handle, and of one of this process's parent.
   [[nodiscard]] QueuePairState state() const;
   /// What the queue pair is now, the agreed IRD and ORD included.
   [[nodiscard]] Result<QueuePairAttributes> query() const;
@@ -333,6 +337,8 @@ class Device {
 /// The devices of one configuration and the workers that run them.
 class Context {
  public:
+  /// Unsupported over ports of DPDK in a process that was forked from one with an open context, or
+  /// with DPDK started: exec a program, and open it there.
   static Result<Context> open(const Config& config);
   Context(Context&&) noexcept;
   Context& operator=(Context&&) noexcept;
