@@ -14,6 +14,7 @@ const char* to_string(Opcode opcode) {
     case Opcode::CompareSwap: return "CmpSwap";
     case Opcode::Immediate: return "Immediate Data";
     case Opcode::LocalInvalidate: return "Local Invalidate";
+    case Opcode::WriteImmediate: return "Write with Immediate";
   }
   return "unknown";
 }

@@ -39,8 +39,8 @@ bool is_of_write(const Quote& quote, const PostedSend& work) {
 }
 
 /// The header has the queue and the MSN of this message.
-bool is_of_message(const Quote& quote, const SendSlot& slot) {
-  return quote.untagged->qn == slot.row->qn && quote.untagged->msn == slot.msn;
+bool is_of_message(const Quote& quote, const SendSlot& slot, const WorkRow& row) {
+  return quote.untagged->qn == row.qn && quote.untagged->msn == slot.msn;
 }
 
 }  // namespace
@@ -54,10 +54,11 @@ std::optional<uint32_t> quoted_work(const SendQueue& sends, const wire::Terminat
     const PostedSend& work = *slot.work;
     if (!slot.started) continue;
     bool quoted = false;
-    if (slot.row->tagged) {
+    const WorkRow& row = slot.message_row(slot.part);
+    if (slot.row->tagged && quote.tagged) {
       quoted = is_of_write(quote, work);
-    } else if (quote.untagged) {
-      quoted = is_of_message(quote, slot);
+    } else if (!row.tagged && quote.untagged) {
+      quoted = is_of_message(quote, slot, row);
       if (quote.request && slot.row->response == Response::Read) {
         // siw puts the size where the MSN belongs (RDMAP-4.8-10): the Read Request tells, too.
         const bool rest = is_rest_of(*quote.request, work);

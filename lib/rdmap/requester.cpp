@@ -68,7 +68,8 @@ Requester::Next Requester::choose(bool peer_finished) {
     sends_.fail(seq, status);
     return Next::Refused;
   }
-  if (!slot.row->tagged) sends_.number(seq, next_msn_[slot.row->qn]);
+  const WorkRow& row = slot.message_row(slot.part);
+  if (!row.tagged) sends_.number(seq, next_msn_[row.qn]);
   return Next::Message;
 }
 
@@ -90,14 +91,14 @@ CompletionStatus Requester::check_sink(const Sge& sink) const {
                                                : CompletionStatus::LocalProtection;
 }
 
-ddp::OutboundMessage Requester::message(uint32_t seq, uint8_t version) const {
+ddp::OutboundMessage Requester::message(uint32_t seq, uint8_t part, uint8_t version) const {
   const SendSlot& slot = sends_.at(seq);
   const PostedSend& work = *slot.work;
-  const WorkRow& row = *slot.row;
+  const WorkRow& row = slot.message_row(part);
   const WireOpcode opcode = work.solicited ? row.solicited_message : row.message;
   ddp::OutboundMessage message{.version = version,
                                .rsvd_ulp = wire::rdmap_control(opcode, version),
-                               .length = slot.message_length()};
+                               .length = slot.message_length(part)};
   if (row.tagged) {
     message.tagged = true;
     message.stag = work.remote_stag;
@@ -110,13 +111,26 @@ ddp::OutboundMessage Requester::message(uint32_t seq, uint8_t version) const {
   return message;
 }
 
-mem::AccessFault Requester::locate(uint32_t seq, const ddp::Cut& cut, Payload& out) const {
+mem::AccessFault Requester::check_source(uint32_t seq, uint8_t part) const {
   const SendSlot& slot = sends_.at(seq);
-  if (slot.row->make == nullptr) {
-    return out.gather(memory_, slot.work->sges(), cut);
+  if (!slot.message_row(part).sends_memory()) return mem::AccessFault::None;
+  return memory_.check(slot.work->sges(), Access::LocalRead);
+}
+
+mem::AccessFault Requester::locate(uint32_t seq, uint8_t part, const ddp::Cut& cut,
+                                   Payload& out) const {
+  const SendSlot& slot = sends_.at(seq);
+  const WorkRow& row = slot.message_row(part);
+  if (row.make != nullptr) {
+    out.make(cut, [&](uint8_t* octets) { row.make(slot, octets); });
+    return mem::AccessFault::None;
   }
-  out.make(cut, [&](uint8_t* octets) { slot.row->make(slot, octets); });
-  return mem::AccessFault::None;
+  const PostedSend& work = *slot.work;
+  if (work.is_inline) {
+    out.take(work.inline_data().subspan(cut.offset, cut.length));
+    return mem::AccessFault::None;
+  }
+  return out.gather(memory_, work.sges(), cut);
 }
 
 void Requester::pulled(const ddp::Cut& cut) {
@@ -128,7 +142,7 @@ void Requester::pulled(const ddp::Cut& cut) {
 bool Requester::finish() {
   const uint32_t seq = sends_.next();
   const SendSlot& slot = sends_.at(seq);
-  const WorkRow& row = *slot.row;
+  const WorkRow& row = slot.message_row(slot.part);
   const bool atomic = row.response == Response::Atomic;
   if (row.awaits_response()) {
     const Sge sink = first_sge(*slot.work);
@@ -141,7 +155,7 @@ bool Requester::finish() {
                     .coverage = {}});
   }
   if (!row.tagged) ++next_msn_[row.qn];
-  sends_.advance();
+  slot.is_last(slot.part) ? sends_.advance() : sends_.next_part();
   return atomic;
 }
 
@@ -159,16 +173,26 @@ bool Requester::local_work_is_due() const {
   return !sends_.at(sends_.next()).row->has_message();
 }
 
+/// Octets of the FPDUs of a request that were not pulled. \param begun its message is not counted
+uint64_t Requester::octets_left(const SendSlot& slot, uint32_t overhead, bool begun) {
+  uint64_t octets = 0;
+  for (uint8_t part = slot.part;; ++part) {
+    if (!begun || part != slot.part) {
+      const bool tagged = slot.message_row(part).tagged;
+      octets += uint64_t{slot.message_length(part)} + overhead +
+                (tagged ? wire::kDdpTaggedSize : wire::kDdpUntaggedSize);
+    }
+    if (slot.is_last(part)) return octets;
+  }
+}
+
 bool Requester::fills(uint32_t octets, uint32_t overhead, uint32_t pulled) const {
   if (!sends_.has_next()) return true;
   uint64_t waiting = 0;
   for (uint32_t seq = sends_.next(); seq != sends_.end(); ++seq) {
     const SendSlot& slot = sends_.at(seq);
-    const WorkRow& row = *slot.row;
-    if (!row.has_message()) return true;
-    const uint32_t payload = slot.message_length() - (seq == sends_.next() ? pulled : 0);
-    waiting +=
-        uint64_t{payload} + overhead + (row.tagged ? wire::kDdpTaggedSize : wire::kDdpUntaggedSize);
+    if (!slot.row->has_message()) return true;
+    waiting += octets_left(slot, overhead, false) - (seq == sends_.next() ? pulled : 0);
     if (waiting >= octets) return true;
   }
   return false;
@@ -176,11 +200,10 @@ bool Requester::fills(uint32_t octets, uint32_t overhead, uint32_t pulled) const
 
 uint64_t Requester::octets_waiting(uint64_t most, uint32_t overhead, bool begun) const {
   uint64_t waiting = 0;
-  for (uint32_t send = sends_.next() + (begun ? 1 : 0); send != sends_.end() && waiting <= most;
-       ++send) {
-    const SendSlot& slot = sends_.at(send);
+  for (uint32_t seq = sends_.next(); seq != sends_.end() && waiting <= most; ++seq) {
+    const SendSlot& slot = sends_.at(seq);
     if (!slot.row->has_message()) continue;
-    waiting += wire::kDdpUntaggedSize + uint64_t{slot.message_length()} + overhead;
+    waiting += octets_left(slot, overhead, begun && seq == sends_.next());
   }
   return waiting;
 }

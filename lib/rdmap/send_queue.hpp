@@ -29,11 +29,21 @@ struct SendSlot {
   bool started;   ///< some of it was pulled
   bool released;  ///< the peer's TCP has all of it
   bool answered;  ///< Read, atomic: its response was delivered
+  uint8_t part;   ///< which of its messages is pulled: 0, or 1 where WorkRow::then says so
 
   /// Octets as a message has them; a request for more fails when its turn comes.
   [[nodiscard]] uint32_t length() const { return static_cast<uint32_t>(work->length); }
-  /// Octets of the message that carries it out.
-  [[nodiscard]] uint32_t message_length() const { return row->size != 0 ? row->size : length(); }
+  /// The row of one of its messages.
+  [[nodiscard]] const WorkRow& message_row(uint8_t which) const {
+    return which == 0 ? *row : *row->then;
+  }
+  /// Octets of one of its messages.
+  [[nodiscard]] uint32_t message_length(uint8_t which) const {
+    const uint32_t size = message_row(which).size;
+    return size != 0 ? size : length();
+  }
+  /// No message of it follows that one.
+  [[nodiscard]] bool is_last(uint8_t which) const { return which != 0 || row->then == nullptr; }
   /// It may complete once everything before it has.
   [[nodiscard]] bool done() const {
     if (status != CompletionStatus::Success) return true;
@@ -65,11 +75,16 @@ class SendQueue {
   // --- Application: one thread at a time ---
 
   [[nodiscard]] bool has_room() const { return ring_.has_room(); }
-  /// Only when has_room(), and with a list of SGEs that is not too long. \param row its own
-  void post(const SendRequest& work, const WorkRow& row) {
+  /// Only when has_room(), and with a list of SGEs, or inline data, that is not too long. The
+  /// worker does not see it before publish(). \param row its own
+  void write(const SendRequest& work, const WorkRow& row) {
     const size_t size = PostedSend::size_for(work, row);
     PostedSend::write(work, row, ring_.write(WorkRing::units_of(size)));
-    ring_.publish();
+  }
+  void publish() { ring_.publish(); }
+  void post(const SendRequest& work, const WorkRow& row) {
+    write(work, row);
+    publish();
   }
 
   // --- Worker ---
@@ -86,7 +101,8 @@ class SendQueue {
                   .status = CompletionStatus::Success,
                   .started = false,
                   .released = false,
-                  .answered = false};
+                  .answered = false,
+                  .part = 0};
     return end_++;
   }
   /// Takes the oldest request that was posted, makes no slot of it, and gives its place back; only
@@ -124,6 +140,8 @@ class SendQueue {
   [[nodiscard]] bool has_next() const { return next_ != end_; }
   [[nodiscard]] uint32_t next() const { return next_; }
   void advance() { ++next_; }
+  /// The slot at next() has a message more.
+  void next_part() { ++slot(next_).part; }
 
   /// The oldest slot that the user was not told of; only when has_unreported().
   [[nodiscard]] bool has_unreported() const { return report_ != end_; }

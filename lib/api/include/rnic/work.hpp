@@ -4,14 +4,16 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
 
 namespace rnic {
 
-inline constexpr uint32_t kMaxSge = 16;     ///< scatter/gather elements of a work request
-inline constexpr uint32_t kAtomicSize = 8;  ///< octets that an atomic works on and returns
+inline constexpr uint32_t kMaxSge = 16;      ///< scatter/gather elements of a work request
+inline constexpr uint32_t kAtomicSize = 8;   ///< octets that an atomic works on and returns
+inline constexpr uint32_t kMaxInline = 256;  ///< octets of SendRequest::inline_data
 
 /// One piece of registered local memory.
 struct Sge {
@@ -31,6 +33,7 @@ enum class Opcode : uint8_t {
   CompareSwap,      ///< RFC 7306 s.5.1.2; see QueuePair::post_compare_swap()
   Immediate,        ///< RFC 7306 s.6; see QueuePair::post_immediate()
   LocalInvalidate,  ///< revokes an STag of this side after everything before it has completed
+  WriteImmediate,   ///< a Write, and Immediate Data behind it (RFC 7306 s.6), as one request
 };
 [[nodiscard]] const char* to_string(Opcode opcode);
 
@@ -107,20 +110,23 @@ struct RemoteAddress {
   uint64_t offset = 0;  ///< tagged offset
 };
 
-/// A request for the send queue. It is copied when it is posted; the memory that its pieces name
-/// belongs to the device until the completion.
+/// A request for the send queue. It is copied when it is posted, with its inline data; the memory
+/// that its pieces name belongs to the device until the completion.
 struct SendRequest {
   uint64_t id = 0;
   Opcode opcode = Opcode::Send;
   bool signaled = true;    ///< a completion is wanted on success (errors always complete)
-  bool solicited = false;  ///< Send or Immediate with Solicited Event
+  bool solicited = false;  ///< Send, Immediate or WriteImmediate with Solicited Event
   bool fence = false;      ///< wait for all earlier Reads and atomics of this queue pair
   SgeList sges{};          ///< source; for Read the sink, one element; for an atomic nothing, or 8
                            ///< octets that take the original value
-  RemoteAddress remote{};  ///< Write: sink; Read: source; atomic: target
+  RemoteAddress remote{};  ///< Write, WriteImmediate: sink; Read: source; atomic: target
   uint32_t invalidate_stag = 0;  ///< SendInvalidate: of the peer; LocalInvalidate: of this side
   AtomicOperands atomic{};       ///< FetchAdd, CompareSwap
-  ImmediateData immediate{};     ///< Immediate
+  ImmediateData immediate{};     ///< Immediate, WriteImmediate
+  /// Send, SendInvalidate, Write, WriteImmediate: the message itself, in the place of `sges`, from
+  /// any memory; at most kMaxInline octets. The memory is the application's when post returns.
+  std::span<const std::byte> inline_data{};
 };
 
 /// A request for the receive queue. It is copied when it is posted; the memory that its pieces name
