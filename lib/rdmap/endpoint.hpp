@@ -117,7 +117,7 @@ class Endpoint::Impl final : public ddp::User, private Deliveries {
              base::Now now);
   void end_without_terminate(const Fault& fault);
   void count(const Fault& fault);
-  void fail();
+  void fail(const Ending& why);
   void flush();
   void provide_requests();
 

@@ -37,7 +37,7 @@ bool Endpoint::Impl::choose_send(base::Now now) {
     case Requester::Next::Message: break;
     case Requester::Next::Refused: raise(kRefusedWork, {}, {}, now); return false;
     case Requester::Next::Unanswerable:
-      fail();
+      fail({CompletionCause::PeerClosed});
       framing_->close();
       return false;
   }

@@ -2,6 +2,7 @@
 
 #include "rdmap/opcodes.hpp"
 #include "rdmap/quoted_work.hpp"
+#include "rdmap/remote_status.hpp"
 #include "rdmap/work_opcodes.hpp"
 
 namespace rnic::rdmap {
@@ -13,7 +14,9 @@ Requester::Requester(const EndpointConfig& config, const StreamMemory& memory, C
       counters_(counters),
       sends_(sends),
       completions_(completions),
-      outbound_(config.ord, config.secret) {}
+      outbound_(config.ord, config.secret) {
+  sends_.forget_completed();
+}
 
 bool Requester::accept(bool connected, uint8_t version) {
   const uint32_t seq = sends_.accept();
@@ -24,7 +27,8 @@ bool Requester::accept(bool connected, uint8_t version) {
   const bool spoken = !slot.row->extension || (extensions_ && version == 1);
   const bool impossible = (slot.row->awaits_response() && outbound_.limit() == 0) || !spoken;
   if (connected && !impossible) return true;
-  sends_.fail(seq, CompletionStatus::Flushed);
+  sends_.fail(seq, CompletionStatus::Flushed,
+              connected ? CompletionCause::NotAgreed : CompletionCause::Disconnected);
   return false;
 }
 
@@ -257,9 +261,18 @@ void Requester::finish_request(const OutboundRequest& request) {
   completions_.complete_sends();
 }
 
-void Requester::terminated(const wire::Terminate& terminate) {
+std::optional<uint64_t> Requester::terminated(const wire::Terminate& terminate,
+                                              const FaultCode& fault) {
   const auto quoted = quoted_work(sends_, terminate);
-  if (quoted) sends_.fail(*quoted, CompletionStatus::RemoteTerminated);
+  if (!quoted) return std::nullopt;
+  if (sends_.is_unreported(*quoted)) sends_.fail(*quoted, remote_status(fault));
+  return sends_.at(*quoted).posted().id;
+}
+
+void Requester::lost() {
+  if (!sends_.has_unreported()) return;
+  const SendSlot& slot = sends_.at(sends_.report());
+  if (slot.started && !slot.done()) sends_.fail(sends_.report(), CompletionStatus::Lost);
 }
 
 }  // namespace rnic::rdmap

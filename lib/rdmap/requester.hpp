@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "ddp/fault.hpp"
 #include "ddp/segmenter.hpp"
@@ -98,8 +99,11 @@ class Requester {
                                             bool& finished);
   /// Completes the oldest atomic.
   [[nodiscard]] Fault deliver_atomic_response(const UntaggedMessage& message);
-  /// The work whose message the peer's Terminate quotes, if there is one, failed there.
-  void terminated(const wire::Terminate& terminate);
+  /// The work whose message the peer's Terminate quotes, if there is one, failed there. \return its
+  /// id, though it has completed already
+  std::optional<uint64_t> terminated(const wire::Terminate& terminate, const FaultCode& fault);
+  /// The connection is lost: what was under way and is the next to complete may have got through.
+  void lost();
   /// No response is waited for any more.
   void clear() { outbound_.clear(); }
 

@@ -8,6 +8,9 @@
 #include <cstdint>
 #include <initializer_list>
 #include <span>
+#include <string>
+
+#include "rnic/fault.hpp"
 
 namespace rnic {
 
@@ -140,15 +143,39 @@ enum class CompletionStatus : uint8_t {
   Success,
   LocalProtection,  ///< a local SGE is not covered by a region of this domain with the right needed
   LocalLength,      ///< message too long
-  RemoteTerminated,  ///< the peer refused this operation
-  Flushed,           ///< not carried out: the queue pair is in error or closed
+  // The peer ended the stream with a Terminate that blames this request.
+  RemoteAccess,          ///< for memory of the peer: STag, bounds, right
+  RemoteInvalidRequest,  ///< as a message that it cannot take: no receive, too long, opcode
+  RemoteOperation,       ///< for what it could not carry out
+  Flushed,               ///< not carried out, or not known to be: something else ended the stream
+  Lost,  ///< it was the oldest under way when the connection was lost: what the peer has of it is
+         ///< not known
 };
 [[nodiscard]] const char* to_string(CompletionStatus status);
+
+/// What kept a request from being carried out; describe() says it in words.
+enum class CompletionCause : uint8_t {
+  None,           ///< the status says it all
+  NotConnected,   ///< it was posted before there was a connection
+  Disconnected,   ///< it was posted behind disconnect()
+  NotAgreed,      ///< the start-up has left no room for Reads and atomics, or no such operation
+  LocalError,     ///< an error of this side ended the stream: `fault`
+  PeerFault,      ///< the peer broke a rule: `fault`
+  PeerTerminate,  ///< the peer ended the stream with a Terminate: `fault`
+  PeerClosed,     ///< the peer has closed its direction, and sends no response any more
+  Closed,         ///< both directions were closed in order
+  PeerReset,      ///< the peer reset the connection
+  TimedOut,       ///< the peer did not answer any more
+  Unreachable,    ///< the network told that there is no way to the peer
+  Aborted,        ///< this side aborted the connection
+};
 
 struct Completion {
   uint64_t id = 0;
   Opcode opcode = Opcode::Send;
   CompletionStatus status = CompletionStatus::Success;
+  CompletionCause cause = CompletionCause::None;
+  FaultCode fault{};  ///< where the cause has one
   bool solicited = false;
   bool has_immediate = false;     ///< Receive of Immediate Data; the buffer's memory is untouched
   uint32_t length = 0;            ///< octets received (Receive) or moved
@@ -157,5 +184,8 @@ struct Completion {
   uint64_t original = 0;          ///< atomic: what the target held before, a number of this host
   ImmediateData immediate{};      ///< the 8 octets, when has_immediate
 };
+
+/// Status and cause in words: "flushed: the peer ended the stream with a Terminate: layer DDP, ..."
+[[nodiscard]] std::string describe(const Completion& completion);
 
 }  // namespace rnic
