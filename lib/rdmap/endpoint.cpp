@@ -1,5 +1,7 @@
 #include "rdmap/endpoint.hpp"
 
+#include <string_view>
+
 #include "base/starved.hpp"
 #include "rdmap/opcodes.hpp"
 
@@ -95,9 +97,14 @@ void Endpoint::Impl::serve() {
 
 namespace {
 
-/// Ours, or the peer's, as the end of the stream.
+/// An error of this side, or a rule that the peer broke. RFC 5041 s.7.2 gives one code to a buffer
+/// of ours that cannot be written to and to what no other code is for: the rule tells them apart.
 Ending ending_by(const Fault& fault) {
-  const bool own = fault.layer != FaultLayer::Llp && fault.type == ddp::kLocalCatastrophic;
+  const bool catastrophic = fault.type == ddp::kLocalCatastrophic;
+  const bool own =
+      catastrophic &&
+      (fault.layer == FaultLayer::Rdmap ||
+       (fault.layer == FaultLayer::Ddp && std::string_view(fault.rule) == ddp::kCatastrophic.rule));
   return {own ? CompletionCause::LocalError : CompletionCause::PeerFault, code_of(fault)};
 }
 

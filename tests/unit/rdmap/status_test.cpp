@@ -158,6 +158,11 @@ TEST_F(StatusTest, AFlushByAPeerThatBreaksARule) {
   inject(ulpdu(wire::DdpUntaggedHeader{.last = true, .rsvd_ulp = 0x4f, .qn = 0, .msn = 1}, 0));
   ASSERT_EQ(b->owner.receives.size(), 1u);
   EXPECT_EQ(b->owner.receives[0].cause, CompletionCause::PeerFault);
+  restart();
+  b->post_receive(7, 0, 8);
+  inject({0x41});  // shorter than a header, which has no code of its own
+  ASSERT_EQ(b->owner.receives.size(), 1u);
+  EXPECT_EQ(b->owner.receives[0].cause, CompletionCause::PeerFault);
 }
 
 TEST_F(StatusTest, AFlushWhereNoResponseCanCome) {
