@@ -40,24 +40,60 @@ PostResult QueuePair::check(const SendRequest& work, const rdmap::WorkRow& row) 
   const PostResult shape =
       rdmap::check_shape(row, work.sges.size(), sges.data(), work.sges.length());
   if (shape != PostResult::Ok) return shape;
+  const PostResult kept = rdmap::check_inline(row, work.sges.size(), work.inline_data.size());
+  if (kept != PostResult::Ok) return kept;
   return row.extension && !parts_.extensions ? PostResult::Disabled : PostResult::Ok;
 }
 
-PostResult QueuePair::post_send(const SendRequest& work) {
+PostResult QueuePair::queue(const SendRequest& work) {
   const rdmap::WorkRow& row = rdmap::work_row(work.opcode);
   if (const PostResult bad = check(work, row); bad != PostResult::Ok) return bad;
   if (!sends_.has_room()) return PostResult::Full;
-  sends_.post(work, row);
+  sends_.write(work, row);
+  return PostResult::Ok;
+}
+
+PostResult QueuePair::queue(const ReceiveRequest& work) {
+  if (work.sges.too_long()) return PostResult::TooManySge;
+  if (!receives_.has_room()) return PostResult::Full;
+  receives_.write(work);
+  return PostResult::Ok;
+}
+
+PostResult QueuePair::post_send(const SendRequest& work) {
+  if (const PostResult bad = queue(work); bad != PostResult::Ok) return bad;
+  sends_.publish();
   parts_.doorbells.ring(doorbell_);
   return PostResult::Ok;
 }
 
 PostResult QueuePair::post_receive(const ReceiveRequest& work) {
-  if (work.sges.too_long()) return PostResult::TooManySge;
-  if (!receives_.has_room()) return PostResult::Full;
-  receives_.post(work);
+  if (const PostResult bad = queue(work); bad != PostResult::Ok) return bad;
+  receives_.publish();
   parts_.doorbells.ring(doorbell_);
   return PostResult::Ok;
+}
+
+template <typename Work, typename Queue>
+QueuePair::ListResult QueuePair::post_list(std::span<const Work> works, Queue& to) {
+  ListResult list;
+  for (const Work& work : works) {
+    list.result = queue(work);
+    if (list.result != PostResult::Ok) break;
+    ++list.taken;
+  }
+  if (list.taken == 0) return list;
+  to.publish();
+  parts_.doorbells.ring(doorbell_);
+  return list;
+}
+
+QueuePair::ListResult QueuePair::post_sends(std::span<const SendRequest> works) {
+  return post_list(works, sends_);
+}
+
+QueuePair::ListResult QueuePair::post_receives(std::span<const ReceiveRequest> works) {
+  return post_list(works, receives_);
 }
 
 void QueuePair::serve() { endpoint_.serve(); }

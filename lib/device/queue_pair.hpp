@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "base/doorbell.hpp"
@@ -82,6 +83,14 @@ class QueuePair final : public rdmap::EndpointOwner {
   /// read or write until the completion.
   PostResult post_send(const SendRequest& work);
   PostResult post_receive(const ReceiveRequest& work);
+  /// Of a list that is posted at once: what was taken, from the front, is carried out.
+  struct ListResult {
+    uint32_t taken = 0;
+    PostResult result = PostResult::Ok;  ///< why the next was not; Ok: all were
+  };
+  /// The same for all of them, with one doorbell.
+  ListResult post_sends(std::span<const SendRequest> works);
+  ListResult post_receives(std::span<const ReceiveRequest> works);
 
   // --- Worker ---
 
@@ -150,6 +159,11 @@ class QueuePair final : public rdmap::EndpointOwner {
   void set_use(QueuePairUse next, base::Handle connection);
   [[nodiscard]] rdmap::Endpoint make_endpoint(uint32_t number, uint32_t ird, uint32_t ord);
   [[nodiscard]] PostResult check(const SendRequest& work, const rdmap::WorkRow& row) const;
+  // Without telling the worker.
+  PostResult queue(const SendRequest& work);
+  PostResult queue(const ReceiveRequest& work);
+  template <typename Work, typename Queue>
+  ListResult post_list(std::span<const Work> works, Queue& to);
   void complete(CompletionQueue& cq, const Completion& completion);
 
   uint32_t number_;

@@ -12,14 +12,22 @@ Completions::Completions(uint32_t qp, const Queues& queues, Counters& counters,
       counters_(counters),
       owner_(owner) {}
 
+/// A completion with an error has no results, and tells its cause.
+void Completions::explain(Completion& completion) {
+  completion.length = 0;
+  completion.original = 0;
+  if (completion.status == CompletionStatus::Flushed) ++counters_.flushed;
+  const bool own = completion.status == CompletionStatus::LocalProtection ||
+                   completion.status == CompletionStatus::LocalLength;
+  if (own || completion.cause != CompletionCause::None) return;
+  completion.cause = ending_.cause;
+  completion.fault = ending_.fault;
+}
+
 void Completions::report_work(Completion completion, bool signaled) {
   completion.qp = qp_;
   if (completion.status == CompletionStatus::Success && !signaled) return;
-  if (completion.status == CompletionStatus::Flushed) ++counters_.flushed;
-  if (completion.status != CompletionStatus::Success) {
-    completion.length = 0;
-    completion.original = 0;
-  }
+  if (completion.status != CompletionStatus::Success) explain(completion);
   owner_.send_completed(completion);
 }
 
@@ -30,6 +38,7 @@ void Completions::report_send() {
   Completion completion{.id = slot.work->id,
                         .opcode = slot.work->opcode,
                         .status = slot.status,
+                        .cause = slot.cause,
                         .length = slot.length(),
                         .original = slot.original};
   if (flushing_ && slot.status == CompletionStatus::Success) {
@@ -52,7 +61,7 @@ void Completions::report_receive(Completion completion) {
   completion.opcode = Opcode::Receive;
   completion.qp = qp_;
   receives_.pop();
-  if (completion.status == CompletionStatus::Flushed) ++counters_.flushed;
+  if (completion.status != CompletionStatus::Success) explain(completion);
   owner_.receive_completed(completion);
 }
 

@@ -14,6 +14,12 @@ namespace rnic::rdmap {
 class EndpointOwner;
 struct Queues;
 
+/// Why the stream takes no work any more.
+struct Ending {
+  CompletionCause cause = CompletionCause::NotConnected;  ///< this: it has not begun
+  FaultCode fault{};
+};
+
 /// Completions of both queues of an endpoint, each in the order in which its work was posted (RFC
 /// 5040 s.5.5). The place of a request in its queue is free before the owner is told of it, so that
 /// he may post another one from the call.
@@ -27,6 +33,11 @@ class Completions {
   /// Tells of the oldest receive; the caller says what came.
   void report_receive(Completion completion);
 
+  /// What is flushed says why: the first that is told.
+  void set_ending(const Ending& ending) {
+    if (ending_.cause == CompletionCause::NotConnected) ending_ = ending;
+  }
+
   // Work that is posted outside of a connection in use is not carried out.
   void pass_sends();
   void pass_receives();
@@ -39,12 +50,14 @@ class Completions {
  private:
   void report_send();
   void report_work(Completion completion, bool signaled);
+  void explain(Completion& completion);
 
   const uint32_t qp_;
   SendQueue& sends_;
   ReceiveQueue& receives_;
   Counters& counters_;
   EndpointOwner& owner_;
+  Ending ending_;
   // No state of the endpoint: a call of flush() is at work, in Terminating, Error or Closed, and
   // the owner may call the endpoint from within.
   bool flushing_ = false;

@@ -1,5 +1,7 @@
 #include "rdmap/endpoint.hpp"
 
+#include <string_view>
+
 #include "base/starved.hpp"
 #include "rdmap/opcodes.hpp"
 
@@ -93,8 +95,36 @@ void Endpoint::Impl::serve() {
   if (!running()) completions_.pass_sends();
 }
 
+namespace {
+
+/// An error of this side, or a rule that the peer broke. RFC 5041 s.7.2 gives one code to a buffer
+/// of ours that cannot be written to and to what no other code is for: the rule tells them apart.
+Ending ending_by(const Fault& fault) {
+  const bool catastrophic = fault.type == ddp::kLocalCatastrophic;
+  const bool own =
+      catastrophic &&
+      (fault.layer == FaultLayer::Rdmap ||
+       (fault.layer == FaultLayer::Ddp && std::string_view(fault.rule) == ddp::kCatastrophic.rule));
+  return {own ? CompletionCause::LocalError : CompletionCause::PeerFault, code_of(fault)};
+}
+
+Ending ending_by(StreamEnd how) {
+  switch (how) {
+    case StreamEnd::Closed: return {CompletionCause::Closed};
+    case StreamEnd::PeerReset: return {CompletionCause::PeerReset};
+    case StreamEnd::TimedOut: return {CompletionCause::TimedOut};
+    case StreamEnd::Refused:
+    case StreamEnd::Unreachable: return {CompletionCause::Unreachable};
+    case StreamEnd::Aborted: break;
+  }
+  return {CompletionCause::Aborted};
+}
+
+}  // namespace
+
 /// Enters the error state without a Terminate, where nobody is there to read one.
-void Endpoint::Impl::fail() {
+void Endpoint::Impl::fail(const Ending& why) {
+  completions_.set_ending(why);
   set_state(EndpointState::Error);
   stream_.stop();
   current_.kind = Kind::None;
@@ -109,6 +139,7 @@ void Endpoint::Impl::flush() {
 void Endpoint::Impl::disconnect() {
   if (state_ == EndpointState::Idle) {
     set_state(EndpointState::Closed);
+    completions_.set_ending({CompletionCause::Disconnected});
     flush();
     return;
   }
@@ -120,7 +151,7 @@ void Endpoint::Impl::disconnect() {
 void Endpoint::Impl::abort() {
   if (framing_ != nullptr) framing_->abort();
   if (state_ == EndpointState::Closed) return;
-  fail();
+  fail({CompletionCause::Aborted});
 }
 
 void Endpoint::Impl::raise(const Fault& fault, const ddp::SegmentReport& segment,
@@ -136,6 +167,7 @@ void Endpoint::Impl::raise(const Fault& fault, const ddp::SegmentReport& segment
   count(fault);
   end_cause_ = fault;
   end_error_ = error_of(fault);
+  completions_.set_ending(ending_by(fault));
   // Whoever reads the event finds the completions of all that was posted.
   flush();
   event::TerminateSent event{{}, fault, end_error_};
@@ -157,7 +189,7 @@ void Endpoint::Impl::end_without_terminate(const Fault& fault) {
   count(fault);
   end_cause_ = fault;
   end_error_ = error_of(fault);
-  fail();
+  fail(ending_by(fault));
   if (framing_ == nullptr) return;
   framing_->discard_received();
   unread ? framing_->abort() : framing_->close();
@@ -218,7 +250,7 @@ void Endpoint::Impl::peer_finished(bool clean, base::Now now) {
     end_cause_ = Fault{FaultLayer::Llp, 0x0, static_cast<uint8_t>(llp::FramingError::Closed),
                        "RDMAP-4.8-06"};
     end_error_ = QueuePairError::Fatal;
-    fail();
+    fail(ending_by(*end_cause_));
     if (framing_ != nullptr) framing_->abort();
     return;
   }
@@ -228,7 +260,7 @@ void Endpoint::Impl::peer_finished(bool clean, base::Now now) {
   if (requester_.outstanding() == 0) return;  // DDP-6.2.1-03: the other half lives on
   // The Responses that are outstanding will not come any more.
   end_error_ = QueuePairError::Fatal;
-  fail();
+  fail({CompletionCause::PeerClosed});
   if (framing_ != nullptr) framing_->close();
 }
 
@@ -240,7 +272,9 @@ void Endpoint::Impl::ended(StreamEnd how, base::Now now) {
   const bool lost = running() && !orderly && how != StreamEnd::Aborted;
   if (lost) {
     end_cause_ = Fault{FaultLayer::Llp, 0x0, static_cast<uint8_t>(llp::FramingError::Closed)};
+    requester_.lost();
   }
+  completions_.set_ending(ending_by(how));
   if (end_error_ == QueuePairError::None && how != StreamEnd::Closed) {
     end_error_ = QueuePairError::Fatal;
   }

@@ -72,6 +72,7 @@ class Endpoint::Impl final : public ddp::User, private Deliveries {
   struct Current {
     Kind kind = Kind::None;
     uint32_t seq = 0;     // slot in the send queue or among the inbound requests
+    uint8_t part = 0;     // of a slot in the send queue: which of its messages
     uint32_t offset = 0;  // octets of the message pulled so far
     ddp::OutboundMessage message;
   };
@@ -87,7 +88,7 @@ class Endpoint::Impl final : public ddp::User, private Deliveries {
   bool choose(base::Now now);
   bool choose_send(base::Now now);
   bool choose_response(base::Now now);
-  [[nodiscard]] mem::AccessFault locate(Kind kind, uint32_t seq, const ddp::Cut& cut,
+  [[nodiscard]] mem::AccessFault locate(Kind kind, uint32_t seq, uint8_t part, const ddp::Cut& cut,
                                         Payload& out) const;
   void refuse_payload(const Current& current, const ddp::Cut& cut, mem::AccessFault fault,
                       base::Now now);
@@ -116,7 +117,7 @@ class Endpoint::Impl final : public ddp::User, private Deliveries {
              base::Now now);
   void end_without_terminate(const Fault& fault);
   void count(const Fault& fault);
-  void fail();
+  void fail(const Ending& why);
   void flush();
   void provide_requests();
 

@@ -148,7 +148,7 @@ Fault Endpoint::Impl::deliver_terminate(const UntaggedMessage& message) {
     event.fault = received->fault;
     if (received->order == wire::TerminateBitOrder::Siw) ++counters_.siw_terminates;
     event.detail = std::move(received->detail);
-    requester_.terminated(received->header);
+    event.request = requester_.terminated(received->header, code_of(event.fault));
   } else {
     ++counters_.malformed_terminates;
     event.fault = Fault{FaultLayer::Rdmap, 0x2, 0xff, "RDMAP-5.4-06"};
@@ -159,6 +159,7 @@ Fault Endpoint::Impl::deliver_terminate(const UntaggedMessage& message) {
   stream_.stop();
   current_.kind = Kind::None;
   end_cause_ = event.fault;
+  completions_.set_ending({CompletionCause::PeerTerminate, code_of(event.fault)});
   end_error_ = QueuePairError::Fatal;
   flush();
   owner_.event(std::move(event), message.now);

@@ -6,16 +6,20 @@ namespace rnic::rdmap {
 namespace {
 
 // RecordTag: what a record is, so that it can be written again octet by octet.
-//   a = kind 8 | last 8 | 16 zero | slot sequence number 32     b = offset 32 | payload length 32
+//   a = kind 8 | last 8 | zero 8 | part 8 | slot sequence number 32
+//   b = offset 32 | payload length 32
 constexpr int kKindShift = 56;
 constexpr int kLastShift = 48;
+constexpr int kPartShift = 32;
 
-llp::RecordTag make_tag(uint8_t kind, uint32_t seq, const ddp::Cut& cut) {
-  return {.a = uint64_t{kind} << kKindShift | uint64_t{cut.last} << kLastShift | seq,
+llp::RecordTag make_tag(uint8_t kind, uint32_t seq, const ddp::Cut& cut, uint8_t part = 0) {
+  return {.a = uint64_t{kind} << kKindShift | uint64_t{cut.last} << kLastShift |
+               uint64_t{part} << kPartShift | seq,
           .b = uint64_t{cut.offset} << 32 | cut.length};
 }
 uint8_t kind_of(const llp::RecordTag& tag) { return static_cast<uint8_t>(tag.a >> kKindShift); }
 uint32_t seq_of(const llp::RecordTag& tag) { return static_cast<uint32_t>(tag.a); }
+uint8_t part_of(const llp::RecordTag& tag) { return static_cast<uint8_t>(tag.a >> kPartShift); }
 ddp::Cut cut_of(const llp::RecordTag& tag) {
   return {.offset = static_cast<uint32_t>(tag.b >> 32),
           .length = static_cast<uint32_t>(tag.b),
@@ -33,12 +37,16 @@ bool Endpoint::Impl::choose_send(base::Now now) {
     case Requester::Next::Message: break;
     case Requester::Next::Refused: raise(kRefusedWork, {}, {}, now); return false;
     case Requester::Next::Unanswerable:
-      fail();
+      fail({CompletionCause::PeerClosed});
       framing_->close();
       return false;
   }
   const uint32_t seq = sends_.next();
-  current_ = {.kind = Kind::Send, .seq = seq, .message = requester_.message(seq, version_)};
+  const uint8_t part = sends_.at(seq).part;
+  current_ = {.kind = Kind::Send,
+              .seq = seq,
+              .part = part,
+              .message = requester_.message(seq, part, version_)};
   return true;
 }
 
@@ -63,10 +71,10 @@ bool Endpoint::Impl::choose(base::Now now) {
 }
 
 /// Finds the payload of a part of a message, when it is built first and whenever it is rebuilt.
-mem::AccessFault Endpoint::Impl::locate(Kind kind, uint32_t seq, const ddp::Cut& cut,
+mem::AccessFault Endpoint::Impl::locate(Kind kind, uint32_t seq, uint8_t part, const ddp::Cut& cut,
                                         Payload& out) const {
   if (kind == Kind::Response) return responder_.locate(seq, cut, out);
-  return requester_.locate(seq, cut, out);
+  return requester_.locate(seq, part, cut, out);
 }
 
 void Endpoint::Impl::refuse_payload(const Current& current, const ddp::Cut& cut,
@@ -108,7 +116,13 @@ llp::PulledUlpdu Endpoint::Impl::pull(uint32_t max, bool whole_only, llp::UlpduW
   const ddp::Cut cut = ddp::cut(current_.message, current_.offset, max, whole_only);
   if (!cut.possible) return {};
   Payload payload;
-  const mem::AccessFault fault = locate(current_.kind, current_.seq, cut, payload);
+  mem::AccessFault fault = mem::AccessFault::None;
+  if (current_.kind == Kind::Send && cut.offset == 0 && !cut.last) {
+    fault = requester_.check_source(current_.seq, current_.part);
+  }
+  if (fault == mem::AccessFault::None) {
+    fault = locate(current_.kind, current_.seq, current_.part, cut, payload);
+  }
   if (fault != mem::AccessFault::None) {
     refuse_payload(current_, cut, fault, now);
     return pull_terminate(max, out);
@@ -123,7 +137,7 @@ llp::PulledUlpdu Endpoint::Impl::pull(uint32_t max, bool whole_only, llp::UlpduW
   const llp::PulledUlpdu pulled{
       .length = current_.message.header_size() + cut.length,
       .last = cut.last,
-      .tag = make_tag(static_cast<uint8_t>(current_.kind), current_.seq, cut)};
+      .tag = make_tag(static_cast<uint8_t>(current_.kind), current_.seq, cut, current_.part)};
   current_.offset += cut.length;
   if (cut.last) {
     finish_message();
@@ -152,9 +166,10 @@ bool Endpoint::Impl::rebuild(const llp::RecordTag& tag, llp::UlpduWriter& out) {
   const bool response = kind == Kind::Response;
   if (response ? !responder_.holds(seq) : !sends_.holds(seq)) return false;
   Payload payload;
-  if (locate(kind, seq, cut, payload) != mem::AccessFault::None) return false;
-  ddp::write(response ? responder_.message(seq, version_) : requester_.message(seq, version_), cut,
-             payload.view(), out);
+  const uint8_t part = part_of(tag);
+  if (locate(kind, seq, part, cut, payload) != mem::AccessFault::None) return false;
+  ddp::write(response ? responder_.message(seq, version_) : requester_.message(seq, part, version_),
+             cut, payload.view(), out);
   return true;
 }
 
@@ -174,7 +189,7 @@ void Endpoint::Impl::released(const llp::RecordTag& tag) {
     case Kind::Send: break;
   }
   if (!sends_.holds(seq)) return;
-  requester_.release(seq);
+  requester_.release(seq, part_of(tag));
   // After a flush the request has completed already, and only its slot was left to be freed.
   if (!running()) return;
   completions_.complete_sends();

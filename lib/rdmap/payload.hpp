@@ -33,6 +33,14 @@ class Payload {
     pieces_.clear();
     pieces_.add(at, length);
   }
+  /// The segment has octets that are kept with the request.
+  void take(std::span<const std::byte> kept) {
+    pieces_.clear();
+    if (kept.empty()) return;
+    // The pieces are only read where a segment is written.
+    auto* const at = reinterpret_cast<uint8_t*>(const_cast<std::byte*>(kept.data()));
+    pieces_.add(at, kept.size());
+  }
   /// The segment has a part of a message that `write` makes as a whole, at most
   /// kRdmapAtomicRequestSize octets.
   template <typename Write>

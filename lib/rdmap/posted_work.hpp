@@ -1,6 +1,6 @@
 /// \file
-/// Work requests as they lie in a WorkRing: a head of fixed size, and behind it the operands and
-/// the SGEs that the request has.
+/// Work requests as they lie in a WorkRing: a head of fixed size, and behind it the operands, the
+/// inline data and the SGEs that the request has.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ class PostedSend {
  public:
   /// Octets of a request like `work`, whose list of SGEs is not too long. \param row its own
   [[nodiscard]] static size_t size_for(const SendRequest& work, const WorkRow& row) {
-    return sizeof(PostedSend) + row.operand_octets + work.sges.size() * sizeof(Sge);
+    return sizeof(PostedSend) + row.operand_octets + tail_octets(work);
   }
   static constexpr size_t kSizeMax = 32 + sizeof(AtomicOperands) + kMaxSge * sizeof(Sge);
 
@@ -32,8 +32,12 @@ class PostedSend {
     std::byte* behind = place + sizeof(PostedSend);
     if (row.keep_operands != nullptr) row.keep_operands(work, behind);
     behind += row.operand_octets;
-    std::uninitialized_copy_n(work.sges.view().data(), head->sge_count_,
-                              reinterpret_cast<Sge*>(behind));
+    if (head->is_inline) {
+      std::memcpy(behind, work.inline_data.data(), work.inline_data.size());
+    } else {
+      std::uninitialized_copy_n(work.sges.view().data(), work.sges.size(),
+                                reinterpret_cast<Sge*>(behind));
+    }
   }
   /// What write() left at `place`.
   [[nodiscard]] static const PostedSend& at(const std::byte* place) {
@@ -41,11 +45,16 @@ class PostedSend {
   }
 
   [[nodiscard]] size_t size() const {
-    return sizeof(PostedSend) + operand_octets() + sge_count_ * sizeof(Sge);
+    return sizeof(PostedSend) + operand_octets() + size_t{tail_words_} * 8;
   }
+  /// None of a request with inline data.
   [[nodiscard]] std::span<const Sge> sges() const {
-    const std::byte* const behind = end_of_head() + operand_octets();
-    return {std::launder(reinterpret_cast<const Sge*>(behind)), sge_count_};
+    const size_t count = is_inline ? 0 : tail_words_ / (sizeof(Sge) / 8);
+    return {std::launder(reinterpret_cast<const Sge*>(tail())), count};
+  }
+  /// Only of a request that is_inline.
+  [[nodiscard]] std::span<const std::byte> inline_data() const {
+    return {tail(), static_cast<size_t>(length)};
   }
   /// As WorkRow::keep_operands() left them: of an atomic.
   [[nodiscard]] AtomicOperands atomic() const {
@@ -53,7 +62,7 @@ class PostedSend {
     std::memcpy(&operands, end_of_head(), sizeof operands);
     return operands;
   }
-  /// Of Immediate Data.
+  /// Of Immediate Data, alone or behind a Write.
   [[nodiscard]] ImmediateData immediate() const {
     ImmediateData octets;
     std::memcpy(octets.data(), end_of_head(), octets.size());
@@ -68,29 +77,40 @@ class PostedSend {
   const bool signaled : 1;
   const bool solicited : 1;
   const bool fence : 1;
+  const bool is_inline : 1;  ///< its message is kept here
 
  private:
   PostedSend(const SendRequest& work, const WorkRow& row)
       : id(work.id),
         remote_offset(work.remote.offset),
-        length(row.length != 0 ? row.length : work.sges.length()),
+        length(row.length != 0 ? row.length : work.inline_data.size() + work.sges.length()),
         remote_stag(row.invalidates ? work.invalidate_stag : work.remote.stag),
         opcode(work.opcode),
         signaled(work.signaled),
         solicited(work.solicited),
         fence(work.fence),
-        sge_count_(static_cast<uint8_t>(work.sges.size())),
-        operand_words_(static_cast<uint8_t>(row.operand_octets / 8)) {}
+        is_inline(!work.inline_data.empty()),
+        operand_words_(static_cast<uint8_t>(row.operand_octets / 8)),
+        tail_words_(static_cast<uint8_t>(tail_octets(work) / 8)) {}
+
+  /// Inline data, with octets that mean nothing behind it, or SGEs.
+  [[nodiscard]] static size_t tail_octets(const SendRequest& work) {
+    if (!work.inline_data.empty()) return (work.inline_data.size() + 7) / 8 * 8;
+    return work.sges.size() * sizeof(Sge);
+  }
 
   [[nodiscard]] size_t operand_octets() const { return size_t{operand_words_} * 8; }
   [[nodiscard]] const std::byte* end_of_head() const {
     return reinterpret_cast<const std::byte*>(this + 1);
   }
 
-  const uint8_t sge_count_;
-  const uint8_t operand_words_;  // of 8 octets, between the head and the SGEs
+  [[nodiscard]] const std::byte* tail() const { return end_of_head() + operand_octets(); }
+
+  const uint8_t operand_words_;  // of 8 octets, behind the head
+  const uint8_t tail_words_;     // of 8 octets, behind the operands
 };
 static_assert(sizeof(PostedSend) == 32);
+static_assert(sizeof(ImmediateData) + kMaxInline <= PostedSend::kSizeMax - sizeof(PostedSend));
 
 /// A request of the receive queue.
 class PostedReceive {

@@ -39,8 +39,27 @@ bool is_of_write(const Quote& quote, const PostedSend& work) {
 }
 
 /// The header has the queue and the MSN of this message.
-bool is_of_message(const Quote& quote, const SendSlot& slot) {
-  return quote.untagged->qn == slot.row->qn && quote.untagged->msn == slot.msn;
+bool is_of_message(const Quote& quote, const SendSlot& slot, const WorkRow& row) {
+  return quote.untagged->qn == row.qn && quote.untagged->msn == slot.msn;
+}
+
+/// The header is that of a message of this request.
+bool is_of(const Quote& quote, const SendSlot& slot) {
+  if (slot.row->tagged && quote.tagged) return is_of_write(quote, slot.posted());
+  const WorkRow& row = slot.message_row(slot.part);
+  return !row.tagged && quote.untagged && is_of_message(quote, slot, row);
+}
+
+/// Of those that have completed.
+std::optional<uint32_t> completed_work(const SendQueue& sends, const Quote& quote) {
+  std::optional<uint32_t> found;
+  for (uint32_t seq = sends.oldest_known(); seq != sends.report(); ++seq) {
+    const SendSlot& slot = sends.at(seq);
+    if (!slot.started || !is_of(quote, slot)) continue;
+    if (found) return std::nullopt;
+    found = seq;
+  }
+  return found;
 }
 
 }  // namespace
@@ -51,23 +70,17 @@ std::optional<uint32_t> quoted_work(const SendQueue& sends, const wire::Terminat
   // The message that is being pulled is one of them.
   for (uint32_t seq = sends.report(); seq != sends.end(); ++seq) {
     const SendSlot& slot = sends.at(seq);
-    const PostedSend& work = *slot.work;
     if (!slot.started) continue;
-    bool quoted = false;
-    if (slot.row->tagged) {
-      quoted = is_of_write(quote, work);
-    } else if (quote.untagged) {
-      quoted = is_of_message(quote, slot);
-      if (quote.request && slot.row->response == Response::Read) {
-        // siw puts the size where the MSN belongs (RDMAP-4.8-10): the Read Request tells, too.
-        const bool rest = is_rest_of(*quote.request, work);
-        quoted = quoted && rest;
-        if (rest && !likely) likely = seq;
-      }
+    bool quoted = is_of(quote, slot);
+    if (quote.request && quote.untagged && slot.row->response == Response::Read) {
+      // siw puts the size where the MSN belongs (RDMAP-4.8-10): the Read Request tells, too.
+      const bool rest = is_rest_of(*quote.request, *slot.work);
+      quoted = quoted && rest;
+      if (rest && !likely) likely = seq;
     }
     if (quoted) return seq;
   }
-  return likely;
+  return likely ? likely : completed_work(sends, quote);
 }
 
 }  // namespace rnic::rdmap

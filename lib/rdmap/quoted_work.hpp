@@ -10,8 +10,9 @@
 
 namespace rnic::rdmap {
 
-/// The slot of the request whose message the Terminate has the header of; nothing where there is
-/// none, or none that is still in the queue.
+/// The slot of the request whose message the Terminate has the header of: one that has not
+/// completed, or the only one that has and is still known (SendQueue::oldest_known()). Otherwise
+/// nothing: of several Writes to the same place it does not say which it is about.
 [[nodiscard]] std::optional<uint32_t> quoted_work(const SendQueue& sends,
                                                   const wire::Terminate& terminate);
 

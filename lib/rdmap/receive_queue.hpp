@@ -41,10 +41,14 @@ class ReceiveQueue {
 
   [[nodiscard]] bool has_room() const { return ring_.has_room(); }
   /// Only when has_room(), and with a list of SGEs that is not too long.
-  void post(const ReceiveRequest& work) {
+  void write(const ReceiveRequest& work) {
     const size_t size = PostedReceive::size_for(work);
     PostedReceive::write(work, ring_.write(WorkRing::units_of(size)));
-    ring_.publish();
+  }
+  void publish() { ring_.publish(); }
+  void post(const ReceiveRequest& work) {
+    write(work);
+    publish();
   }
 
   // --- Worker ---

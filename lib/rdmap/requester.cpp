@@ -2,6 +2,7 @@
 
 #include "rdmap/opcodes.hpp"
 #include "rdmap/quoted_work.hpp"
+#include "rdmap/remote_status.hpp"
 #include "rdmap/work_opcodes.hpp"
 
 namespace rnic::rdmap {
@@ -13,7 +14,9 @@ Requester::Requester(const EndpointConfig& config, const StreamMemory& memory, C
       counters_(counters),
       sends_(sends),
       completions_(completions),
-      outbound_(config.ord, config.secret) {}
+      outbound_(config.ord, config.secret) {
+  sends_.forget_completed();
+}
 
 bool Requester::accept(bool connected, uint8_t version) {
   const uint32_t seq = sends_.accept();
@@ -24,7 +27,8 @@ bool Requester::accept(bool connected, uint8_t version) {
   const bool spoken = !slot.row->extension || (extensions_ && version == 1);
   const bool impossible = (slot.row->awaits_response() && outbound_.limit() == 0) || !spoken;
   if (connected && !impossible) return true;
-  sends_.fail(seq, CompletionStatus::Flushed);
+  sends_.fail(seq, CompletionStatus::Flushed,
+              connected ? CompletionCause::NotAgreed : CompletionCause::Disconnected);
   return false;
 }
 
@@ -68,7 +72,8 @@ Requester::Next Requester::choose(bool peer_finished) {
     sends_.fail(seq, status);
     return Next::Refused;
   }
-  if (!slot.row->tagged) sends_.number(seq, next_msn_[slot.row->qn]);
+  const WorkRow& row = slot.message_row(slot.part);
+  if (!row.tagged) sends_.number(seq, next_msn_[row.qn]);
   return Next::Message;
 }
 
@@ -90,14 +95,14 @@ CompletionStatus Requester::check_sink(const Sge& sink) const {
                                                : CompletionStatus::LocalProtection;
 }
 
-ddp::OutboundMessage Requester::message(uint32_t seq, uint8_t version) const {
+ddp::OutboundMessage Requester::message(uint32_t seq, uint8_t part, uint8_t version) const {
   const SendSlot& slot = sends_.at(seq);
   const PostedSend& work = *slot.work;
-  const WorkRow& row = *slot.row;
+  const WorkRow& row = slot.message_row(part);
   const WireOpcode opcode = work.solicited ? row.solicited_message : row.message;
   ddp::OutboundMessage message{.version = version,
                                .rsvd_ulp = wire::rdmap_control(opcode, version),
-                               .length = slot.message_length()};
+                               .length = slot.message_length(part)};
   if (row.tagged) {
     message.tagged = true;
     message.stag = work.remote_stag;
@@ -110,13 +115,26 @@ ddp::OutboundMessage Requester::message(uint32_t seq, uint8_t version) const {
   return message;
 }
 
-mem::AccessFault Requester::locate(uint32_t seq, const ddp::Cut& cut, Payload& out) const {
+mem::AccessFault Requester::check_source(uint32_t seq, uint8_t part) const {
   const SendSlot& slot = sends_.at(seq);
-  if (slot.row->make == nullptr) {
-    return out.gather(memory_, slot.work->sges(), cut);
+  if (!slot.message_row(part).sends_memory()) return mem::AccessFault::None;
+  return memory_.check(slot.work->sges(), Access::LocalRead);
+}
+
+mem::AccessFault Requester::locate(uint32_t seq, uint8_t part, const ddp::Cut& cut,
+                                   Payload& out) const {
+  const SendSlot& slot = sends_.at(seq);
+  const WorkRow& row = slot.message_row(part);
+  if (row.make != nullptr) {
+    out.make(cut, [&](uint8_t* octets) { row.make(slot, octets); });
+    return mem::AccessFault::None;
   }
-  out.make(cut, [&](uint8_t* octets) { slot.row->make(slot, octets); });
-  return mem::AccessFault::None;
+  const PostedSend& work = *slot.work;
+  if (work.is_inline) {
+    out.take(work.inline_data().subspan(cut.offset, cut.length));
+    return mem::AccessFault::None;
+  }
+  return out.gather(memory_, work.sges(), cut);
 }
 
 void Requester::pulled(const ddp::Cut& cut) {
@@ -128,7 +146,7 @@ void Requester::pulled(const ddp::Cut& cut) {
 bool Requester::finish() {
   const uint32_t seq = sends_.next();
   const SendSlot& slot = sends_.at(seq);
-  const WorkRow& row = *slot.row;
+  const WorkRow& row = slot.message_row(slot.part);
   const bool atomic = row.response == Response::Atomic;
   if (row.awaits_response()) {
     const Sge sink = first_sge(*slot.work);
@@ -141,7 +159,7 @@ bool Requester::finish() {
                     .coverage = {}});
   }
   if (!row.tagged) ++next_msn_[row.qn];
-  sends_.advance();
+  slot.is_last(slot.part) ? sends_.advance() : sends_.next_part();
   return atomic;
 }
 
@@ -159,16 +177,26 @@ bool Requester::local_work_is_due() const {
   return !sends_.at(sends_.next()).row->has_message();
 }
 
+/// Octets of the FPDUs of a request that were not pulled. \param begun its message is not counted
+uint64_t Requester::octets_left(const SendSlot& slot, uint32_t overhead, bool begun) {
+  uint64_t octets = 0;
+  for (uint8_t part = slot.part;; ++part) {
+    if (!begun || part != slot.part) {
+      const bool tagged = slot.message_row(part).tagged;
+      octets += uint64_t{slot.message_length(part)} + overhead +
+                (tagged ? wire::kDdpTaggedSize : wire::kDdpUntaggedSize);
+    }
+    if (slot.is_last(part)) return octets;
+  }
+}
+
 bool Requester::fills(uint32_t octets, uint32_t overhead, uint32_t pulled) const {
   if (!sends_.has_next()) return true;
   uint64_t waiting = 0;
   for (uint32_t seq = sends_.next(); seq != sends_.end(); ++seq) {
     const SendSlot& slot = sends_.at(seq);
-    const WorkRow& row = *slot.row;
-    if (!row.has_message()) return true;
-    const uint32_t payload = slot.message_length() - (seq == sends_.next() ? pulled : 0);
-    waiting +=
-        uint64_t{payload} + overhead + (row.tagged ? wire::kDdpTaggedSize : wire::kDdpUntaggedSize);
+    if (!slot.row->has_message()) return true;
+    waiting += octets_left(slot, overhead, false) - (seq == sends_.next() ? pulled : 0);
     if (waiting >= octets) return true;
   }
   return false;
@@ -176,11 +204,10 @@ bool Requester::fills(uint32_t octets, uint32_t overhead, uint32_t pulled) const
 
 uint64_t Requester::octets_waiting(uint64_t most, uint32_t overhead, bool begun) const {
   uint64_t waiting = 0;
-  for (uint32_t send = sends_.next() + (begun ? 1 : 0); send != sends_.end() && waiting <= most;
-       ++send) {
-    const SendSlot& slot = sends_.at(send);
+  for (uint32_t seq = sends_.next(); seq != sends_.end() && waiting <= most; ++seq) {
+    const SendSlot& slot = sends_.at(seq);
     if (!slot.row->has_message()) continue;
-    waiting += wire::kDdpUntaggedSize + uint64_t{slot.message_length()} + overhead;
+    waiting += octets_left(slot, overhead, begun && seq == sends_.next());
   }
   return waiting;
 }
@@ -234,9 +261,18 @@ void Requester::finish_request(const OutboundRequest& request) {
   completions_.complete_sends();
 }
 
-void Requester::terminated(const wire::Terminate& terminate) {
+std::optional<uint64_t> Requester::terminated(const wire::Terminate& terminate,
+                                              const FaultCode& fault) {
   const auto quoted = quoted_work(sends_, terminate);
-  if (quoted) sends_.fail(*quoted, CompletionStatus::RemoteTerminated);
+  if (!quoted) return std::nullopt;
+  if (sends_.is_unreported(*quoted)) sends_.fail(*quoted, remote_status(fault));
+  return sends_.at(*quoted).posted().id;
+}
+
+void Requester::lost() {
+  if (!sends_.has_unreported()) return;
+  const SendSlot& slot = sends_.at(sends_.report());
+  if (slot.started && !slot.done()) sends_.fail(sends_.report(), CompletionStatus::Lost);
 }
 
 }  // namespace rnic::rdmap

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "ddp/fault.hpp"
 #include "ddp/segmenter.hpp"
@@ -50,9 +51,14 @@ class Requester {
   /// Passes over work that was refused, carries out what needs no message, and numbers the message
   /// that comes next. \param peer_finished no response can come any more
   Next choose(bool peer_finished);
-  [[nodiscard]] ddp::OutboundMessage message(uint32_t seq, uint8_t version) const;
-  /// Finds the payload of a part of a message.
-  [[nodiscard]] mem::AccessFault locate(uint32_t seq, const ddp::Cut& cut, Payload& out) const;
+  /// \param part SendSlot::part
+  [[nodiscard]] ddp::OutboundMessage message(uint32_t seq, uint8_t part, uint8_t version) const;
+  /// Whether the memory of a message can be read from, all of it: nothing leaves of one that cannot
+  /// leave as a whole. For what is pulled in one piece locate() asks the same.
+  [[nodiscard]] mem::AccessFault check_source(uint32_t seq, uint8_t part) const;
+  /// Finds the payload of a piece of a message.
+  [[nodiscard]] mem::AccessFault locate(uint32_t seq, uint8_t part, const ddp::Cut& cut,
+                                        Payload& out) const;
   /// The memory of that message cannot be read from.
   void refuse(uint32_t seq) { sends_.fail(seq, CompletionStatus::LocalProtection); }
   /// A segment of the message of SendQueue::next() was handed down.
@@ -63,7 +69,9 @@ class Requester {
   /// A message that is no work was sent; a Read has a response all the same.
   void rtr_sent(Rtr kind);
   /// The peer's TCP has all of that message.
-  void release(uint32_t seq) { sends_.release(seq); }
+  void release(uint32_t seq, uint8_t part) {
+    if (sends_.at(seq).is_last(part)) sends_.release(seq);
+  }
   /// Work without a message has waited for all before it, which has completed.
   [[nodiscard]] bool local_work_is_due() const;
 
@@ -91,8 +99,11 @@ class Requester {
                                             bool& finished);
   /// Completes the oldest atomic.
   [[nodiscard]] Fault deliver_atomic_response(const UntaggedMessage& message);
-  /// The work whose message the peer's Terminate quotes, if there is one, failed there.
-  void terminated(const wire::Terminate& terminate);
+  /// The work whose message the peer's Terminate quotes, if there is one, failed there. \return its
+  /// id, though it has completed already
+  std::optional<uint64_t> terminated(const wire::Terminate& terminate, const FaultCode& fault);
+  /// The connection is lost: what was under way and is the next to complete may have got through.
+  void lost();
   /// No response is waited for any more.
   void clear() { outbound_.clear(); }
 
@@ -105,6 +116,7 @@ class Requester {
   [[nodiscard]] Fault refuse_sink(uint32_t seq);
   [[nodiscard]] bool conclude(uint32_t seq);
   void finish_request(const OutboundRequest& request);
+  [[nodiscard]] static uint64_t octets_left(const SendSlot& slot, uint32_t overhead, bool begun);
 
   const bool extensions_;
   StreamMemory memory_;

@@ -2,6 +2,7 @@
 /// The send queue: work requests from post to the acknowledgement of their last octet.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -26,14 +27,29 @@ struct SendSlot {
   uint64_t original;       ///< atomic: what its response said
   uint32_t msn;            ///< untagged messages, from the first pull on
   CompletionStatus status;
-  bool started;   ///< some of it was pulled
-  bool released;  ///< the peer's TCP has all of it
-  bool answered;  ///< Read, atomic: its response was delivered
+  CompletionCause cause;  ///< of this status, where it is not that of all
+  bool started;           ///< some of it was pulled
+  bool released;          ///< the peer's TCP has all of it
+  bool answered;          ///< Read, atomic: its response was delivered
+  /// A copy of its head, for who asks after its completion.
+  std::array<std::byte, sizeof(PostedSend)> head;
+  uint8_t part;  ///< which of its messages is pulled: 0, or 1 where WorkRow::then says so
 
+  /// What was posted, without operands and SGEs; also once it has completed.
+  [[nodiscard]] const PostedSend& posted() const { return PostedSend::at(head.data()); }
   /// Octets as a message has them; a request for more fails when its turn comes.
   [[nodiscard]] uint32_t length() const { return static_cast<uint32_t>(work->length); }
-  /// Octets of the message that carries it out.
-  [[nodiscard]] uint32_t message_length() const { return row->size != 0 ? row->size : length(); }
+  /// The row of one of its messages.
+  [[nodiscard]] const WorkRow& message_row(uint8_t which) const {
+    return which == 0 ? *row : *row->then;
+  }
+  /// Octets of one of its messages.
+  [[nodiscard]] uint32_t message_length(uint8_t which) const {
+    const uint32_t size = message_row(which).size;
+    return size != 0 ? size : length();
+  }
+  /// No message of it follows that one.
+  [[nodiscard]] bool is_last(uint8_t which) const { return which != 0 || row->then == nullptr; }
   /// It may complete once everything before it has.
   [[nodiscard]] bool done() const {
     if (status != CompletionStatus::Success) return true;
@@ -65,11 +81,16 @@ class SendQueue {
   // --- Application: one thread at a time ---
 
   [[nodiscard]] bool has_room() const { return ring_.has_room(); }
-  /// Only when has_room(), and with a list of SGEs that is not too long. \param row its own
-  void post(const SendRequest& work, const WorkRow& row) {
+  /// Only when has_room(), and with a list of SGEs, or inline data, that is not too long. The
+  /// worker does not see it before publish(). \param row its own
+  void write(const SendRequest& work, const WorkRow& row) {
     const size_t size = PostedSend::size_for(work, row);
     PostedSend::write(work, row, ring_.write(WorkRing::units_of(size)));
-    ring_.publish();
+  }
+  void publish() { ring_.publish(); }
+  void post(const SendRequest& work, const WorkRow& row) {
+    write(work, row);
+    publish();
   }
 
   // --- Worker ---
@@ -79,14 +100,17 @@ class SendQueue {
   /// Makes a slot of the oldest that was posted; only when has_posted(). \return its number
   uint32_t accept() {
     const PostedSend& work = take();
-    slot(end_) = {.work = &work,
-                  .row = &work_row(work.opcode),
-                  .original = 0,
-                  .msn = 0,
-                  .status = CompletionStatus::Success,
-                  .started = false,
-                  .released = false,
-                  .answered = false};
+    SendSlot& made = slot(end_);
+    made.work = &work;
+    made.row = &work_row(work.opcode);
+    made.original = 0;
+    made.msn = 0;
+    made.status = CompletionStatus::Success;
+    made.cause = CompletionCause::None;
+    made.started = made.released = made.answered = false;
+    made.part = 0;
+    std::memcpy(made.head.data(), &work, sizeof work);
+    if (known_ <= mask_) ++known_;
     return end_++;
   }
   /// Takes the oldest request that was posted, makes no slot of it, and gives its place back; only
@@ -105,7 +129,10 @@ class SendQueue {
 
   // What becomes of a slot that the queue holds.
   /// Lets it complete with an error at its turn.
-  void fail(uint32_t seq, CompletionStatus status) { slot(seq).status = status; }
+  void fail(uint32_t seq, CompletionStatus status, CompletionCause cause = CompletionCause::None) {
+    slot(seq).status = status;
+    slot(seq).cause = cause;
+  }
   /// Gives its untagged message that number.
   void number(uint32_t seq, uint32_t msn) { slot(seq).msn = msn; }
   /// Some of it was pulled.
@@ -124,10 +151,18 @@ class SendQueue {
   [[nodiscard]] bool has_next() const { return next_ != end_; }
   [[nodiscard]] uint32_t next() const { return next_; }
   void advance() { ++next_; }
+  /// The slot at next() has a message more.
+  void next_part() { ++slot(next_).part; }
 
   /// The oldest slot that the user was not told of; only when has_unreported().
   [[nodiscard]] bool has_unreported() const { return report_ != end_; }
   [[nodiscard]] uint32_t report() const { return report_; }
+  /// What has completed was of another connection.
+  void forget_completed() { known_ = end_ - free_; }
+  [[nodiscard]] bool is_unreported(uint32_t seq) const { return seq - report_ < end_ - report_; }
+  /// The oldest slot whose place no other one has taken; of those before report() SendSlot::work
+  /// means nothing.
+  [[nodiscard]] uint32_t oldest_known() const { return end_ - known_; }
   /// The slot at report() was told: its place is the application's.
   void retire() {
     ++report_;
@@ -202,6 +237,7 @@ class SendQueue {
   uint32_t report_ = 0;  // oldest slot not told to the user
   uint32_t next_ = 0;    // next slot to pull
   uint32_t end_ = 0;     // next slot to make
+  uint32_t known_ = 0;   // slots that were made and not taken by another one
 };
 
 }  // namespace rnic::rdmap

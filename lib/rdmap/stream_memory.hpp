@@ -32,6 +32,15 @@ class StreamMemory {
                                         AccessSet rights, ddp::Pieces& out) const {
     return ddp::locate(table_, who_, sges, offset, length, rights, out);
   }
+  /// The access to all of each piece.
+  [[nodiscard]] mem::AccessFault check(std::span<const Sge> sges, AccessSet rights) const {
+    for (const Sge& sge : sges) {
+      if (sge.length == 0) continue;
+      const auto grant = access(sge.stag, sge.address, sge.length, rights);
+      if (grant.fault != mem::AccessFault::None) return grant.fault;
+    }
+    return mem::AccessFault::None;
+  }
   /// Invalidates on behalf of the peer, who has sent a Send with Invalidate.
   [[nodiscard]] mem::AccessFault invalidate(uint32_t stag) {
     return table_.invalidate(mem::Stag{stag}, who_.pd, who_.stream);

@@ -94,7 +94,18 @@ mem::AccessFault store_original(const SendSlot& slot, StreamMemory& memory, Coun
   return grant.fault;
 }
 
-constexpr std::array<WorkRow, 10> kWorkRows{{
+constexpr WorkRow kImmediateRow{.opcode = Opcode::Immediate,
+                                .max_sges = 0,
+                                .length = wire::kRdmapImmediateSize,
+                                .message = WireOpcode::Immediate,
+                                .solicited_message = WireOpcode::ImmediateSolicited,
+                                .extension = true,
+                                .size = wire::kRdmapImmediateSize,
+                                .operand_octets = sizeof(ImmediateData),
+                                .keep_operands = keep_immediate,
+                                .make = make_immediate};
+
+constexpr std::array<WorkRow, 11> kWorkRows{{
     {.opcode = Opcode::Send,
      .message = WireOpcode::Send,
      .solicited_message = WireOpcode::SendSolicited},
@@ -151,20 +162,19 @@ constexpr std::array<WorkRow, 10> kWorkRows{{
      .make = make_compare_swap,
      .response = Response::Atomic,
      .conclude = store_original},
-    {.opcode = Opcode::Immediate,
-     .max_sges = 0,
-     .length = wire::kRdmapImmediateSize,
-     .message = WireOpcode::Immediate,
-     .solicited_message = WireOpcode::ImmediateSolicited,
-     .extension = true,
-     .size = wire::kRdmapImmediateSize,
-     .operand_octets = sizeof(ImmediateData),
-     .keep_operands = keep_immediate,
-     .make = make_immediate},
+    kImmediateRow,
     {.opcode = Opcode::LocalInvalidate,
      .max_sges = 0,
      .invalidates = true,
      .carry_out = invalidate_named},
+    {.opcode = Opcode::WriteImmediate,
+     .tagged = true,
+     .message = WireOpcode::Write,
+     .solicited_message = WireOpcode::Write,
+     .extension = true,
+     .operand_octets = sizeof(ImmediateData),
+     .keep_operands = keep_immediate,
+     .then = &kImmediateRow},
 }};
 
 static_assert(
@@ -175,14 +185,15 @@ static_assert(
       return true;
     }(),
     "each opcode has the row of its number");
-static_assert(
-    std::ranges::all_of(kWorkRows,
-                        [](const WorkRow& row) {
-                          return (row.response == Response::Read) == is_read(row.opcode) &&
-                                 (row.response == Response::Atomic) == is_atomic(row.opcode) &&
-                                 row.operand_octets % 8 == 0;
-                        }),
-    "the words of the API mean the same");
+static_assert(std::ranges::all_of(kWorkRows,
+                                  [](const WorkRow& row) {
+                                    return (row.response == Response::Read) ==
+                                               is_read(row.opcode) &&
+                                           (row.response == Response::Atomic) ==
+                                               is_atomic(row.opcode) &&
+                                           row.operand_octets % 8 == 0;
+                                  }),
+              "the words of the API mean the same");
 
 }  // namespace
 

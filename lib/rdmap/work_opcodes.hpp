@@ -19,12 +19,14 @@ struct SendSlot;
 /// What became of a request that was to be posted.
 enum class PostResult : uint8_t {
   Ok,
-  Full,        ///< the queue has no place
-  TooManySge,  ///< more elements than the opcode takes
-  BadLength,   ///< a sink of another size than what comes back, or none where there must be one
-  Disabled,    ///< an extension of RFC 7306, which the device does without
-  TooLong,     ///< 2^32 octets or more (DDP-5.2-02)
-  BadOpcode,   ///< none of the send queue's
+  Full,           ///< the queue has no place
+  TooManySge,     ///< more elements than the opcode takes
+  BadLength,      ///< a sink of another size than what comes back, or none where there must be one
+  Disabled,       ///< an extension of RFC 7306, which the device does without
+  TooLong,        ///< 2^32 octets or more (DDP-5.2-02)
+  BadOpcode,      ///< none of the send queue's
+  InlineTooLong,  ///< more than kMaxInline octets of inline data
+  BadInline,      ///< inline data beside SGEs, or of an opcode that sends no memory of this side
 };
 
 /// What comes back for a request, and counts against the ORD until it is here.
@@ -59,6 +61,8 @@ struct WorkRow {
   void (*keep_operands)(const SendRequest& work, std::byte* out) = nullptr;
   /// Writes a message of `size` octets; nullptr: its payload is in registered memory.
   void (*make)(const SendSlot& slot, uint8_t* out) = nullptr;
+  /// The row of the message that follows its own, for the same request; nullptr: none does.
+  const WorkRow* then = nullptr;
   /// It has no message: this carries it out, once everything before it has completed.
   LocalWork carry_out = nullptr;
 
@@ -67,6 +71,8 @@ struct WorkRow {
   LocalWork conclude = nullptr;
 
   [[nodiscard]] constexpr bool has_message() const { return carry_out == nullptr; }
+  /// Its message is memory of this side, which may be inline data as well.
+  [[nodiscard]] constexpr bool sends_memory() const { return sent && has_message() && !make; }
   [[nodiscard]] constexpr bool awaits_response() const { return response != Response::None; }
 };
 
@@ -84,6 +90,14 @@ struct WorkRow {
     return PostResult::BadLength;
   }
   return length > UINT32_MAX ? PostResult::TooLong : PostResult::Ok;  // DDP-5.2-02
+}
+
+/// Whether its inline data can be kept. \param sge_count as many as are counted
+[[nodiscard]] inline PostResult check_inline(const WorkRow& row, uint32_t sge_count,
+                                             size_t octets) {
+  if (octets == 0) return PostResult::Ok;
+  if (octets > kMaxInline) return PostResult::InlineTooLong;
+  return sge_count == 0 && row.sends_memory() ? PostResult::Ok : PostResult::BadInline;
 }
 
 /// The only sink of a Read or an atomic; of no octets where it has none.

@@ -42,6 +42,14 @@ Status to_status(device::PostResult result, const char* queue, uint32_t depth) {
       return refused(ErrorCode::InvalidArgument,
                      "too many scatter/gather elements: at most 16, 1 for a Read or an atomic, "
                      "none for Immediate and LocalInvalidate");
+    case device::PostResult::InlineTooLong:
+      return refused(ErrorCode::InvalidArgument,
+                     "more than 256 octets of inline data: register the memory and name it by "
+                     "elements");
+    case device::PostResult::BadInline:
+      return refused(ErrorCode::InvalidArgument,
+                     "inline data takes the place of the elements of a Send or a Write: leave out "
+                     "one of them, and for other opcodes the inline data");
     case device::PostResult::BadLength:
       return refused(ErrorCode::InvalidArgument,
                      "an atomic returns 8 octets into its element, and ReadInvalidate needs one");
@@ -149,6 +157,92 @@ Status QueuePair::post_receive(const ReceiveRequest& request) {
     return to_status(result, "receive", qp_->spec().receive_depth);
   device_->wake();
   return {};
+}
+
+ListPosted QueuePair::post_send(std::span<const SendRequest> requests) {
+  if (qp_ == nullptr) return {0, empty_handle()};
+  const auto [taken, result] = qp_->post_sends(requests);
+  if (taken != 0) device_->wake();
+  return {taken, to_status(result, "send", qp_->spec().send_depth)};
+}
+
+ListPosted QueuePair::post_receive(std::span<const ReceiveRequest> requests) {
+  if (qp_ == nullptr) return {0, empty_handle()};
+  const auto [taken, result] = qp_->post_receives(requests);
+  if (taken != 0) device_->wake();
+  return {taken, to_status(result, "receive", qp_->spec().receive_depth)};
+}
+
+namespace {
+
+SendRequest request_for(Opcode opcode, uint64_t id, const PostOptions& options) {
+  SendRequest request;
+  request.id = id;
+  request.opcode = opcode;
+  request.signaled = options.signaled;
+  request.solicited = options.solicited;
+  request.fence = options.fence;
+  return request;
+}
+
+}  // namespace
+
+Status QueuePair::post_send(uint64_t id, const SgeList& source, const PostOptions& options) {
+  SendRequest request = request_for(Opcode::Send, id, options);
+  request.sges = source;
+  return post_send(request);
+}
+
+Status QueuePair::post_send_invalidate(uint64_t id, const SgeList& source, uint32_t stag,
+                                       const PostOptions& options) {
+  SendRequest request = request_for(Opcode::SendInvalidate, id, options);
+  request.sges = source;
+  request.invalidate_stag = stag;
+  return post_send(request);
+}
+
+Status QueuePair::post_write(uint64_t id, const SgeList& source, const RemoteAddress& target,
+                             const PostOptions& options) {
+  SendRequest request = request_for(Opcode::Write, id, options);
+  request.sges = source;
+  request.remote = target;
+  return post_send(request);
+}
+
+Status QueuePair::post_write_immediate(uint64_t id, const SgeList& source,
+                                       const RemoteAddress& target, const ImmediateData& octets,
+                                       const PostOptions& options) {
+  SendRequest request = request_for(Opcode::WriteImmediate, id, options);
+  request.sges = source;
+  request.remote = target;
+  request.immediate = octets;
+  return post_send(request);
+}
+
+Status QueuePair::post_read(uint64_t id, const SgeList& sink, const RemoteAddress& source,
+                            const PostOptions& options) {
+  SendRequest request = request_for(Opcode::Read, id, options);
+  request.sges = sink;
+  request.remote = source;
+  return post_send(request);
+}
+
+Status QueuePair::post_read_invalidate(uint64_t id, const Sge& sink, const RemoteAddress& source,
+                                       const PostOptions& options) {
+  SendRequest request = request_for(Opcode::ReadInvalidate, id, options);
+  request.sges = {sink};
+  request.remote = source;
+  return post_send(request);
+}
+
+Status QueuePair::post_local_invalidate(uint64_t id, uint32_t stag, const PostOptions& options) {
+  SendRequest request = request_for(Opcode::LocalInvalidate, id, options);
+  request.invalidate_stag = stag;
+  return post_send(request);
+}
+
+Status QueuePair::post_receive(uint64_t id, const SgeList& sink) {
+  return post_receive(ReceiveRequest{id, sink});
 }
 
 Status QueuePair::post_fetch_add(uint64_t id, const RemoteAddress& remote, uint64_t add,

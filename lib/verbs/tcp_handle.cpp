@@ -140,7 +140,7 @@ void TcpListener::stop() noexcept {
 }
 
 Endpoint TcpListener::local() const { return app_ == nullptr ? Endpoint{} : app_->local(); }
-bool TcpListener::is_live() const { return app_ != nullptr && !device_->is_abandoned(); }
 
+bool TcpListener::is_live() const { return app_ != nullptr && !device_->is_abandoned(); }
 
 }  // namespace rnic

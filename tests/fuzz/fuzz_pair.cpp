@@ -112,7 +112,7 @@ class Side {
   }
   void post_send(device::QueuePair& qp, Input& input, const Side& peer) {
     rnic::SendRequest work;
-    work.opcode = static_cast<rnic::Opcode>(input.octet() % 10);
+    work.opcode = static_cast<rnic::Opcode>(input.octet() % 11);
     if (work.opcode == rnic::Opcode::Receive) work.opcode = rnic::Opcode::Send;
     const bool atomic = rnic::is_atomic(work.opcode);
     const bool none =

@@ -151,7 +151,9 @@ void Flow::complete(Job& job) {
 }
 
 void Flow::send_flushed(const Completion& completion) {
-  if (completion.status != CompletionStatus::Flushed || completion.id >= jobs_.size() ||
+  // The first that did not succeed may have been under way when the connection was lost.
+  const bool lost = completion.status == CompletionStatus::Lost && !flushing_;
+  if ((completion.status != CompletionStatus::Flushed && !lost) || completion.id >= jobs_.size() ||
       completion.id < completed_jobs_) {
     fail("completion", "work request " + std::to_string(completion.id) + " completed with " +
                            to_string(completion.status) + " on a broken connection");

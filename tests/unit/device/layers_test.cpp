@@ -53,7 +53,8 @@ TEST_F(Layers, DeliveredOrAnError_DDP_3_03) {
   ASSERT_EQ(done.size(), 5u);
   for (size_t i = 1; i < 5; ++i) {
     EXPECT_EQ(done[i].id, i + 1);
-    EXPECT_EQ(done[i].status, CompletionStatus::Flushed);
+    EXPECT_EQ(done[i].status, i == 1 ? CompletionStatus::Lost : CompletionStatus::Flushed);
+    EXPECT_EQ(done[i].cause, CompletionCause::TimedOut);
   }
   const auto event = left().take<event::Disconnected>();
   ASSERT_TRUE(event);

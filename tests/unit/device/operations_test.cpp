@@ -213,9 +213,9 @@ void for_each_state(const std::function<void(State, Operations&)>& act) {
 // RDMAP-6.2-01 DDP-6.2.1-01: work of every kind is taken in every state and completes once:
 // carried out while the connection can carry it, flushed otherwise.
 TEST(EveryState, PostSend_BUG_06) {
-  for (const Opcode opcode :
-       {Opcode::Send, Opcode::SendInvalidate, Opcode::Write, Opcode::Read, Opcode::ReadInvalidate,
-        Opcode::FetchAdd, Opcode::CompareSwap, Opcode::Immediate, Opcode::LocalInvalidate}) {
+  for (const Opcode opcode : {Opcode::Send, Opcode::SendInvalidate, Opcode::Write, Opcode::Read,
+                              Opcode::ReadInvalidate, Opcode::FetchAdd, Opcode::CompareSwap,
+                              Opcode::Immediate, Opcode::LocalInvalidate, Opcode::WriteImmediate}) {
     SCOPED_TRACE(to_string(opcode));
     for_each_state([&](State state, Operations& w) {
       const auto far = w.far_;

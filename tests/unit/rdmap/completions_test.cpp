@@ -12,8 +12,7 @@ namespace {
 class CompletionsTest : public ::testing::Test {
  protected:
   void post(uint64_t id, bool signaled = true) {
-    sends_.post({.id = id, .opcode = Opcode::Write, .signaled = signaled},
-                work_row(Opcode::Write));
+    sends_.post({.id = id, .opcode = Opcode::Write, .signaled = signaled}, work_row(Opcode::Write));
   }
   uint32_t accept(uint64_t id, bool signaled = true) {
     post(id, signaled);
@@ -85,14 +84,14 @@ TEST_F(CompletionsTest, AFlushReachesWhatIsPostedMeanwhile_BUG_06) {
 
 // What is known of a request is not lost by a flush.
 TEST_F(CompletionsTest, AFlushKeepsACauseThatIsKnown) {
-  sends_.fail(accept(1), CompletionStatus::RemoteTerminated);
+  sends_.fail(accept(1), CompletionStatus::RemoteAccess);
   accept(2);
   receives_.post({.id = 3});
   receives_.accept();
   receives_.refuse(1);
   completions_.flush();
   ASSERT_EQ(owner_.sends.size(), 2u);
-  EXPECT_EQ(owner_.sends[0].status, CompletionStatus::RemoteTerminated);
+  EXPECT_EQ(owner_.sends[0].status, CompletionStatus::RemoteAccess);
   EXPECT_EQ(owner_.sends[1].status, CompletionStatus::Flushed);
   ASSERT_EQ(owner_.receives.size(), 1u);
   EXPECT_EQ(owner_.receives[0].status, CompletionStatus::LocalProtection);

@@ -171,5 +171,85 @@ TEST_F(ImmediateTest, CompletesAsASend_R7306_6_04) {
   EXPECT_EQ(b->counters.immediates_in, 0u);
 }
 
+// A Write with immediate is one request: two messages, one slot, one completion.
+class WriteImmediateTest : public ImmediateTest {
+ protected:
+  void write_immediate(uint64_t id, uint32_t n, bool solicited = false) {
+    SendRequest w = a->work(id, Opcode::WriteImmediate, 0, n);
+    w.remote = {b->all, 1000};
+    w.immediate = kOctets;
+    w.solicited = solicited;
+    a->send(w);
+  }
+};
+
+TEST_F(WriteImmediateTest, IsAWriteAndImmediateDataBehindIt) {
+  a->fill(0, 700, 3);
+  b->post_receive(10, 0, 0);
+  b->post_receive(11, 0, 0);
+  write_immediate(1, 700, true);
+  write_immediate(2, 0);
+  pair.pump();
+  EXPECT_TRUE(std::equal(a->at(0), a->at(700), b->at(1000)));
+  ASSERT_EQ(b->owner.receives.size(), 2u);
+  EXPECT_EQ(b->owner.receives[0].immediate, kOctets);
+  EXPECT_TRUE(b->owner.receives[0].has_immediate);
+  EXPECT_TRUE(b->owner.receives[0].solicited);
+  EXPECT_FALSE(b->owner.receives[1].solicited);
+  ASSERT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2}));
+  EXPECT_EQ(a->owner.sends[0].opcode, Opcode::WriteImmediate);
+  EXPECT_EQ(a->owner.sends[0].length, 700u);
+  EXPECT_EQ(b->counters.writes_in, 2u);
+  EXPECT_EQ(b->counters.immediates_in, 2u);
+  EXPECT_EQ(a->counters.messages_out, 4u);
+  const auto last = wire::parse_ddp_untagged(pair.a.sent.back().octets);
+  EXPECT_EQ(last, (DdpUntaggedHeader{.last = true, .rsvd_ulp = 0x48, .qn = 0, .msn = 2}));
+}
+
+// It completes when the peer has both messages, and each of them is rebuilt as it was sent.
+TEST_F(WriteImmediateTest, CompletesWithItsSecondMessage) {
+  b->post_receive(10, 0, 0);
+  write_immediate(1, 700);
+  pair.a.pull_all();
+  ASSERT_EQ(pair.a.sent.size(), 4u);
+  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(pair.a.rebuild(i), pair.a.sent[i].octets);
+  pair.a.release_up_to(3);
+  EXPECT_TRUE(a->owner.sends.empty());
+  EXPECT_EQ(pair.a.rebuild(3), pair.a.sent[3].octets);
+  a->endpoint.validate();
+  pair.a.release_up_to(4);
+  EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1}));
+  a->endpoint.validate();
+}
+
+// Neither of its messages is left out of what waits.
+TEST_F(WriteImmediateTest, BothMessagesAreCounted) {
+  write_immediate(1, 50);
+  constexpr uint32_t kBoth = 14 + 50 + 18 + 8 + 2 * 6;
+  auto& user = a->endpoint.framing_user();
+  EXPECT_TRUE(user.fills_segment(kBoth, 6));
+  EXPECT_FALSE(user.fills_segment(kBoth + 1, 6));
+  EXPECT_TRUE(user.all_fits(kBoth, 6));
+  EXPECT_FALSE(user.all_fits(kBoth - 1, 6));
+  ASSERT_TRUE(pair.a.pull());
+  EXPECT_TRUE(user.all_fits(18 + 8 + 6, 6));
+  EXPECT_FALSE(user.all_fits(18 + 8 + 5, 6));
+}
+
+// The Terminate about either of its messages is about the request.
+TEST_F(WriteImmediateTest, FailsWithEitherMessage) {
+  for (const bool receive : {false, true}) {
+    restart();
+    if (receive) b->post_receive(10, 0, 0);
+    SendRequest w = a->work(1, Opcode::WriteImmediate, 0, 8);
+    w.remote = {receive ? b->all ^ 1 : b->all, 0};
+    a->send(w);
+    pair.pump(false);
+    ASSERT_EQ(a->owner.sends.size(), 1u);
+    EXPECT_EQ(a->owner.sends[0].status,
+              receive ? CompletionStatus::RemoteAccess : CompletionStatus::RemoteInvalidRequest);
+  }
+}
+
 }  // namespace
 }  // namespace rnic::rdmap

@@ -428,7 +428,10 @@ TEST(Words, EachStatusHasItsOwn) {
   EXPECT_STREQ(to_string(CompletionStatus::Success), "success");
   EXPECT_STREQ(to_string(CompletionStatus::LocalProtection), "local protection error");
   EXPECT_STREQ(to_string(CompletionStatus::LocalLength), "local length error");
-  EXPECT_STREQ(to_string(CompletionStatus::RemoteTerminated), "terminated by the peer");
+  EXPECT_STREQ(to_string(CompletionStatus::RemoteAccess), "remote access error");
+  EXPECT_STREQ(to_string(CompletionStatus::RemoteInvalidRequest), "remote invalid request");
+  EXPECT_STREQ(to_string(CompletionStatus::RemoteOperation), "remote operation error");
+  EXPECT_STREQ(to_string(CompletionStatus::Lost), "connection lost");
   EXPECT_STREQ(to_string(CompletionStatus::Flushed), "flushed");
   EXPECT_STREQ(to_string(static_cast<CompletionStatus>(200)), "unknown");
 }

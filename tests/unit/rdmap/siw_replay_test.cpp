@@ -424,8 +424,10 @@ TEST_F(SiwReplay, TheWorkAtFaultIsFound_RDMAP_4_8_10) {
     ASSERT_EQ(b->owner.sends.size(), 3u);
     const size_t expected = opcode_of(blamed) == 3 ? 0 : 1;
     for (size_t i = 0; i < 3; ++i) {
-      EXPECT_EQ(b->owner.sends[i].status,
-                i == expected ? CompletionStatus::RemoteTerminated : CompletionStatus::Flushed)
+      EXPECT_EQ(b->owner.sends[i].status, i != expected ? CompletionStatus::Flushed
+                                          : opcode_of(blamed) == 3
+                                              ? CompletionStatus::RemoteInvalidRequest
+                                              : CompletionStatus::RemoteAccess)
           << i;
     }
   }

@@ -254,7 +254,7 @@ TEST_F(TerminateTest, BothEndsGoToErrorOnce_RDMAP_5_4_02) {
   EXPECT_TRUE(pair.a.discarding);
   ASSERT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2, 3}));
   EXPECT_EQ(a->owner.sends[0].status, CompletionStatus::Flushed);
-  EXPECT_EQ(a->owner.sends[1].status, CompletionStatus::RemoteTerminated);
+  EXPECT_EQ(a->owner.sends[1].status, CompletionStatus::RemoteAccess);
   EXPECT_EQ(a->owner.sends[2].status, CompletionStatus::Flushed);
   EXPECT_FALSE(pair.a.pull());
   pair.a.user().ended(StreamEnd::Closed, {});
@@ -280,7 +280,7 @@ TEST_F(TerminateTest, TheMessageUnderWayIsBlamed_RDMAP_5_4_02) {
   pair.a.arrive_rest(pair.b);
   ASSERT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2, 3}));
   EXPECT_EQ(a->owner.sends[0].status, CompletionStatus::Flushed);
-  EXPECT_EQ(a->owner.sends[1].status, CompletionStatus::RemoteTerminated);
+  EXPECT_EQ(a->owner.sends[1].status, CompletionStatus::RemoteAccess);
   EXPECT_EQ(a->owner.sends[2].status, CompletionStatus::Flushed);
 }
 
@@ -291,7 +291,7 @@ TEST_F(TerminateTest, TheSendUnderWayIsBlamed_RDMAP_5_4_02) {
   pair.b.pull_all();
   pair.a.arrive_rest(pair.b);
   ASSERT_EQ(a->owner.sends.size(), 1u);
-  EXPECT_EQ(a->owner.sends[0].status, CompletionStatus::RemoteTerminated);
+  EXPECT_EQ(a->owner.sends[0].status, CompletionStatus::RemoteInvalidRequest);
 }
 
 // What was posted before the peer's Terminate is not sent any more.
@@ -467,6 +467,53 @@ TEST_F(TerminateTest, MaySendTellsOfAWaitingTerminate) {
   const uint32_t raised = pair.a.ready_calls;
   pair.a.user().may_send();
   EXPECT_EQ(pair.a.ready_calls, raised + 1);
+}
+
+// The peer's TCP had all of a Write before the peer saw that it must not be: it has completed, and
+// the event says which it was. Of two that look the same it says nothing.
+TEST_F(TerminateTest, ARequestThatHasCompletedIsNamed) {
+  for (const bool twice : {false, true}) {
+    restart();
+    for (uint64_t id = 1; id <= 4; ++id) {
+      SendRequest w = a->work(id, Opcode::Write, 0, 8);
+      w.remote = {b->all, id == 3 || (twice && id == 2) ? Node::kSize : 8 * id};
+      a->send(w);
+    }
+    pair.a.pull_all();
+    pair.a.release_up_to(4);
+    ASSERT_EQ(a->owner.sends.size(), 4u);
+    a->owner.sends.clear();
+    pair.pump();
+    EXPECT_TRUE(a->owner.sends.empty());
+    const auto told = std::get<event::TerminateReceived>(a->owner.events.at(0));
+    EXPECT_EQ(told.request, twice ? std::nullopt : std::optional<uint64_t>(3));
+  }
+}
+
+// A Send is known by its number for as long as no other request has its slot.
+TEST_F(TerminateTest, ARequestIsNamedWhileItIsKnown) {
+  for (const uint64_t behind : {3u, 4u}) {
+    restart({.qp = 9, .pd = 4}, {.send = 4, .receive = 4});
+    send(1, 0, 8);
+    pair.a.pull_all();
+    pair.a.release_up_to(1);
+    for (uint64_t id = 2; id < 2 + behind; ++id) {
+      write(id, 0, 8, 0);
+      pair.a.pull_all();
+      pair.a.release_up_to(id);
+    }
+    pair.pump();  // there is no receive
+    const auto told = std::get<event::TerminateReceived>(a->owner.events.at(0));
+    EXPECT_EQ(told.request, behind == 3 ? std::optional<uint64_t>(1) : std::nullopt);
+  }
+}
+
+TEST_F(TerminateTest, ARequestThatIsUnderWayIsNamed) {
+  SendRequest bad = a->work(2, Opcode::Write, 0, 8);
+  bad.remote.stag = 0x7777;
+  a->send(bad);
+  pair.pump(false);
+  EXPECT_EQ(std::get<event::TerminateReceived>(a->owner.events.at(0)).request, 2u);
 }
 
 }  // namespace

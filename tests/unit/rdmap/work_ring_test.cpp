@@ -90,7 +90,7 @@ SendRequest full_request(Opcode opcode, uint32_t pieces) {
 
 // Every opcode with every number of pieces is read as it was written.
 TEST(PostedWork, IsReadAsItWasWritten) {
-  for (uint8_t number = 0; number <= static_cast<uint8_t>(Opcode::LocalInvalidate); ++number) {
+  for (uint8_t number = 0; number <= static_cast<uint8_t>(Opcode::WriteImmediate); ++number) {
     for (uint32_t pieces = 0; pieces <= kMaxSge; ++pieces) {
       const auto opcode = static_cast<Opcode>(number);
       SCOPED_TRACE(testing::Message() << to_string(opcode) << ", " << pieces);
@@ -130,6 +130,36 @@ TEST(PostedWork, IsReadAsItWasWritten) {
         EXPECT_EQ(posted.immediate(), request.immediate);
       } else {
         EXPECT_EQ(posted.length, request.sges.length());
+      }
+      if (opcode == Opcode::WriteImmediate) {
+        EXPECT_EQ(posted.immediate(), request.immediate);
+      }
+    }
+  }
+}
+
+TEST(PostedWork, InlineDataIsReadAsItWasWritten) {
+  for (const Opcode opcode : {Opcode::Send, Opcode::WriteImmediate}) {
+    for (size_t octets = 1; octets <= kMaxInline; ++octets) {
+      SCOPED_TRACE(testing::Message() << to_string(opcode) << ", " << octets);
+      SendRequest request = full_request(opcode, 0);
+      std::vector<std::byte> data(octets, std::byte{7});
+      data.back() = std::byte{9};
+      request.inline_data = data;
+      const size_t size = PostedSend::size_for(request, work_row(opcode));
+      ASSERT_LE(size, PostedSend::kSizeMax);
+      alignas(64) std::array<std::byte, PostedSend::kSizeMax + 1> memory;
+      memory.fill(std::byte{0x5a});
+      PostedSend::write(request, work_row(opcode), memory.data());
+      EXPECT_EQ(memory[size], std::byte{0x5a});
+      const PostedSend& posted = PostedSend::at(memory.data());
+      EXPECT_EQ(posted.size(), size);
+      EXPECT_EQ(posted.length, octets);
+      EXPECT_TRUE(posted.is_inline);
+      EXPECT_TRUE(posted.sges().empty());
+      EXPECT_TRUE(std::ranges::equal(posted.inline_data(), data));
+      if (opcode == Opcode::WriteImmediate) {
+        EXPECT_EQ(posted.immediate(), request.immediate);
       }
     }
   }

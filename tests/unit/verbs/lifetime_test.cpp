@@ -26,8 +26,18 @@ void expect_empty(const Status& status, const char* call) {
 
 void expect_empty(QueuePair& qp) {
   EXPECT_EQ(qp.number(), 0u);
-  expect_empty(qp.post_send({}), "post_send");
-  expect_empty(qp.post_receive({}), "post_receive");
+  expect_empty(qp.post_send(SendRequest{}), "post_send");
+  expect_empty(qp.post_receive(ReceiveRequest{}), "post_receive");
+  expect_empty(qp.post_send(std::span<const SendRequest>{}).status, "post_send");
+  expect_empty(qp.post_receive(std::span<const ReceiveRequest>{}).status, "post_receive");
+  expect_empty(qp.post_send(1, {}), "post_send");
+  expect_empty(qp.post_send_invalidate(1, {}, 2), "post_send_invalidate");
+  expect_empty(qp.post_write(1, {}, {}), "post_write");
+  expect_empty(qp.post_write_immediate(1, {}, {}, {}), "post_write_immediate");
+  expect_empty(qp.post_read(1, {}, {}), "post_read");
+  expect_empty(qp.post_read_invalidate(1, {}, {}), "post_read_invalidate");
+  expect_empty(qp.post_local_invalidate(1, 2), "post_local_invalidate");
+  expect_empty(qp.post_receive(1, {}), "post_receive");
   expect_empty(qp.post_fetch_add(1, {}, 1), "post_fetch_add");
   expect_empty(qp.post_compare_swap(1, {}, 1, 2), "post_compare_swap");
   expect_empty(qp.post_immediate(1, {}), "post_immediate");

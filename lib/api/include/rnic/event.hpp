@@ -87,6 +87,9 @@ struct TerminateSent : Common {
 /// The peer says that we broke a rule. Everything outstanding has completed; Disconnected follows.
 struct TerminateReceived : Common {
   Fault fault;
+  /// SendRequest::id of the request that it blames, one that has completed already included;
+  /// nothing where it blames none, or it is not known which.
+  std::optional<uint64_t> request;
 };
 
 /// A completion queue was too small; its queue pair was aborted. Once until that queue is polled.

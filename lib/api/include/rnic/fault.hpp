@@ -16,6 +16,14 @@ enum class FaultLayer : uint8_t {
 
 /// Layer, error type and error code of a Terminate message (RFC 5040 s.4.8 and figure 9, RFC 5041
 /// s.7.2, RFC 5044 s.8, RFC 6581 s.8).
+struct FaultCode {
+  FaultLayer layer = FaultLayer::Rdmap;
+  uint8_t type = 0;
+  uint8_t code = 0;
+  friend bool operator==(const FaultCode&, const FaultCode&) = default;
+};
+
+/// The same, with the rule that was broken.
 struct Fault {
   FaultLayer layer = FaultLayer::Rdmap;
   uint8_t type = 0;
@@ -26,6 +34,10 @@ struct Fault {
   /// A rule was broken.
   [[nodiscard]] constexpr bool failed() const { return rule != nullptr; }
 };
+
+[[nodiscard]] constexpr FaultCode code_of(const Fault& fault) {
+  return {fault.layer, fault.type, fault.code};
+}
 
 /// What kind of error has ended the use of a queue pair.
 enum class QueuePairError : uint8_t {

@@ -4,14 +4,19 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
+#include <string>
+
+#include "rnic/fault.hpp"
 
 namespace rnic {
 
-inline constexpr uint32_t kMaxSge = 16;     ///< scatter/gather elements of a work request
-inline constexpr uint32_t kAtomicSize = 8;  ///< octets that an atomic works on and returns
+inline constexpr uint32_t kMaxSge = 16;      ///< scatter/gather elements of a work request
+inline constexpr uint32_t kAtomicSize = 8;   ///< octets that an atomic works on and returns
+inline constexpr uint32_t kMaxInline = 256;  ///< octets of SendRequest::inline_data
 
 /// One piece of registered local memory.
 struct Sge {
@@ -31,6 +36,7 @@ enum class Opcode : uint8_t {
   CompareSwap,      ///< RFC 7306 s.5.1.2; see QueuePair::post_compare_swap()
   Immediate,        ///< RFC 7306 s.6; see QueuePair::post_immediate()
   LocalInvalidate,  ///< revokes an STag of this side after everything before it has completed
+  WriteImmediate,   ///< a Write, and Immediate Data behind it (RFC 7306 s.6), as one request
 };
 [[nodiscard]] const char* to_string(Opcode opcode);
 
@@ -107,20 +113,23 @@ struct RemoteAddress {
   uint64_t offset = 0;  ///< tagged offset
 };
 
-/// A request for the send queue. It is copied when it is posted; the memory that its pieces name
-/// belongs to the device until the completion.
+/// A request for the send queue. It is copied when it is posted, with its inline data; the memory
+/// that its pieces name belongs to the device until the completion.
 struct SendRequest {
   uint64_t id = 0;
   Opcode opcode = Opcode::Send;
   bool signaled = true;    ///< a completion is wanted on success (errors always complete)
-  bool solicited = false;  ///< Send or Immediate with Solicited Event
+  bool solicited = false;  ///< Send, Immediate or WriteImmediate with Solicited Event
   bool fence = false;      ///< wait for all earlier Reads and atomics of this queue pair
   SgeList sges{};          ///< source; for Read the sink, one element; for an atomic nothing, or 8
                            ///< octets that take the original value
-  RemoteAddress remote{};  ///< Write: sink; Read: source; atomic: target
+  RemoteAddress remote{};  ///< Write, WriteImmediate: sink; Read: source; atomic: target
   uint32_t invalidate_stag = 0;  ///< SendInvalidate: of the peer; LocalInvalidate: of this side
   AtomicOperands atomic{};       ///< FetchAdd, CompareSwap
-  ImmediateData immediate{};     ///< Immediate
+  ImmediateData immediate{};     ///< Immediate, WriteImmediate
+  /// Send, SendInvalidate, Write, WriteImmediate: the message itself, in the place of `sges`, from
+  /// any memory; at most kMaxInline octets. The memory is the application's when post returns.
+  std::span<const std::byte> inline_data{};
 };
 
 /// A request for the receive queue. It is copied when it is posted; the memory that its pieces name
@@ -134,15 +143,39 @@ enum class CompletionStatus : uint8_t {
   Success,
   LocalProtection,  ///< a local SGE is not covered by a region of this domain with the right needed
   LocalLength,      ///< message too long
-  RemoteTerminated,  ///< the peer refused this operation
-  Flushed,           ///< not carried out: the queue pair is in error or closed
+  // The peer ended the stream with a Terminate that blames this request.
+  RemoteAccess,          ///< for memory of the peer: STag, bounds, right
+  RemoteInvalidRequest,  ///< as a message that it cannot take: no receive, too long, opcode
+  RemoteOperation,       ///< for what it could not carry out
+  Flushed,               ///< not carried out, or not known to be: something else ended the stream
+  Lost,  ///< it was the oldest under way when the connection was lost: what the peer has of it is
+         ///< not known
 };
 [[nodiscard]] const char* to_string(CompletionStatus status);
+
+/// What kept a request from being carried out; describe() says it in words.
+enum class CompletionCause : uint8_t {
+  None,           ///< the status says it all
+  NotConnected,   ///< it was posted before there was a connection
+  Disconnected,   ///< it was posted behind disconnect()
+  NotAgreed,      ///< the start-up has left no room for Reads and atomics, or no such operation
+  LocalError,     ///< an error of this side ended the stream: `fault`
+  PeerFault,      ///< the peer broke a rule: `fault`
+  PeerTerminate,  ///< the peer ended the stream with a Terminate: `fault`
+  PeerClosed,     ///< the peer has closed its direction, and sends no response any more
+  Closed,         ///< both directions were closed in order
+  PeerReset,      ///< the peer reset the connection
+  TimedOut,       ///< the peer did not answer any more
+  Unreachable,    ///< the network told that there is no way to the peer
+  Aborted,        ///< this side aborted the connection
+};
 
 struct Completion {
   uint64_t id = 0;
   Opcode opcode = Opcode::Send;
   CompletionStatus status = CompletionStatus::Success;
+  CompletionCause cause = CompletionCause::None;
+  FaultCode fault{};  ///< where the cause has one
   bool solicited = false;
   bool has_immediate = false;     ///< Receive of Immediate Data; the buffer's memory is untouched
   uint32_t length = 0;            ///< octets received (Receive) or moved
@@ -151,5 +184,8 @@ struct Completion {
   uint64_t original = 0;          ///< atomic: what the target held before, a number of this host
   ImmediateData immediate{};      ///< the 8 octets, when has_immediate
 };
+
+/// Status and cause in words: "flushed: the peer ended the stream with a Terminate: layer DDP, ..."
+[[nodiscard]] std::string describe(const Completion& completion);
 
 }  // namespace rnic

@@ -150,6 +150,19 @@ struct QueuePairOptions {
   void* context = nullptr;
 };
 
+/// What became of a list of requests that was posted at once.
+struct ListPosted {
+  uint32_t taken = 0;  ///< requests that were: those at the front, which are carried out
+  Status status{};     ///< why the next one was not; no error where all were
+};
+
+/// How a request is carried out, where it is not the usual way.
+struct PostOptions {
+  bool signaled = true;    ///< as SendRequest::signaled
+  bool solicited = false;  ///< as SendRequest::solicited
+  bool fence = false;      ///< as SendRequest::fence
+};
+
 /// A send queue, a receive queue and one connection.
 class QueuePair {
  public:
@@ -173,9 +186,37 @@ class QueuePair {
   /// everything that was posted has completed with Flushed.
   Status modify(const QueuePairChange& change);
 
-  /// ResourceExhausted when the queue is full, InvalidArgument for a request that can never work.
+  /// ResourceExhausted when the queue is full, InvalidArgument for a request that can never work,
+  /// Unsupported for one of RFC 7306 where the device does without. Any other trouble, such as
+  /// memory that is not registered, shows in the completion.
   Status post_send(const SendRequest& request);
   Status post_receive(const ReceiveRequest& request);
+  /// Posts them in their order with one doorbell, up to the first that post_send() would refuse.
+  ListPosted post_send(std::span<const SendRequest> requests);
+  ListPosted post_receive(std::span<const ReceiveRequest> requests);
+
+  // One call for each operation; what they answer is as of post_send() and post_receive().
+
+  /// Gives a message to the peer's next receive (RFC 5040 s.5.3).
+  Status post_send(uint64_t id, const SgeList& source, const PostOptions& options = {});
+  /// The same, and revokes an STag of the peer before its receive completes.
+  Status post_send_invalidate(uint64_t id, const SgeList& source, uint32_t stag,
+                              const PostOptions& options = {});
+  /// Writes to the peer's memory, which is not told (RFC 5040 s.5.1).
+  Status post_write(uint64_t id, const SgeList& source, const RemoteAddress& target,
+                    const PostOptions& options = {});
+  /// The same, and gives 8 octets to the peer's next receive once the Write is placed.
+  Status post_write_immediate(uint64_t id, const SgeList& source, const RemoteAddress& target,
+                              const ImmediateData& octets, const PostOptions& options = {});
+  /// Fetches from the peer's memory (RFC 5040 s.5.2).
+  Status post_read(uint64_t id, const SgeList& sink, const RemoteAddress& source,
+                   const PostOptions& options = {});
+  /// The same, and revokes the sink's STag before the completion.
+  Status post_read_invalidate(uint64_t id, const Sge& sink, const RemoteAddress& source,
+                              const PostOptions& options = {});
+  /// Revokes an STag of this side after everything before it has completed.
+  Status post_local_invalidate(uint64_t id, uint32_t stag, const PostOptions& options = {});
+  Status post_receive(uint64_t id, const SgeList& sink);
 
   /// Adds to the 8 octets at `remote` and returns what was there before, in Completion::original.
   /// Indivisible against all other atomics through the peer's device. The target must be aligned to

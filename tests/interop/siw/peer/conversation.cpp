@@ -117,7 +117,8 @@ void Conversation::step() {
     if (count > 0) touch();
     for (uint32_t i = 0; i < count; ++i) {
       const bool success = done[i].status == CompletionStatus::Success;
-      const bool flushed = done[i].status == CompletionStatus::Flushed && leaving_;
+      const bool flushed = leaving_ && (done[i].status == CompletionStatus::Flushed ||
+                                        done[i].status == CompletionStatus::Lost);
       if (!success && !flushed && !expects_end()) {
         fail(std::string(to_string(done[i].opcode)) + ": " + to_string(done[i].status));
       }

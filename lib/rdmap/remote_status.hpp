@@ -1,0 +1,14 @@
+/// \file
+/// What a Terminate of the peer means for the work request that it blames.
+#pragma once
+
+#include "rnic/fault.hpp"
+#include "rnic/work.hpp"
+
+namespace rnic::rdmap {
+
+/// RemoteAccess, RemoteInvalidRequest or RemoteOperation, which is also what a code means that the
+/// RFCs do not name.
+[[nodiscard]] CompletionStatus remote_status(const FaultCode& fault);
+
+}  // namespace rnic::rdmap
