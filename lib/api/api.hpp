@@ -14,6 +14,7 @@
 #include "rnic/error.hpp"
 #include "rnic/event.hpp"
 #include "rnic/fault.hpp"
+#include "rnic/queue_info.hpp"
 #include "rnic/time.hpp"
 #include "rnic/trace.hpp"
 #include "rnic/transport.hpp"

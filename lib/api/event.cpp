@@ -18,6 +18,9 @@ struct Name {
   const char* operator()(const TerminateSent&) const { return "terminate sent"; }
   const char* operator()(const TerminateReceived&) const { return "terminate received"; }
   const char* operator()(const CompletionOverrun&) const { return "completion overrun"; }
+  const char* operator()(const SrqLimitReached&) const { return "srq limit reached"; }
+  const char* operator()(const SrqHighWater&) const { return "srq high water"; }
+  const char* operator()(const LastReceiveDone&) const { return "last receive done"; }
 };
 
 }  // namespace

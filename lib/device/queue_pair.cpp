@@ -20,6 +20,11 @@ rdmap::EndpointConfig endpoint_config(uint32_t number, const QueuePairSpec& spec
   return config;
 }
 
+rdmap::ReceiveQueue make_receives(uint32_t number, const QueuePairSpec& spec) {
+  if (spec.srq == nullptr) return rdmap::ReceiveQueue(spec.receive_depth);
+  return {*spec.srq, number, spec.receive_depth};
+}
+
 }  // namespace
 
 QueuePair::QueuePair(uint32_t number, const QueuePairSpec& spec, const QueuePairParts& parts,
@@ -30,13 +35,14 @@ QueuePair::QueuePair(uint32_t number, const QueuePairSpec& spec, const QueuePair
       doorbells_(parts.doorbells),
       extensions_(parts.extensions),
       sends_(spec.send_depth),
-      receives_(spec.receive_depth),
+      receives_(make_receives(number, spec)),
       endpoint_(endpoint_config(number, spec, parts), memory, parts.counters, *this,
                 {sends_, receives_}) {}
 
 uint64_t QueuePair::octets_for(const QueuePairSpec& spec) {
   return rdmap::SendQueue::octets_for(spec.send_depth) +
-         rdmap::ReceiveQueue::octets_for(spec.receive_depth);
+         (spec.srq == nullptr ? rdmap::ReceiveQueue::octets_for(spec.receive_depth)
+                              : rdmap::ReceiveQueue::octets_for_shared(spec.receive_depth));
 }
 
 PostResult QueuePair::check(const SendRequest& work, const rdmap::WorkRow& row) const {
@@ -93,6 +99,18 @@ void QueuePair::send_completed(const Completion& completion) {
 
 void QueuePair::receive_completed(const Completion& completion) {
   complete(*spec_.receive_cq, completion);
+}
+
+void QueuePair::last_receive_done() {
+  if (!orphaned_) owner_.last_receive_done(*this);
+}
+
+void QueuePair::leave_srq() {
+  if (!receives_.is_shared()) return;
+  orphan();
+  // The stream places nothing into those receives any more.
+  endpoint_.abort();
+  receives_.leave();
 }
 
 void QueuePair::complete(CompletionQueue& cq, const Completion& completion) {

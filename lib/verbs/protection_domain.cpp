@@ -79,6 +79,29 @@ Result<MemoryRegion> ProtectionDomain::register_memory(std::span<std::byte> memo
   });
 }
 
+Result<SharedReceiveQueue> ProtectionDomain::create_srq(const SharedReceiveQueueOptions& options) {
+  return guarded("ProtectionDomain::create_srq", [&]() -> Result<SharedReceiveQueue> {
+    if (device_ == nullptr) return empty_handle();
+    const device::SharedReceiveSpec spec{
+        .pd = pd_, .depth = options.depth, .max_sges = options.max_sges};
+    // What the limits do not allow is left to the device, which refuses it.
+    const uint64_t octets = rdmap::SharedReceiveQueue::octets_for(
+        std::min(spec.depth, device_->device->config().limits.max_work_depth),
+        std::min(spec.max_sges, kMaxSge));
+    if (octets >= verbs::kWorthAsking) {
+      auto enough =
+          verbs::enough_memory("create_srq: " + std::to_string(spec.depth) + " receives", octets);
+      if (!enough) return tl::unexpected(enough.error());
+    }
+    auto srq = on_worker(*device_, [&](base::Now) { return device_->device->create_srq(spec); });
+    if (!srq) return tl::unexpected(srq.error());
+    SharedReceiveQueue handle;
+    handle.device_ = device_;
+    handle.srq_ = *srq;
+    return handle;
+  });
+}
+
 Result<QueuePair> ProtectionDomain::create_qp(CompletionQueue& send_cq, CompletionQueue& receive_cq,
                                               const QueuePairOptions& options) {
   if (device_ == nullptr || send_cq.device_ == nullptr || receive_cq.device_ == nullptr) {
@@ -89,9 +112,20 @@ Result<QueuePair> ProtectionDomain::create_qp(CompletionQueue& send_cq, Completi
                                   return "a completion queue belongs to another device";
                                 })});
   }
-  const device::QueuePairSpec spec{
-      pd_,         send_cq.cq_, receive_cq.cq_, options.send_depth, options.receive_depth,
-      options.ird, options.ord};
+  if (options.srq != nullptr && options.srq->srq_ == nullptr) return empty_handle();
+  if (options.srq != nullptr && options.srq->device_ != device_) {
+    return tl::unexpected(Error{ErrorCode::InvalidArgument, base::worded([] {
+                                  return "the shared receive queue belongs to another device";
+                                })});
+  }
+  const device::QueuePairSpec spec{.pd = pd_,
+                                   .send_cq = send_cq.cq_,
+                                   .receive_cq = receive_cq.cq_,
+                                   .send_depth = options.send_depth,
+                                   .receive_depth = options.receive_depth,
+                                   .ird = options.ird,
+                                   .ord = options.ord,
+                                   .srq = options.srq == nullptr ? nullptr : options.srq->srq_};
   return guarded("ProtectionDomain::create_qp", [&]() -> Result<QueuePair> {
     if (auto enough = enough_for(spec, device_->device->config().limits); !enough) {
       return tl::unexpected(enough.error());
