@@ -32,7 +32,7 @@ TEST_F(ZeroDepth, OneWayWorksAndTheOtherIsRefused_BUG_08) {
   connect(sender, receiver);
   std::vector<uint8_t> near = octets(kOctets, 1), far(kOctets), back(kOctets);
   const mem::Stag from = left().add(near, sender->spec().pd, {});
-  const mem::Stag sink = left().add(back, sender->spec().pd, Access::RemoteWrite);
+  const mem::Stag sink = left().add(back, sender->spec().pd, Access::LocalWrite);
   const mem::Stag to = right().add(far, receiver->spec().pd,
                                    Access::LocalWrite | Access::RemoteRead | Access::RemoteWrite);
   EXPECT_EQ(sender->post_receive({.id = 1}), PostResult::Full);
