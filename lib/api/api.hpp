@@ -15,6 +15,7 @@
 #include "rnic/event.hpp"
 #include "rnic/fault.hpp"
 #include "rnic/queue_pair.hpp"
+#include "rnic/queue_info.hpp"
 #include "rnic/time.hpp"
 #include "rnic/trace.hpp"
 #include "rnic/transport.hpp"

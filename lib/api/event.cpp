@@ -22,6 +22,9 @@ struct Name {
     return event.up ? "port up" : "port down";
   }
   const char* operator()(const DeviceFatal&) const { return "device fatal"; }
+  const char* operator()(const SrqLimitReached&) const { return "srq limit reached"; }
+  const char* operator()(const SrqHighWater&) const { return "srq high water"; }
+  const char* operator()(const LastReceiveDone&) const { return "last receive done"; }
 };
 
 }  // namespace

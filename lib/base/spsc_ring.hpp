@@ -2,6 +2,7 @@
 /// Single-producer single-consumer ring: work queues, completion queues, doorbells.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstddef>
@@ -71,6 +72,25 @@ class SpscRing {
     const size_t head = head_.load(std::memory_order_relaxed);
     at(head)->~T();
     head_.store(head + 1, std::memory_order_release);
+  }
+
+  /// Room for at least `capacity` elements, and for those that are in it: they stay. Neither side
+  /// is at work meanwhile.
+  /// \throw std::bad_alloc, and nothing has changed
+  void resize(size_t capacity) {
+    const size_t head = head_.load(std::memory_order_relaxed);
+    const size_t tail = tail_.load(std::memory_order_relaxed);
+    const size_t mask = std::bit_ceil(std::max({capacity, tail - head, size_t{1}})) - 1;
+    ZeroArray<Slot> slots(mask + 1);
+    for (size_t position = head; position != tail; ++position) {
+      T* const element = at(position);
+      new (slots[position & mask].storage) T(std::move(*element));
+      element->~T();
+    }
+    slots_ = std::move(slots);
+    mask_ = mask;
+    cached_head_ = head;
+    cached_tail_ = tail;
   }
 
   /// Either side; exact only for the side that asks about its own end.

@@ -77,6 +77,15 @@ class User {
   /// Checks the upper fields of an untagged segment whose MSN has a buffer; says which.
   virtual Fault untagged_target(const wire::DdpUntaggedHeader& header, UntaggedTarget& out) = 0;
 
+  /// No buffer is there for the message of an untagged segment. The user may make `missing` more
+  /// available to its queue, up to that of the message. \return he has
+  virtual bool find_buffer(const wire::DdpUntaggedHeader& header, uint32_t missing, bool in_order) {
+    static_cast<void>(header);
+    static_cast<void>(missing);
+    static_cast<void>(in_order);
+    return false;
+  }
+
   // Delivery, in stream order. A fault returned here comes back through fault().
   virtual Fault deliver_tagged(const wire::DdpTaggedHeader& header, uint32_t payload) = 0;
   /// The last segment of a message was reached: `length` is the message's (DDP-5.4-02), and each
@@ -144,6 +153,7 @@ class Stream final : public llp::FramingUser {
   Fault place_tagged(const llp::UlpduView& ulpdu, const wire::DdpTaggedHeader& header);
   Fault place_untagged(const llp::UlpduView& ulpdu, const wire::DdpUntaggedHeader& header);
   Fault check_and_place(const llp::UlpduView& ulpdu, base::ByteView prefix);
+  [[nodiscard]] bool find_buffer(const Fault& fault, base::ByteView prefix, bool in_order);
   Fault deliver(base::ByteView prefix, uint32_t length, base::Now now);
   void put(const llp::UlpduView& ulpdu, uint32_t skip, std::span<const base::ByteSpan> target);
 

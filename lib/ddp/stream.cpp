@@ -77,6 +77,15 @@ Fault Stream::check_and_place(const llp::UlpduView& ulpdu, base::ByteView prefix
   return kShortHeader;
 }
 
+/// Where that is why the segment was refused.
+bool Stream::find_buffer(const Fault& fault, base::ByteView prefix, bool in_order) {
+  const bool lacks = fault.layer == FaultLayer::Ddp && fault.type == kUntaggedBuffer &&
+                     (fault.code == kUntaggedNoBuffer.code || fault.code == kUntaggedMsnRange.code);
+  if (!lacks) return false;
+  const auto header = wire::parse_ddp_untagged(prefix);
+  return header && user_.find_buffer(*header, queues_[header->qn].missing(header->msn), in_order);
+}
+
 llp::PlaceVerdict Stream::place_ulpdu(const llp::UlpduView& ulpdu, bool in_order, base::Now) {
   // DDP-7.1-11: after an error all later segments are silently dropped.
   if (stopped_ || fault_.failed()) return llp::PlaceVerdict::Placed;
@@ -88,7 +97,9 @@ llp::PlaceVerdict Stream::place_ulpdu(const llp::UlpduView& ulpdu, bool in_order
   } else {
     prefix = {copied.data(), ulpdu.copy_prefix(copied.data(), want)};
   }
-  const Fault fault = check_and_place(ulpdu, prefix);
+  Fault fault = check_and_place(ulpdu, prefix);
+  if (!fault.failed()) return llp::PlaceVerdict::Placed;
+  if (find_buffer(fault, prefix, in_order)) fault = check_and_place(ulpdu, prefix);
   if (!fault.failed()) return llp::PlaceVerdict::Placed;
   if (!in_order) {
     ++tally_.placements_postponed;

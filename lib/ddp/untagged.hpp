@@ -22,6 +22,8 @@ class UntaggedQueue {
   /// Fault 02 for the first message without a buffer, 03 for every other MSN outside the range
   /// between the first and the last available buffer.
   [[nodiscard]] Fault check(uint32_t msn) const;
+  /// How many more buffers there have to be until message `msn` has one.
+  [[nodiscard]] uint32_t missing(uint32_t msn) const { return msn - deliver_msn_ + 1 - buffers_; }
   /// The message that must be delivered next.
   [[nodiscard]] uint32_t deliver_msn() const { return deliver_msn_; }
   /// The order has reached a segment of that message. \param key as Coverage's.

@@ -524,6 +524,17 @@ uint64_t ConnectionService::held_octets(const QueuePair& qp) {
   return connection == nullptr ? 0 : connection->held_octets();
 }
 
+void ConnectionService::last_receive_done(QueuePair& qp) {
+  event::LastReceiveDone event;
+  event.qp = qp.number();
+  event.srq = qp.spec().srq->number();
+  if (const Connection* connection = connections_.get(qp.connection()); connection != nullptr) {
+    event.local = connection->local();
+    event.remote = connection->remote();
+  }
+  events_.emit(std::move(event));
+}
+
 void ConnectionService::rtr_sent(QueuePair& qp, base::Now now) {
   Connection* running = connections_.get(qp.connection());
   if (running != nullptr) running->complete(now);
@@ -560,21 +571,26 @@ void ConnectionService::endpoint_event(QueuePair& qp, Event event, base::Now now
   events_.emit(std::move(event));
 }
 
+/// The queue is in error: each of its queue pairs may miss a completion, and ends. Those of other
+/// queues go on (RFC 5042 s.6.4.6).
 void ConnectionService::completion_overrun(QueuePair& qp, CompletionQueue& cq) {
   ++counters_.completion_overruns;
-  if (cq.tell_overrun()) {
-    event::CompletionOverrun event;
-    event.qp = qp.number();
-    event.context = qp.context();
-    event.detail = base::worded([] {
-      return "a completion was lost because the completion queue was full: make it as deep as the "
-             "work outstanding on it, or poll it more often; told once until the queue is polled";
-    });
-    events_.emit(std::move(event));
-  }
-  if (Connection* connection = connections_.get(qp.connection()); connection != nullptr) {
-    connection->abort();
-  }
+  if (!cq.set_overrun()) return;
+  event::CompletionOverrun event;
+  event.qp = qp.number();
+  event.context = qp.context();
+  event.cq = cq.number();
+  event.detail = base::worded([&] {
+    return "a completion was lost because completion queue " + std::to_string(cq.number()) +
+           " was full, and the connections that complete there are ended: make it as deep as the "
+           "work outstanding on it, or poll it more often";
+  });
+  events_.emit(std::move(event));
+  resources_.for_each_qp([&](QueuePair* each) {
+    if (each->spec().send_cq != &cq && each->spec().receive_cq != &cq) return;
+    Connection* connection = connections_.get(each->connection());
+    if (connection != nullptr) connection->abort();
+  });
 }
 
 }  // namespace rnic::device

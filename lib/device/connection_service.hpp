@@ -108,6 +108,7 @@ class ConnectionService final : public QueuePairOwner,
 
   // QueuePairOwner
   void completion_overrun(QueuePair& qp, CompletionQueue& cq) override;
+  void last_receive_done(QueuePair& qp) override;
   void rtr_sent(QueuePair& qp, base::Now now) override;
   void endpoint_event(QueuePair& qp, Event event, base::Now now) override;
 

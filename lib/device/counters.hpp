@@ -14,7 +14,7 @@
   X(connections_established, "connections", "reached full operation")                         \
   X(connects_redialed, "connections", "tried again with revision 1 (RFC 6581 s.10)")          \
   X(connects_failed, "connections", "ended before full operation")                            \
-  X(completion_overruns, "events", "a completion queue was full: its queue pair was aborted") \
+  X(completion_overruns, "completions", "lost because their queue was full")                  \
   X(events_lost, "events", "asynchronous events dropped: the application did not read them")  \
   X(regions_registered, "regions", "memory registrations")                                    \
   X(regions_deregistered, "regions", "memory deregistrations")                                \

@@ -73,11 +73,24 @@ class Device {
   /// Revokes. When it has returned the device neither reads nor writes one octet of that memory; a
   /// stream that has to retransmit octets of it later is aborted.
   Status deregister_memory(mem::Stag stag) { return resources_.deregister_memory(stag); }
-  Result<CompletionQueue*> create_cq(uint32_t depth) { return resources_.create_cq(depth); }
+  Result<CompletionQueue*> create_cq(uint32_t depth, bool fits_all = false) {
+    return resources_.create_cq(depth, fits_all);
+  }
+  Status resize_cq(CompletionQueue& cq, uint32_t depth) { return resources_.resize_cq(cq, depth); }
+  [[nodiscard]] CqInfo info(const CompletionQueue& cq) const { return resources_.info(cq); }
   Status destroy_cq(CompletionQueue* cq) { return resources_.destroy_cq(cq); }
   /// Of whoever named them nothing is left: they go with the last that stands on them.
   void release_pd(uint32_t pd) { resources_.release_pd(pd); }
   void release_cq(CompletionQueue* cq) { resources_.release_cq(cq); }
+  Result<SharedReceiveQueue*> create_srq(const SharedReceiveSpec& spec) {
+    return resources_.create_srq(spec, events_);
+  }
+  Status destroy_srq(SharedReceiveQueue* srq) { return resources_.destroy_srq(srq); }
+  void release_srq(SharedReceiveQueue* srq) { resources_.release_srq(srq); }
+  Status resize_srq(SharedReceiveQueue& srq, uint32_t depth) {
+    return resources_.resize_srq(srq, depth);
+  }
+  [[nodiscard]] SrqInfo info(const SharedReceiveQueue& srq) const { return resources_.info(srq); }
   Result<QueuePair*> create_qp(const QueuePairSpec& spec);
   /// Aborts the connection if there is one. Completions not yet polled stay in the CQs.
   Status destroy_qp(QueuePair* qp);

@@ -16,12 +16,16 @@
 
 namespace rnic::device {
 
-// The doorbells of a device are numbered: queue pairs, streaming sockets, framed streams.
+// The doorbells of a device are numbered: queue pairs, streaming sockets, framed streams, shared
+// receive queues.
 [[nodiscard]] inline uint32_t first_socket_doorbell(const Limits& limits) {
   return limits.max_qps + 1;
 }
-[[nodiscard]] inline uint32_t doorbells_of(const Limits& limits) {
+[[nodiscard]] inline uint32_t first_srq_doorbell(const Limits& limits) {
   return first_socket_doorbell(limits) + limits.max_streams + limits.max_framed_streams;
+}
+[[nodiscard]] inline uint32_t doorbells_of(const Limits& limits) {
+  return first_srq_doorbell(limits) + limits.max_srqs + 1;  // their numbers begin at 1
 }
 
 /// What a listener stands under: of an unspecified address, of whichever family, `::`.

@@ -6,6 +6,15 @@
 
 namespace rnic::device {
 
+namespace {
+
+rdmap::ReceiveQueue make_receives(uint32_t number, const QueuePairSpec& spec) {
+  if (spec.srq == nullptr) return rdmap::ReceiveQueue(spec.receive_depth);
+  return {*spec.srq, number, spec.receive_depth};
+}
+
+}  // namespace
+
 QueuePair::QueuePair(uint32_t number, uint32_t doorbell, const QueuePairSpec& spec,
                      const QueuePairParts& parts, mem::StagTable& memory)
     : number_(number),
@@ -14,7 +23,7 @@ QueuePair::QueuePair(uint32_t number, uint32_t doorbell, const QueuePairSpec& sp
       parts_(parts),
       memory_(memory),
       sends_(spec.send_depth),
-      receives_(spec.receive_depth),
+      receives_(make_receives(number, spec)),
       endpoint_(make_endpoint(number, spec.ird, spec.ord)),
       answers_close_(spec.answer_close),
       context_(spec.context) {}
@@ -32,7 +41,8 @@ rdmap::Endpoint QueuePair::make_endpoint(uint32_t number, uint32_t ird, uint32_t
 
 uint64_t QueuePair::octets_for(const QueuePairSpec& spec) {
   return rdmap::SendQueue::octets_for(spec.send_depth) +
-         rdmap::ReceiveQueue::octets_for(spec.receive_depth);
+         (spec.srq == nullptr ? rdmap::ReceiveQueue::octets_for(spec.receive_depth)
+                              : rdmap::ReceiveQueue::octets_for_shared(spec.receive_depth));
 }
 
 PostResult QueuePair::check(const SendRequest& work, const rdmap::WorkRow& row) const {
@@ -114,7 +124,7 @@ void QueuePair::renew(uint32_t number, uint32_t ird, uint32_t ord) {
   rdmap::Endpoint next = make_endpoint(number, ird, ord);
   if (use_ != QueuePairUse::Unused) set_use(QueuePairUse::Unused, {});
   sends_.renew();
-  receives_.renew();
+  receives_.renew(number);
   endpoint_ = std::move(next);
   number_ = number;
   spec_.ird = ird;
@@ -166,6 +176,18 @@ void QueuePair::send_completed(const Completion& completion) {
 
 void QueuePair::receive_completed(const Completion& completion) {
   complete(*spec_.receive_cq, completion);
+}
+
+void QueuePair::last_receive_done() {
+  if (!orphaned_) owner_.last_receive_done(*this);
+}
+
+void QueuePair::leave_srq() {
+  if (!receives_.is_shared()) return;
+  orphan();
+  // The stream places nothing into those receives any more.
+  endpoint_.abort();
+  receives_.leave();
 }
 
 void QueuePair::complete(CompletionQueue& cq, const Completion& completion) {

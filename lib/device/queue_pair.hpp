@@ -14,10 +14,12 @@
 #include "device/completion_queue.hpp"
 #include "device/queue_pair_state.hpp"
 #include "device/queue_pair_use.hpp"
+#include "device/shared_receive_queue.hpp"
 #include "framing/start.hpp"
 #include "mem/stag_table.hpp"
 #include "rdmap/rdmap.hpp"
 #include "rdmap/work_opcodes.hpp"
+#include "rnic/queue_info.hpp"
 
 namespace rnic::device {
 
@@ -35,6 +37,9 @@ struct QueuePairSpec {
   /// (The public API says so unless it is told otherwise.)
   bool answer_close = false;
   void* context = nullptr;  ///< the application's own, for events
+  /// Receives come from there, and `receive_depth` of them are taken for messages ahead of the
+  /// order, at most; outlives the queue pair.
+  SharedReceiveQueue* srq = nullptr;
 };
 
 /// How a connection makes its segments; what is not said is as the configuration has it.
@@ -50,6 +55,8 @@ using rdmap::PostResult;
 class QueuePairOwner {
  public:
   virtual void completion_overrun(QueuePair& qp, CompletionQueue& cq) = 0;
+  /// It has completed the last receive that it took from its shared receive queue.
+  virtual void last_receive_done(QueuePair& qp) = 0;
   virtual void rtr_sent(QueuePair& qp, base::Now now) = 0;
   /// \param event PeerClosed, Disconnected, TerminateSent or TerminateReceived
   virtual void endpoint_event(QueuePair& qp, Event event, base::Now now) = 0;
@@ -130,6 +137,12 @@ class QueuePair final : public rdmap::EndpointOwner {
   /// The application has destroyed the queue pair; it lives on without events until its stream has
   /// ended.
   void orphan() { orphaned_ = true; }
+  /// orphan() and abort() of a queue pair with a shared receive queue, of which nothing is used
+  /// from here on. Nothing where it has none.
+  void leave_srq();
+  [[nodiscard]] SrqUse srq_use() const {
+    return {number_, receives_.claimed(), receives_.in_progress()};
+  }
   [[nodiscard]] bool orphaned() const { return orphaned_; }
 
   /// Invalid while there is none.
@@ -152,6 +165,7 @@ class QueuePair final : public rdmap::EndpointOwner {
   // rdmap::EndpointOwner
   void send_completed(const Completion& completion) override;
   void receive_completed(const Completion& completion) override;
+  void last_receive_done() override;
   void rtr_sent(base::Now now) override;
   void event(Event event, base::Now now) override;
 

@@ -13,6 +13,11 @@ constexpr const char* kDrained = "reset: it was drained, and had not ended withi
 }  // namespace
 
 Status QueuePairControl::check_unconnected(const QueuePair& qp) const {
+  if (qp.spec().send_cq->is_overrun() || qp.spec().receive_cq->is_overrun()) {
+    return base::fail(ErrorCode::WrongState,
+                      "a completion queue of the queue pair is in error, completions were lost: "
+                      "resize it first");
+  }
   if (qp.used()) {
     return base::fail(ErrorCode::WrongState,
                       "the queue pair has had its connection: make it Idle by modify() once that "

@@ -15,6 +15,7 @@ Resources::Resources(const DeviceConfig& config, DeviceCounters& counters)
       pds_(config.limits.max_pds + 1),
       released_pds_(config.limits.max_pds + 1),
       pd_users_(config.limits.max_pds + 1),
+      srqs_(config.limits.max_srqs + 1),
       qps_(config.limits.max_qps + 1),
       numbers_(config.limits.max_qps) {}
 
@@ -38,7 +39,8 @@ Status Resources::free_pd(uint32_t pd) {
   if (pd_users_[pd] != 0) {
     return fail(ErrorCode::WrongState, "the protection domain still has " +
                                            std::to_string(pd_users_[pd]) +
-                                           " regions or queue pairs: remove them first");
+                                           " regions, queue pairs or shared receive queues: "
+                                           "remove them first");
   }
   pds_[pd] = false;
   return {};
@@ -74,19 +76,92 @@ Status Resources::deregister_memory(mem::Stag stag) {
   return {};
 }
 
-Result<CompletionQueue*> Resources::create_cq(uint32_t depth) {
-  if (depth == 0 || depth > 2 * limits_.max_work_depth) {
-    return fail(ErrorCode::InvalidArgument, "completion queue depth " + std::to_string(depth) +
-                                                " is outside 1.." +
-                                                std::to_string(2 * limits_.max_work_depth));
+Status Resources::check_cq_depth(const char* call, uint32_t depth) const {
+  if (depth != 0 && depth <= 2 * limits_.max_work_depth) return {};
+  return fail(ErrorCode::InvalidArgument, std::string(call) + ": completion queue depth " +
+                                              std::to_string(depth) + " is outside 1.." +
+                                              std::to_string(2 * limits_.max_work_depth));
+}
+
+Result<CompletionQueue*> Resources::create_cq(uint32_t depth, bool fits_all) {
+  if (auto status = check_cq_depth("create_cq", depth); !status) {
+    return tl::unexpected(status.error());
   }
   if (cqs_.size() >= limits_.max_cqs) {
     return fail(ErrorCode::ResourceExhausted,
                 "no completion queue left: raise limits.max_cqs (now " +
                     std::to_string(limits_.max_cqs) + ") or destroy one");
   }
-  cqs_.push_back(std::make_unique<CompletionQueue>(depth));
+  cqs_.push_back(std::make_unique<CompletionQueue>(last_cq_ + 1, depth, fits_all));
+  ++last_cq_;
   return cqs_.back().get();
+}
+
+Status Resources::resize_cq(CompletionQueue& cq, uint32_t depth) {
+  if (auto status = check_cq_depth("resize", depth); !status) return status;
+  if (const uint64_t demand = demand_of(cq); cq.fits_all() && depth < demand) {
+    return fail(ErrorCode::WrongState, "resize: the queues that complete there need " +
+                                           std::to_string(demand) + " completions, more than " +
+                                           std::to_string(depth));
+  }
+  if (cq.resize(depth)) return {};
+  return fail(ErrorCode::WrongState, "resize: the completion queue has " +
+                                         std::to_string(cq.waiting()) + " completions, more than " +
+                                         std::to_string(depth) + ": poll it first");
+}
+
+bool Resources::takes_from(const CompletionQueue& cq, const SharedReceiveQueue& srq) const {
+  return std::any_of(qps_.begin(), qps_.end(), [&](const auto& qp) {
+    return qp != nullptr && qp->spec().srq == &srq && qp->spec().receive_cq == &cq;
+  });
+}
+
+/// RFC 5042 s.6.4.3.2: the sizes of all queues that complete there.
+uint64_t Resources::demand_of(const CompletionQueue& cq) const {
+  uint64_t demand = 0;
+  for (const auto& qp : qps_) {
+    if (qp == nullptr) continue;
+    const QueuePairSpec& spec = qp->spec();
+    if (spec.send_cq == &cq) demand += spec.send_depth;
+    if (spec.receive_cq == &cq && spec.srq == nullptr) demand += spec.receive_depth;
+  }
+  for (const auto& srq : srqs_) {
+    if (srq != nullptr && takes_from(cq, *srq)) demand += srq->depth();
+  }
+  return demand;
+}
+
+CqInfo Resources::info(const CompletionQueue& cq) const {
+  return {.depth = cq.depth(),
+          .waiting = cq.waiting(),
+          .demand = demand_of(cq),
+          .users = cq.users(),
+          .overrun = cq.is_overrun()};
+}
+
+/// \param more completions than what is there now can bring
+Status Resources::check_fits(const CompletionQueue& cq, uint64_t more) const {
+  if (!cq.fits_all()) return {};
+  const uint64_t demand = demand_of(cq) + more;
+  if (demand <= cq.depth()) return {};
+  return fail(ErrorCode::InvalidArgument, "completion queue " + std::to_string(cq.number()) +
+                                              " is to hold what can come to it (" +
+                                              std::to_string(demand) +
+                                              " completions), and has room for " +
+                                              std::to_string(cq.depth()) + ": resize it first");
+}
+
+/// What the completion queues have to hold with a queue pair like that.
+Status Resources::check_demand(const QueuePairSpec& spec) const {
+  if (!spec.send_cq->fits_all() && !spec.receive_cq->fits_all()) return {};
+  uint64_t receives = spec.receive_depth;
+  if (spec.srq != nullptr) {
+    receives = takes_from(*spec.receive_cq, *spec.srq) ? 0 : spec.srq->depth();
+  }
+  const bool one = spec.send_cq == spec.receive_cq;
+  const uint64_t sends = spec.send_depth + (one ? receives : 0);
+  if (auto status = check_fits(*spec.send_cq, sends); !status || one) return status;
+  return check_fits(*spec.receive_cq, receives);
 }
 
 Status Resources::destroy_cq(CompletionQueue* cq) {
@@ -111,6 +186,90 @@ void Resources::drop_cq_user(CompletionQueue& cq) {
   if (cq.is_released()) release_cq(&cq);
 }
 
+Status Resources::check_depth(const char* call, uint32_t depth) const {
+  if (depth != 0 && depth <= limits_.max_work_depth) return {};
+  return fail(ErrorCode::InvalidArgument, std::string(call) + ": depth " + std::to_string(depth) +
+                                              " is outside 1..limits.max_work_depth (" +
+                                              std::to_string(limits_.max_work_depth) + ")");
+}
+
+Result<SharedReceiveQueue*> Resources::create_srq(const SharedReceiveSpec& spec,
+                                                  EventQueue& events) {
+  if (!has_pd(spec.pd)) return fail(ErrorCode::NotFound, "create_srq: no such protection domain");
+  if (auto status = check_depth("create_srq", spec.depth); !status) {
+    return tl::unexpected(status.error());
+  }
+  if (spec.max_sges > kMaxSge) {
+    return fail(ErrorCode::InvalidArgument,
+                "create_srq: receives of " + std::to_string(spec.max_sges) +
+                    " scatter/gather elements: at most " + std::to_string(kMaxSge));
+  }
+  for (uint32_t number = 1; number < srqs_.size(); ++number) {
+    if (srqs_[number] != nullptr) continue;
+    srqs_[number] = std::make_unique<SharedReceiveQueue>(number, spec, events);
+    ++pd_users_[spec.pd];
+    return srqs_[number].get();
+  }
+  return fail(ErrorCode::ResourceExhausted,
+              "no shared receive queue left: raise limits.max_srqs (now " +
+                  std::to_string(limits_.max_srqs) + ") or destroy one");
+}
+
+Status Resources::destroy_srq(SharedReceiveQueue* srq) {
+  const auto it = std::find_if(srqs_.begin(), srqs_.end(), [&](auto& s) { return s.get() == srq; });
+  if (srq == nullptr || it == srqs_.end()) {
+    return fail(ErrorCode::NotFound, "no such shared receive queue");
+  }
+  if (srq->users() != 0) {
+    return fail(ErrorCode::WrongState, "the shared receive queue is used by " +
+                                           std::to_string(srq->users()) +
+                                           " queue pairs: destroy them first");
+  }
+  const uint32_t pd = srq->pd();
+  it->reset();
+  drop_pd_user(pd);
+  return {};
+}
+
+void Resources::release_srq(SharedReceiveQueue* srq) {
+  srq->release();
+  if (srq->users() == 0) static_cast<void>(destroy_srq(srq));
+}
+
+void Resources::drop_srq_user(SharedReceiveQueue& srq) {
+  srq.drop_user();
+  if (srq.is_released()) release_srq(&srq);
+}
+
+Status Resources::resize_srq(SharedReceiveQueue& srq, uint32_t depth) {
+  if (auto status = check_depth("resize", depth); !status) return status;
+  for (const auto& cq : cqs_) {
+    if (depth <= srq.depth() || !cq->fits_all() || !takes_from(*cq, srq)) continue;
+    if (auto status = check_fits(*cq, depth - srq.depth()); !status) return status;
+  }
+  if (srq.resize(depth)) return {};
+  const uint32_t held = srq.posted() + srq.taken();
+  return fail(ErrorCode::WrongState, "resize: the shared receive queue has " +
+                                         std::to_string(held) + " receives, more than " +
+                                         std::to_string(depth) + ": wait until fewer are posted");
+}
+
+SrqInfo Resources::info(const SharedReceiveQueue& srq) const {
+  const rdmap::SharedReceiveQueue& queue = srq;
+  SrqInfo info{.depth = queue.depth(),
+               .max_sges = queue.max_sges(),
+               .posted = queue.posted(),
+               .taken = queue.taken(),
+               .limit = queue.limit(),
+               .high_water = queue.high_water(),
+               .queue_pairs = {}};
+  info.queue_pairs.reserve(srq.users());
+  for (const auto& qp : qps_) {
+    if (qp != nullptr && qp->spec().srq == &srq) info.queue_pairs.push_back(qp->srq_use());
+  }
+  return info;
+}
+
 Status Resources::check_spec(const QueuePairSpec& spec) const {
   if (!has_pd(spec.pd)) {
     return fail(ErrorCode::NotFound, "create_qp: no such protection domain");
@@ -119,10 +278,19 @@ Status Resources::check_spec(const QueuePairSpec& spec) const {
     return fail(ErrorCode::InvalidArgument,
                 "create_qp: a send and a receive completion queue are needed");
   }
+  if (spec.send_cq->is_overrun() || spec.receive_cq->is_overrun()) {
+    return fail(ErrorCode::WrongState,
+                "create_qp: a completion queue is in error, completions were lost: resize it, or "
+                "make another one");
+  }
   if (spec.send_depth > limits_.max_work_depth || spec.receive_depth > limits_.max_work_depth) {
     return fail(ErrorCode::InvalidArgument,
                 "create_qp: a queue is deeper than limits.max_work_depth (" +
                     std::to_string(limits_.max_work_depth) + ")");
+  }
+  if (spec.srq != nullptr && spec.srq->pd() != spec.pd) {
+    return fail(ErrorCode::InvalidArgument,
+                "create_qp: the shared receive queue belongs to another protection domain");
   }
   if (spec.ird > limits_.max_reads || spec.ord > limits_.max_reads) {
     return fail(ErrorCode::InvalidArgument, "create_qp: IRD or ORD is above limits.max_reads (" +
@@ -133,6 +301,7 @@ Status Resources::check_spec(const QueuePairSpec& spec) const {
 
 Result<QueuePair*> Resources::create_qp(const QueuePairSpec& spec, const QueuePairParts& parts) {
   if (auto status = check_spec(spec); !status) return tl::unexpected(status.error());
+  if (auto status = check_demand(spec); !status) return tl::unexpected(status.error());
   const std::optional<uint32_t> number = numbers_.take();
   if (!number) {
     return fail(ErrorCode::ResourceExhausted, "no queue pair left: raise limits.max_qps (now " +
@@ -149,6 +318,7 @@ Result<QueuePair*> Resources::create_qp(const QueuePairSpec& spec, const QueuePa
   ++pd_users_[spec.pd];
   spec.send_cq->add_user();
   spec.receive_cq->add_user();
+  if (spec.srq != nullptr) spec.srq->add_user();
   return qps_[slot].get();
 }
 
@@ -158,7 +328,9 @@ Result<std::unique_ptr<QueuePair>> Resources::take_qp(QueuePair* qp) {
   if (qp == nullptr || place == qps_.end()) return fail(ErrorCode::NotFound, "no such queue pair");
   const QueuePairSpec& spec = qp->spec();
   numbers_.give_back(qp->number());
+  qp->leave_srq();
   drop_pd_user(spec.pd);
+  if (spec.srq != nullptr) drop_srq_user(*spec.srq);
   // The first of two drops leaves one user where both are the same queue.
   drop_cq_user(*spec.send_cq);
   drop_cq_user(*spec.receive_cq);

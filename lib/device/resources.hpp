@@ -1,6 +1,6 @@
 /// \file
-/// Resources of a device: protection domains, memory regions, completion queues and queue pairs,
-/// each in a table with a limit, and who still uses whom.
+/// Resources of a device: protection domains, memory regions, completion queues, shared receive
+/// queues and queue pairs, each in a table with a limit, and who still uses whom.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,10 @@
 #include "device/completion_queue.hpp"
 #include "device/config.hpp"
 #include "device/counters.hpp"
+#include "device/event_queue.hpp"
 #include "device/queue_pair.hpp"
 #include "device/queue_pair_numbers.hpp"
+#include "device/shared_receive_queue.hpp"
 #include "mem/stag_table.hpp"
 
 namespace rnic::device {
@@ -23,18 +25,31 @@ class Resources {
   Resources(const DeviceConfig& config, DeviceCounters& counters);
 
   Result<uint32_t> alloc_pd();
-  /// WrongState while the domain has regions or queue pairs.
+  /// WrongState while the domain has regions, shared receive queues or queue pairs.
   Status free_pd(uint32_t pd);
   /// Nobody names the domain any more: it goes with the last region or queue pair that it has.
   void release_pd(uint32_t pd);
   Result<mem::Stag> register_memory(const mem::RegionSpec& spec);
   /// Revokes: see Device::deregister_memory().
   Status deregister_memory(mem::Stag stag);
-  Result<CompletionQueue*> create_cq(uint32_t depth);
+  /// \param fits_all create_qp() and resize_*() refuse what could overrun it
+  Result<CompletionQueue*> create_cq(uint32_t depth, bool fits_all = false);
+  /// Another depth, with the completions that it has. WrongState: they are more, or `fits_all`.
+  Status resize_cq(CompletionQueue& cq, uint32_t depth);
+  [[nodiscard]] CqInfo info(const CompletionQueue& cq) const;
   /// WrongState while queue pairs complete there.
   Status destroy_cq(CompletionQueue* cq);
   /// Nobody polls it any more: it goes with the last queue pair that completes there.
   void release_cq(CompletionQueue* cq);
+  /// \param events of the device; outlives it
+  Result<SharedReceiveQueue*> create_srq(const SharedReceiveSpec& spec, EventQueue& events);
+  /// WrongState while queue pairs take from it. Receives that are posted are given up.
+  Status destroy_srq(SharedReceiveQueue* srq);
+  /// Nobody posts to it any more: it goes with the last queue pair that takes from it.
+  void release_srq(SharedReceiveQueue* srq);
+  /// Another depth, with the receives that it has. WrongState: it has more.
+  Status resize_srq(SharedReceiveQueue& srq, uint32_t depth);
+  [[nodiscard]] SrqInfo info(const SharedReceiveQueue& srq) const;
   Result<QueuePair*> create_qp(const QueuePairSpec& spec, const QueuePairParts& parts);
   /// Idle again, with a number that it never had; only in Error, and without a connection. When it
   /// throws nothing has happened.
@@ -66,6 +81,14 @@ class Resources {
   [[nodiscard]] bool has_pd(uint32_t pd) const { return pd < pds_.size() && pds_[pd]; }
   void drop_pd_user(uint32_t pd);
   void drop_cq_user(CompletionQueue& cq);
+  void drop_srq_user(SharedReceiveQueue& srq);
+  /// Completions that may come there at once.
+  [[nodiscard]] uint64_t demand_of(const CompletionQueue& cq) const;
+  [[nodiscard]] bool takes_from(const CompletionQueue& cq, const SharedReceiveQueue& srq) const;
+  [[nodiscard]] Status check_cq_depth(const char* call, uint32_t depth) const;
+  [[nodiscard]] Status check_fits(const CompletionQueue& cq, uint64_t more) const;
+  [[nodiscard]] Status check_demand(const QueuePairSpec& spec) const;
+  [[nodiscard]] Status check_depth(const char* call, uint32_t depth) const;
   [[nodiscard]] Status check_spec(const QueuePairSpec& spec) const;
 
   const Limits& limits_;
@@ -73,8 +96,10 @@ class Resources {
   mem::StagTable memory_;
   std::vector<bool> pds_;           // index: PD number; 0 is never given out
   std::vector<bool> released_pds_;  // of these, those that go with their last user
-  std::vector<uint32_t> pd_users_;  // regions and queue pairs of each PD
+  std::vector<uint32_t> pd_users_;  // regions, shared receive queues and queue pairs of each PD
   std::vector<std::unique_ptr<CompletionQueue>> cqs_;
+  uint32_t last_cq_ = 0;                                   // the number that was given out last
+  std::vector<std::unique_ptr<SharedReceiveQueue>> srqs_;  // index: its number; 0: none
   std::vector<std::unique_ptr<QueuePair>> qps_;  // index: slot, which is its doorbell, too; not 0
   QueuePairNumbers numbers_;
 };

@@ -134,6 +134,9 @@ void Endpoint::Impl::fail(const Ending& why) {
 void Endpoint::Impl::flush() {
   requester_.clear();
   completions_.flush();
+  if (receives_done_ || !receives_.is_shared()) return;
+  receives_done_ = true;
+  owner_.last_receive_done();
 }
 
 void Endpoint::Impl::disconnect() {

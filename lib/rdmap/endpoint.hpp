@@ -55,6 +55,7 @@ class Endpoint::Impl final : public ddp::User, private Deliveries {
   Fault tagged_rights(const wire::DdpTaggedHeader& header, uint32_t payload,
                       AccessSet& rights) override;
   Fault untagged_target(const wire::DdpUntaggedHeader& header, ddp::UntaggedTarget& out) override;
+  bool find_buffer(const wire::DdpUntaggedHeader& header, uint32_t missing, bool in_order) override;
   Fault deliver_tagged(const wire::DdpTaggedHeader& header, uint32_t payload) override;
   Fault deliver_untagged(const wire::DdpUntaggedHeader& header, uint64_t length, bool uniform,
                          const ddp::SegmentReport& segment, base::Now now) override;
@@ -143,6 +144,8 @@ class Endpoint::Impl final : public ddp::User, private Deliveries {
   // No state: a zero-length Write to a silent peer goes before the next message, in Connected as in
   // Closing.
   bool nudge_pending_ = false;
+  // No state: it comes once, with the first flush.
+  bool receives_done_ = false;  // of a shared receive queue no more are taken, and the owner knows
   // The first cause of the end of the stream's use, for Disconnected.
   std::optional<Fault> end_cause_;
   QueuePairError end_error_ = QueuePairError::None;

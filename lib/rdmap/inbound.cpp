@@ -64,6 +64,18 @@ Fault Endpoint::Impl::untagged_target(const wire::DdpUntaggedHeader& header,
   return ddp::kNoFault;
 }
 
+/// Takes the next receives of a shared queue, in the order of the messages, when the first segment
+/// of one of them is there. In order the message is the first that has none; whatever else it says
+/// breaks a rule. Ahead of the order the messages between have to get theirs, too, so that they
+/// never wait for what is behind them.
+bool Endpoint::Impl::find_buffer(const wire::DdpUntaggedHeader& header, uint32_t missing,
+                                 bool in_order) {
+  if (header.qn != wire::kRdmapSendQn || (in_order && missing != 1)) return false;
+  if (!receives_.claim(missing, in_order)) return false;
+  stream_.queue(wire::kRdmapSendQn).provide(missing);
+  return true;
+}
+
 Fault Endpoint::Impl::deliver_tagged(const wire::DdpTaggedHeader& header, uint32_t payload) {
   const OpcodeRow& row = *opcode_row(wire::rdmap_opcode(header.rsvd_ulp));
   return (this->*row.deliver_segment)(header, payload);

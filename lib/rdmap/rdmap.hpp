@@ -62,6 +62,9 @@ class EndpointOwner {
   virtual void receive_completed(const Completion& completion) = 0;
   /// The RTR was handed down: the connection is complete for the initiator.
   virtual void rtr_sent(base::Now now) = 0;
+  /// With a shared receive queue: all that this stream took from it has completed, and it takes no
+  /// more. Once.
+  virtual void last_receive_done() {}
   /// \param event without its queue pair and addresses. PeerClosed: FIN at an FPDU boundary.
   /// TerminateSent, TerminateReceived: who found the fault. Disconnected: with the first cause
   /// where there is one; a loss of the stream in use is 2/0/01, with a `rule` where the peer broke

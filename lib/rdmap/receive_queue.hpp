@@ -1,7 +1,8 @@
 /// \file
-/// The receive queue: the buffers of DDP queue 0.
+/// The receive queue of a stream: the buffers of DDP queue 0, its own or those of a shared one.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include "base/check.hpp"
 #include "base/zero_array.hpp"
 #include "rdmap/posted_work.hpp"
+#include "rdmap/shared_receive_queue.hpp"
 #include "rdmap/work_ring.hpp"
 #include "rnic/work.hpp"
 
@@ -23,18 +25,35 @@ struct ReceiveSlot {
   bool refused;                      ///< a piece of it is not covered by a region with local write
 };
 
-/// Buffers in post order; message MSN m takes the m-th.
+/// Buffers in post order; message MSN m takes the m-th. With a shared queue those that this stream
+/// has taken from it: the buffers of the messages up to the highest one that has begun.
 class ReceiveQueue {
  public:
   explicit ReceiveQueue(uint32_t depth)
       : ring_(depth, kMaxUnits),
         mask_(std::bit_ceil(depth < 1 ? 1u : depth) - 1),
         slots_(size_t{mask_} + 1) {}
+  /// \param stream its number in what `shared` tells; `shared` outlives it, or leave() was called
+  /// \param ahead how many buffers are taken for messages ahead of the order, at most
+  ReceiveQueue(SharedReceiveQueue& shared, uint32_t stream, uint32_t ahead)
+      : ring_(0, kMaxUnits),
+        mask_(mask_for_shared(ahead)),
+        slots_(size_t{mask_} + 1),
+        shared_(&shared),
+        stream_(stream),
+        ahead_(ahead) {}
+  ~ReceiveQueue() { leave(); }
+  ReceiveQueue(const ReceiveQueue&) = delete;
+  ReceiveQueue& operator=(const ReceiveQueue&) = delete;
 
   /// What a queue asks the machine for.
   [[nodiscard]] static uint64_t octets_for(uint64_t depth) {
     return WorkRing::octets_for(depth, kMaxUnits) +
            base::ZeroArray<ReceiveSlot>::octets_for(std::bit_ceil(depth < 1 ? uint64_t{1} : depth));
+  }
+  [[nodiscard]] static uint64_t octets_for_shared(uint32_t ahead) {
+    return WorkRing::octets_for(0, kMaxUnits) +
+           base::ZeroArray<ReceiveSlot>::octets_for(mask_for_shared(ahead) + 1);
   }
 
   // --- Application: one thread at a time ---
@@ -59,18 +78,41 @@ class ReceiveQueue {
   void accept() {
     const PostedReceive& work = PostedReceive::at(ring_.front());
     ring_.take(WorkRing::units_of(work.size()));
-    ReceiveSlot& slot = slots_[tail_++ & mask_];
-    slot.work = &work;
-    slot.refused = false;
+    add(work);
   }
+  /// Shared: takes the buffers of the `count` messages behind those that have one. False: there are
+  /// not so many, or too many for messages ahead of the order. Those come to nothing then.
+  bool claim(uint32_t count, bool in_order) {
+    const uint32_t most = in_order ? mask_ + 1 : ahead_;
+    if (shared_ == nullptr || count > most || in_progress() > most - count) return false;
+    if (shared_->posted() < count) return false;
+    for (uint32_t i = 0; i < count; ++i) add(shared_->take());
+    claimed_ += count;
+    shared_->note_progress(stream_, in_progress(), told_);
+    return true;
+  }
+  /// Shared: gives back what it has, of which nobody is told, and takes nothing more.
+  void leave() {
+    while (shared_ != nullptr && !empty()) pop();
+    shared_ = nullptr;
+  }
+  [[nodiscard]] bool is_shared() const { return shared_ != nullptr; }
+  /// Buffers of messages that were not delivered.
+  [[nodiscard]] uint32_t in_progress() const { return tail_ - head_; }
+  /// Shared: how many it has taken since it was made (RFC 5042 s.6.4.3.1).
+  [[nodiscard]] uint64_t claimed() const { return claimed_; }
   [[nodiscard]] bool empty() const { return head_ == tail_; }
   /// Slots that wait for a message.
   [[nodiscard]] uint32_t accepted() const { return tail_ - head_; }
   [[nodiscard]] const ReceiveSlot& front() const { return slots_[head_ & mask_]; }
   /// The place of front() is the application's.
   void pop() {
+    if (shared_ != nullptr) [[unlikely]] {
+      shared_->give_back(*front().work);
+    } else {
+      ring_.retire();
+    }
     ++head_;
-    ring_.retire();
   }
   /// The first posted buffer is for that message; before anything is delivered.
   void begin_at(uint32_t msn) { first_msn_ = msn; }
@@ -85,19 +127,34 @@ class ReceiveQueue {
   [[nodiscard]] bool has_msn(uint32_t msn) const {
     return msn - first_msn_ - head_ < tail_ - head_;
   }
-  /// Another connection begins with message 1; only when empty().
-  void renew() {
+  /// Another connection begins with message 1; only when empty(). \param stream as in the
+  /// constructor
+  void renew(uint32_t stream) {
     RNIC_CHECK(empty());
+    stream_ = stream;
+    told_ = 0;
     first_msn_ = 1;
     head_ = tail_ = 0;
   }
   void validate() const {
     ring_.validate();
-    RNIC_CHECK(tail_ - head_ <= mask_ + 1 && ring_.in_hand() == tail_ - head_);
+    RNIC_CHECK(tail_ - head_ <= mask_ + 1);
+    RNIC_CHECK(ring_.in_hand() == (shared_ == nullptr ? tail_ - head_ : 0));
   }
 
  private:
+  /// Of messages in order one segment begins at most so many before the first is delivered.
+  static constexpr uint32_t kInSegment = 128;
+
+  [[nodiscard]] static constexpr uint32_t mask_for_shared(uint32_t ahead) {
+    return std::bit_ceil(std::max(ahead, kInSegment)) - 1;
+  }
   [[nodiscard]] uint32_t place_of(uint32_t msn) const { return (msn - first_msn_) & mask_; }
+  void add(const PostedReceive& work) {
+    ReceiveSlot& slot = slots_[tail_++ & mask_];
+    slot.work = &work;
+    slot.refused = false;
+  }
 
   static constexpr uint32_t kMaxUnits = WorkRing::units_of(PostedReceive::kSizeMax);
 
@@ -107,6 +164,12 @@ class ReceiveQueue {
   uint32_t first_msn_ = 1;
   uint32_t head_ = 0;  // Invariant: message head_ + first_msn_ is the next to be delivered
   uint32_t tail_ = 0;
+
+  SharedReceiveQueue* shared_ = nullptr;  // nullptr: the buffers are its own
+  uint32_t stream_ = 0;
+  uint32_t ahead_ = 0;
+  uint32_t told_ = 0;  // see SharedReceiveQueue::note_progress()
+  uint64_t claimed_ = 0;
 };
 
 }  // namespace rnic::rdmap

@@ -17,6 +17,7 @@ constexpr Rule kRules[] = {
     {.key = "limits.max_qps", .from = "limits.max_connections", .at_least = 64},
     {.key = "limits.max_cqs", .from = "limits.max_qps", .at_least = 64},
     {.key = "limits.max_pds", .from = "limits.max_qps", .over = 4, .at_least = 16},
+    {.key = "limits.max_srqs", .from = "limits.max_qps", .over = 4, .at_least = 16},
     {.key = "limits.max_regions", .from = "limits.max_qps", .times = 64, .at_least = 4096},
     {.key = "limits.max_starting", .from = "limits.max_connections", .over = 4, .at_least = 16,
      .within = true},

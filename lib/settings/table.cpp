@@ -412,6 +412,8 @@ constexpr Key kKeys[] = {
     {"limits", "max_qps", Basic, in_limits<&Lim::max_qps>, "", {1, 4095}, "queue pairs"},
     {"limits", "max_cqs", Advanced, in_limits<&Lim::max_cqs>, "", {1, 65536}, "completion queues"},
     {"limits", "max_pds", Advanced, in_limits<&Lim::max_pds>, "", {1, 65536}, "protection domains"},
+    {"limits", "max_srqs", Advanced, in_limits<&Lim::max_srqs>, "", {1, 65536},
+     "shared receive queues"},
     {"limits", "max_regions", Basic, in_limits<&Lim::max_regions>, "", {1, (1 << 24) - 1},
      "registered memory regions"},
     {"limits", "max_connections", Basic, in_limits<&Lim::max_connections>, "", {1, 65536},

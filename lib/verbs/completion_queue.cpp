@@ -1,9 +1,12 @@
 // A handle of the public API: a completion queue, and waiting for it.
 
+#include <algorithm>
+#include <string>
 #include <utility>
 
 #include "rnic/verbs.hpp"
 #include "verbs/boundary.hpp"
+#include "verbs/machine_memory.hpp"
 #include "verbs/runtime.hpp"
 
 namespace rnic {
@@ -44,6 +47,29 @@ Status CompletionQueue::destroy() {
       alarm_ = nullptr;
     }
     return status;
+  });
+}
+
+uint32_t CompletionQueue::number() const { return cq_ == nullptr ? 0 : cq_->number(); }
+
+Status CompletionQueue::resize(uint32_t depth) {
+  return guarded("CompletionQueue::resize", [&]() -> Status {
+    if (device_ == nullptr) return empty_handle();
+    const uint32_t most = 2 * device_->device->config().limits.max_work_depth;
+    const uint64_t octets = device::CompletionQueue::octets_for(std::min(depth, most));
+    if (octets >= verbs::kWorthAsking) {
+      auto enough = verbs::enough_memory(
+          "resize: a completion queue of " + std::to_string(depth) + " completions", octets);
+      if (!enough) return enough;
+    }
+    return on_worker(*device_, [&](base::Now) { return device_->device->resize_cq(*cq_, depth); });
+  });
+}
+
+Result<CqInfo> CompletionQueue::info() const {
+  return guarded("CompletionQueue::info", [&]() -> Result<CqInfo> {
+    if (device_ == nullptr) return empty_handle();
+    return on_worker(*device_, [&](base::Now) { return device_->device->info(*cq_); });
   });
 }
 

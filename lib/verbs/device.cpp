@@ -39,7 +39,7 @@ Result<ProtectionDomain> Device::alloc_pd() {
   });
 }
 
-Result<CompletionQueue> Device::create_cq(uint32_t depth) {
+Result<CompletionQueue> Device::create_cq(uint32_t depth, const CompletionQueueOptions& options) {
   return guarded("Device::create_cq", [&]() -> Result<CompletionQueue> {
     const uint32_t deepest = 2 * device_->device->config().limits.max_work_depth;
     if (const uint64_t octets = device::CompletionQueue::octets_for(std::min(depth, deepest));
@@ -48,7 +48,8 @@ Result<CompletionQueue> Device::create_cq(uint32_t depth) {
           verbs::enough_memory("create_cq: " + std::to_string(depth) + " completions", octets);
       if (!enough) return tl::unexpected(enough.error());
     }
-    auto cq = on_worker(*device_, [&](base::Now) { return device_->device->create_cq(depth); });
+    auto cq = on_worker(
+        *device_, [&](base::Now) { return device_->device->create_cq(depth, options.fits_all); });
     if (!cq) return tl::unexpected(cq.error());
     CompletionQueue queue;
     queue.device_ = device_;

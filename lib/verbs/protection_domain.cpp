@@ -79,6 +79,29 @@ Result<MemoryRegion> ProtectionDomain::register_memory(std::span<std::byte> memo
   });
 }
 
+Result<SharedReceiveQueue> ProtectionDomain::create_srq(const SharedReceiveQueueOptions& options) {
+  return guarded("ProtectionDomain::create_srq", [&]() -> Result<SharedReceiveQueue> {
+    if (device_ == nullptr) return empty_handle();
+    const device::SharedReceiveSpec spec{
+        .pd = pd_, .depth = options.depth, .max_sges = options.max_sges};
+    // What the limits do not allow is left to the device, which refuses it.
+    const uint64_t octets = rdmap::SharedReceiveQueue::octets_for(
+        std::min(spec.depth, device_->device->config().limits.max_work_depth),
+        std::min(spec.max_sges, kMaxSge));
+    if (octets >= verbs::kWorthAsking) {
+      auto enough =
+          verbs::enough_memory("create_srq: " + std::to_string(spec.depth) + " receives", octets);
+      if (!enough) return tl::unexpected(enough.error());
+    }
+    auto srq = on_worker(*device_, [&](base::Now) { return device_->device->create_srq(spec); });
+    if (!srq) return tl::unexpected(srq.error());
+    SharedReceiveQueue handle;
+    handle.device_ = device_;
+    handle.srq_ = *srq;
+    return handle;
+  });
+}
+
 Result<QueuePair> ProtectionDomain::create_qp(CompletionQueue& send_cq, CompletionQueue& receive_cq,
                                               const QueuePairOptions& options) {
   if (device_ == nullptr || send_cq.device_ == nullptr || receive_cq.device_ == nullptr) {
@@ -87,6 +110,12 @@ Result<QueuePair> ProtectionDomain::create_qp(CompletionQueue& send_cq, Completi
   if (send_cq.device_ != device_ || receive_cq.device_ != device_) {
     return tl::unexpected(Error{ErrorCode::InvalidArgument, base::worded([] {
                                   return "a completion queue belongs to another device";
+                                })});
+  }
+  if (options.srq != nullptr && options.srq->srq_ == nullptr) return empty_handle();
+  if (options.srq != nullptr && options.srq->device_ != device_) {
+    return tl::unexpected(Error{ErrorCode::InvalidArgument, base::worded([] {
+                                  return "the shared receive queue belongs to another device";
                                 })});
   }
   device::QueuePairSpec spec;
@@ -99,6 +128,7 @@ Result<QueuePair> ProtectionDomain::create_qp(CompletionQueue& send_cq, Completi
   spec.ord = options.ord;
   spec.answer_close = options.answer_close;
   spec.context = options.context;
+  spec.srq = options.srq == nullptr ? nullptr : options.srq->srq_;
   return guarded("ProtectionDomain::create_qp", [&]() -> Result<QueuePair> {
     if (auto enough = enough_for(spec, device_->device->config().limits); !enough) {
       return tl::unexpected(enough.error());

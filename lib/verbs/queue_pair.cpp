@@ -27,6 +27,12 @@ Status refused(ErrorCode code, const char* why) {
 }
 
 Status full_queue(const char* queue, uint32_t depth) {
+  if (depth == 0) {
+    return tl::unexpected(Error{ErrorCode::ResourceExhausted, base::worded([&] {
+                                  return std::string("the queue pair was made without a ") + queue +
+                                         " queue: create it with a depth above 0";
+                                })});
+  }
   return tl::unexpected(
       Error{ErrorCode::ResourceExhausted, base::worded([&] {
               return std::string("the ") + queue + " queue is full (" + std::to_string(depth) +
@@ -153,6 +159,11 @@ Status QueuePair::post_receive(const ReceiveRequest& request) {
   if (qp_ == nullptr) return empty_handle();
   if (device_->is_abandoned()) return abandoned();
   const device::PostResult result = qp_->post_receive(request);
+  if (result != device::PostResult::Ok && qp_->spec().srq != nullptr) {
+    return refused(
+        ErrorCode::WrongState,
+        "the queue pair takes its receives from a shared receive queue: post them there");
+  }
   if (result != device::PostResult::Ok)
     return to_status(result, "receive", qp_->spec().receive_depth);
   device_->wake();

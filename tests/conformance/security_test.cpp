@@ -1,5 +1,8 @@
 // Access and resources: what a hostile or careless peer costs a device and its other connections.
 
+#include <algorithm>
+#include <array>
+#include <map>
 #include <set>
 
 #include "base/prng.hpp"
@@ -50,6 +53,90 @@ TEST_F(Revocation, WhileInFlight_UNH_SEC_01) {
     left().events.clear();
     right().events.clear();
   }
+}
+
+/// Three clients of one shared receive queue, whose server posts more when it hears the limit.
+class Sharing : public device::DevicePair {
+ protected:
+  static constexpr uint32_t kDepth = 64;
+  static constexpr uint32_t kLimit = 16;
+
+  Sharing() : memory_(64), source_(octets(64, 3)) {
+    pd_ = *right().device->alloc_pd();
+    cq_ = *right().device->create_cq(4 * kDepth);
+    stag_ = right().add(memory_, pd_, Access::LocalWrite);
+    srq_ = *right().device->create_srq({.pd = pd_, .depth = kDepth});
+    for (Client& client : clients_) {
+      device::QueuePairSpec spec;
+      spec.pd = pd_;
+      spec.send_cq = spec.receive_cq = cq_;
+      spec.srq = srq_;
+      client.qp = left().make_qp();
+      client.served_by = *right().device->create_qp(spec);
+      connect(client.qp, client.served_by);
+      client.stag = left().add(source_, client.qp->spec().pd, {});
+    }
+  }
+  struct Client {
+    device::QueuePair* qp = nullptr;
+    device::QueuePair* served_by = nullptr;
+    mem::Stag stag;
+  };
+  void send(const Client& client) {
+    ASSERT_EQ(client.qp->post_send(work(Opcode::Send, 1, source_, client.stag, 64)),
+              device::PostResult::Ok);
+  }
+  void fill_up() {
+    while (srq_->post_receive(receive(1, memory_, stag_, 64)) == device::PostResult::Ok) {
+    }
+  }
+  /// \return messages that each client's queue pair received within `span`
+  std::map<uint32_t, uint32_t> received(base::Duration span) {
+    run_for(span);
+    std::map<uint32_t, uint32_t> counts;
+    for (std::vector<Completion> some; !(some = right().completions(cq_)).empty();) {
+      for (const Completion& done : some) {
+        if (done.status == CompletionStatus::Success) ++counts[done.qp];
+      }
+    }
+    return counts;
+  }
+
+  std::vector<uint8_t> memory_;
+  std::vector<uint8_t> source_;
+  uint32_t pd_ = 0;
+  device::CompletionQueue* cq_ = nullptr;
+  mem::Stag stag_;
+  device::SharedReceiveQueue* srq_ = nullptr;
+  std::array<Client, 3> clients_;
+};
+
+// One of them sends as fast as it can. The limit tells before the queue is empty; what is there
+// then serves the others; the statistics name the one, who is disconnected.
+TEST_F(Sharing, AGreedyPeer_UNH_SEC_04) {
+  fill_up();
+  srq_->arm_limit(kLimit);
+  const Client& greedy = clients_[0];
+  for (uint32_t i = 0; i < kDepth - kLimit + 1; ++i) send(greedy);
+  ASSERT_TRUE(run_until([&] { return right().has<event::SrqLimitReached>(); }));
+  EXPECT_EQ(right().take<event::SrqLimitReached>()->posted, kLimit - 1);
+  for (int i = 0; i < 5; ++i) {
+    send(clients_[1]);
+    send(clients_[2]);
+  }
+  auto counts = received(std::chrono::milliseconds(50));
+  EXPECT_EQ(counts[clients_[1].served_by->number()], 5u);
+  EXPECT_EQ(counts[clients_[2].served_by->number()], 5u);
+  const SrqInfo info = right().device->info(*srq_);
+  const auto most = std::ranges::max_element(info.queue_pairs, {}, &SrqUse::taken);
+  ASSERT_EQ(most->qp, greedy.served_by->number());
+  EXPECT_EQ(most->taken, kDepth - kLimit + 1);
+  ASSERT_TRUE(right().device->destroy_qp(greedy.served_by).has_value());
+  fill_up();
+  for (int i = 0; i < 5; ++i) send(clients_[1]);
+  counts = received(std::chrono::milliseconds(50));
+  EXPECT_EQ(counts[clients_[1].served_by->number()], 5u);
+  EXPECT_EQ(right().count<event::Disconnected>(), 0u);
 }
 
 class Guessing : public Station {

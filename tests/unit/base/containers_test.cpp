@@ -124,6 +124,30 @@ TEST(SpscRing, OneThreadAgainstADeque) {
   }
 }
 
+TEST(SpscRing, ResizesWithElementsInIt) {
+  Prng prng(7);
+  SpscRing<std::unique_ptr<int>> ring(4);
+  std::deque<int> model;
+  for (int i = 0; i < 20'000; ++i) {
+    if (prng.next32() % 16 == 0) {
+      const size_t wanted = prng.next32() % 70;
+      ring.resize(wanted);
+      EXPECT_GE(ring.capacity(), wanted);
+    } else if (prng.next32() % 2 == 0) {
+      const bool fits = model.size() < ring.capacity();
+      ASSERT_EQ(ring.push(std::make_unique<int>(i)), fits);
+      if (fits) model.push_back(i);
+    } else {
+      std::unique_ptr<int> out;
+      ASSERT_EQ(ring.pop(out), !model.empty());
+      if (model.empty()) continue;
+      ASSERT_EQ(*out, model.front());
+      model.pop_front();
+    }
+    ASSERT_EQ(ring.size(), model.size());
+  }
+}
+
 TEST(SpscRing, MovesOwnership) {
   SpscRing<std::unique_ptr<int>> ring(2);
   EXPECT_TRUE(ring.push(std::make_unique<int>(7)));

@@ -211,7 +211,7 @@ TEST_F(Resources, ACompletionQueueIsAsDeepAsTwoQueues) {
     const auto refused = device().create_cq(depth);
     ASSERT_FALSE(refused.has_value());
     EXPECT_EQ(refused.error().message,
-              "completion queue depth " + std::to_string(depth) + " is outside 1..32");
+              "create_cq: completion queue depth " + std::to_string(depth) + " is outside 1..32");
   }
 }
 

@@ -33,6 +33,7 @@ class RecordingOwner final : public EndpointOwner {
     receives.push_back(completion);
     if (on_receive) on_receive();
   }
+  void last_receive_done() override { ++last_receives; }
   void rtr_sent(base::Now) override { ++rtrs; }
   void event(Event event, base::Now) override { events.push_back(std::move(event)); }
   /// What the event of that number tells, which has a fault.
@@ -51,6 +52,7 @@ class RecordingOwner final : public EndpointOwner {
   std::vector<Completion> receives;
   std::vector<Event> events;
   int rtrs = 0;
+  int last_receives = 0;
   std::function<void()> on_send;
   std::function<void()> on_receive;
 };
@@ -62,15 +64,19 @@ struct Node {
   static constexpr uint8_t kGuard = 0x5a;
 
   Node(const EndpointConfig& config, uint64_t seed, uint32_t send_depth = 128,
-       uint32_t receive_depth = 128)
+       uint32_t receive_depth = 128, SharedReceiveQueue* shared = nullptr)
       : pd(config.pd),
         table(64, {seed, 2}),
         sends(send_depth),
-        receives(receive_depth),
+        receives(make_receives(config.qp, receive_depth, shared)),
         endpoint(config, table, counters, owner, {sends, receives}) {
     memory.fill(kGuard);
     all = add(Access::LocalWrite | Access::RemoteWrite | Access::RemoteRead |
               Access::RemoteInvalidate | Access::RemoteAtomic);
+  }
+  static ReceiveQueue make_receives(uint32_t qp, uint32_t depth, SharedReceiveQueue* shared) {
+    if (shared == nullptr) return ReceiveQueue(depth);
+    return {*shared, qp, depth};
   }
   uint32_t add(AccessSet rights, uint64_t length = kSize) {
     return table

@@ -45,6 +45,7 @@ constexpr Row kRows[] = {
     {"limits.max_qps", 64, 1024, 2048, 4095},
     {"limits.max_cqs", 64, 1024, 2048, 4095},
     {"limits.max_pds", 16, 256, 512, 1023},
+    {"limits.max_srqs", 16, 256, 512, 1023},
     {"limits.max_regions", 4096, 65536, 131072, 262080},
     {"limits.max_starting", 4, 256, 512, 16384},
     {"limits.max_pending_requests", 4, 128, 256, 8192},

@@ -57,12 +57,22 @@ void expect_empty(CompletionQueue& cq) {
   expect_empty(cq.arm(), "arm");
   EXPECT_TRUE(cq.destroy());
 }
+void expect_empty(SharedReceiveQueue& srq) {
+  EXPECT_EQ(srq.number(), 0u);
+  expect_empty(srq.post_receive({}), "post_receive");
+  expect_empty(srq.arm_limit(1), "arm_limit");
+  expect_empty(srq.arm_high_water(1), "arm_high_water");
+  expect_empty(srq.resize(1), "resize");
+  expect_empty(srq.info(), "info");
+  EXPECT_TRUE(srq.destroy());
+}
 void expect_empty(MemoryRegion& region) { EXPECT_TRUE(region.deregister()); }
 void expect_empty(ProtectionDomain& pd) {
   std::byte memory{};
   expect_empty(pd.register_memory({&memory, 1}, kEverything), "register_memory");
   CompletionQueue cq;
   expect_empty(pd.create_qp(cq, cq), "create_qp");
+  expect_empty(pd.create_srq(), "create_srq");
   EXPECT_TRUE(pd.destroy());
 }
 void expect_empty(Context& context) {
@@ -81,10 +91,12 @@ void expect_empty(Context& context) {
 
 TEST(Handles, AnEmptyOneAnswers) {
   QueuePair qp;
+  SharedReceiveQueue srq;
   CompletionQueue cq;
   MemoryRegion region;
   ProtectionDomain pd;
   expect_empty(qp);
+  expect_empty(srq);
   expect_empty(cq);
   expect_empty(region);
   expect_empty(pd);
@@ -159,8 +171,16 @@ TEST(Handles, DestroyingWhatIsUsedIsRefusedAndNamesTheUser) {
     EXPECT_EQ(status.error().code, ErrorCode::WrongState);
     EXPECT_NE(status.error().message.find(user), std::string::npos) << status.error().message;
   };
-  refused(a.pd.destroy(), "2 regions or queue pairs");
+  refused(a.pd.destroy(), "2 regions, queue pairs or shared receive queues");
   refused(a.send_cq.destroy(), "1 queue pairs");
+  SharedReceiveQueue srq = must(a.pd.create_srq());
+  QueuePairOptions options;
+  options.srq = &srq;
+  QueuePair sharer = must(a.pd.create_qp(a.send_cq, a.receive_cq, options));
+  refused(srq.destroy(), "1 queue pairs");
+  must(sharer.destroy());
+  must(srq.destroy());
+  expect_empty(srq);
   must(region.deregister());
   EXPECT_NE(a.qp.number(), 0u);
   must(a.qp.destroy());
@@ -200,10 +220,12 @@ class Set {
   explicit Set(const Config& config)
       : world_(std::in_place, config), left_(world_->left), right_(world_->right), far_(right_) {
     pd_ = must(left_.alloc_pd());
-    send_cq_ = must(left_.create_cq(64));
-    receive_cq_ = must(left_.create_cq(64));
+    cq_ = must(left_.create_cq(128));
+    srq_ = must(pd_->create_srq());
     Side near(left_);
-    near.qp = must(pd_->create_qp(*send_cq_, *receive_cq_));
+    QueuePairOptions options;
+    options.srq = &*srq_;
+    near.qp = must(pd_->create_qp(*cq_, *cq_, options));
     region_ = must(pd_->register_memory(std::as_writable_bytes(std::span(memory_)), kEverything));
     world_->connect(near, far_);
     qp_ = std::move(near.qp);
@@ -219,8 +241,8 @@ class Set {
         region_.reset();
         kept_ = memory_;
         break;
-      case 3: send_cq_.reset(); break;
-      case 4: receive_cq_.reset(); break;
+      case 3: cq_.reset(); break;
+      case 4: srq_.reset(); break;
       case 5: qp_.reset(); break;
     }
     for (int i = 0; i < 20; ++i) {
@@ -234,7 +256,7 @@ class Set {
  private:
   static constexpr uint32_t kOctets = 100'000;
 
-  /// Writes and Reads of both ends, and receives, none of which is waited for.
+  /// Writes and Reads of both ends, and Sends of one, none of which is waited for.
   void traffic() {
     const Sge mine = region_->sge(0, kOctets);
     const RemoteAddress me{region_->stag(), region_->address()};
@@ -242,8 +264,9 @@ class Set {
       SendRequest theirs = request(id % 2 == 0 ? Opcode::Write : Opcode::Read, from_->all(), id);
       theirs.remote = me;
       must(far_.qp.post_send(theirs));
+      must(far_.qp.post_send(request(Opcode::Send, from_->all(), 10 + id)));
       must(qp_->post_send(request(id % 2 == 0 ? Opcode::Read : Opcode::Write, mine, *from_, id)));
-      must(qp_->post_receive(receive(mine, id)));
+      must(srq_->post_receive(receive(mine, id)));
     }
     for (int i = 0; i < 5; ++i) world_->context.poll();
   }
@@ -256,8 +279,8 @@ class Set {
   Side far_;
   std::optional<Memory> from_;
   std::optional<ProtectionDomain> pd_;
-  std::optional<CompletionQueue> send_cq_;
-  std::optional<CompletionQueue> receive_cq_;
+  std::optional<CompletionQueue> cq_;
+  std::optional<SharedReceiveQueue> srq_;
   std::optional<MemoryRegion> region_;
   std::optional<QueuePair> qp_;
 };

@@ -92,8 +92,31 @@ struct TerminateReceived : Common {
   std::optional<uint64_t> request;
 };
 
-/// A completion queue was too small; its queue pair was aborted. Once until that queue is polled.
-struct CompletionOverrun : Common {};
+/// A completion queue was full when a completion came: it is in error, and every queue pair that
+/// completes there was aborted. Once a queue.
+struct CompletionOverrun : Common {
+  uint32_t cq = 0;  ///< CompletionQueue::number()
+};
+
+/// Fewer receives are posted to a shared receive queue than SharedReceiveQueue::arm_limit() said.
+/// Once; it has to be armed again.
+struct SrqLimitReached : Common {
+  uint32_t srq = 0;     ///< SharedReceiveQueue::number()
+  uint32_t posted = 0;  ///< receives that nobody has taken
+};
+
+/// The queue pair has more receives of a shared receive queue in progress, begun and not delivered,
+/// than SharedReceiveQueue::arm_high_water() said. Once a queue pair, until that is armed anew.
+struct SrqHighWater : Common {
+  uint32_t srq = 0;  ///< SharedReceiveQueue::number()
+  uint32_t in_progress = 0;
+};
+
+/// The queue pair has ended, and every receive that it took from its shared receive queue has
+/// completed: it takes no more.
+struct LastReceiveDone : Common {
+  uint32_t srq = 0;  ///< SharedReceiveQueue::number()
+};
 
 /// The link of the device's port came up, or went down. Ports that know nothing of a link (sockets,
 /// wires, memory interfaces) never tell.
@@ -111,7 +134,8 @@ using Event =
     std::variant<event::ConnectRequest, event::Established, event::ConnectFailed, event::Rejected,
                  event::RequestWithdrawn, event::RequestFailed, event::PeerClosed,
                  event::Disconnected, event::TerminateSent, event::TerminateReceived,
-                 event::CompletionOverrun, event::PortChanged, event::DeviceFatal>;
+                 event::CompletionOverrun, event::SrqLimitReached, event::SrqHighWater,
+                 event::LastReceiveDone, event::PortChanged, event::DeviceFatal>;
 
 namespace event {
 

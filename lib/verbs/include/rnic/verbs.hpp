@@ -40,6 +40,7 @@
 #include "rnic/configuration.hpp"
 #include "rnic/error.hpp"
 #include "rnic/framed_stream.hpp"
+#include "rnic/shared_receive_queue.hpp"
 #include "rnic/stream.hpp"
 #include "rnic/types.hpp"
 
@@ -112,6 +113,15 @@ class CompletionQueue {
   /// there: then nothing has changed.
   Status destroy();
 
+  /// Names it in events; 0: the handle is empty.
+  [[nodiscard]] uint32_t number() const;
+  /// Another depth; the completions in it stay. After an overrun it works again. WrongState, and
+  /// nothing changes, where it has more completions, or is to fit all queues and would not. The
+  /// thread that polls.
+  Status resize(uint32_t depth);
+  /// What it holds, and what may come at once.
+  Result<CqInfo> info() const;
+
   /// Oldest first; \return how many were written. Never blocks, and does not drive an inline
   /// device.
   uint32_t poll(std::span<Completion> out);
@@ -137,6 +147,13 @@ class CompletionQueue {
   verbs::QueueAlarm* alarm_ = nullptr;  // the device's; nullptr until fd() or arm()
 };
 
+struct CompletionQueueOptions {
+  /// Queue pairs, and depths of shared receive queues, with which more completions could come at
+  /// once than it holds are refused (RFC 5042 section 6.4.3.2). Otherwise it may overrun:
+  /// event::CompletionOverrun.
+  bool fits_all = false;
+};
+
 struct QueuePairOptions {
   uint32_t send_depth = 128;
   uint32_t receive_depth = 128;
@@ -148,6 +165,10 @@ struct QueuePairOptions {
   /// The application's own: every event about the queue pair bears it. Nobody looks at what it
   /// points to.
   void* context = nullptr;
+  /// Receives come from there, and are posted there; of the same domain. `receive_depth` is then
+  /// how many of them are taken ahead of the order of the peer's messages, at most: a peer whose
+  /// segments arrive out of order has no more in progress. nullptr: it has receives of its own.
+  SharedReceiveQueue* srq = nullptr;
 };
 
 /// What became of a list of requests that was posted at once.
@@ -188,7 +209,8 @@ class QueuePair {
 
   /// ResourceExhausted when the queue is full, InvalidArgument for a request that can never work,
   /// Unsupported for one of RFC 7306 where the device does without. Any other trouble, such as
-  /// memory that is not registered, shows in the completion.
+  /// memory that is not registered, shows in the completion. Receives of a queue pair with a shared
+  /// receive queue are posted there: WrongState.
   Status post_send(const SendRequest& request);
   Status post_receive(const ReceiveRequest& request);
   /// Posts them in their order with one doorbell, up to the first that post_send() would refuse.
@@ -290,12 +312,13 @@ class ProtectionDomain {
   ProtectionDomain& operator=(ProtectionDomain&& other) noexcept;
   /// What was made from it goes on as it was.
   ~ProtectionDomain();
-  /// The same as a call, which leaves the handle empty. WrongState while it has regions or queue
-  /// pairs: then nothing has changed.
+  /// The same as a call, which leaves the handle empty. WrongState while it has regions, queue
+  /// pairs or shared receive queues: then nothing has changed.
   Status destroy();
 
   /// Registers memory of the application, any address. It must stay valid until deregistered.
   Result<MemoryRegion> register_memory(std::span<std::byte> memory, AccessSet access);
+  Result<SharedReceiveQueue> create_srq(const SharedReceiveQueueOptions& options = {});
   Result<QueuePair> create_qp(CompletionQueue& send_cq, CompletionQueue& receive_cq,
                               const QueuePairOptions& options = {});
 
@@ -324,7 +347,8 @@ class Device {
       const;  ///< "offload", "trusted", "software" or "system"
 
   Result<ProtectionDomain> alloc_pd();
-  Result<CompletionQueue> create_cq(uint32_t depth);
+  /// \param depth completions that it holds, at least
+  Result<CompletionQueue> create_cq(uint32_t depth, const CompletionQueueOptions& options = {});
   /// Connection requests for `local` arrive as events.
   /// \param local an address of the device, or an unspecified one of either family: all of them, of
   ///        both

@@ -1,0 +1,83 @@
+/// \file
+/// Shared receive queue: receives for several queue pairs, and the events about them.
+#pragma once
+
+#include <cstdint>
+
+#include "base/starved.hpp"
+#include "device/event_queue.hpp"
+#include "rdmap/shared_receive_queue.hpp"
+#include "rdmap/work_opcodes.hpp"
+#include "rnic/event.hpp"
+
+namespace rnic::device {
+
+struct SharedReceiveSpec {
+  uint32_t pd = 0;
+  uint32_t depth = 128;
+  uint32_t max_sges = kMaxSge;
+};
+
+class SharedReceiveQueue final : private rdmap::SharedReceiveOwner,
+                                 public rdmap::SharedReceiveQueue {
+ public:
+  /// \param events outlives it
+  SharedReceiveQueue(uint32_t number, const SharedReceiveSpec& spec, EventQueue& events)
+      : rdmap::SharedReceiveQueue(spec.depth, spec.max_sges, *this),
+        number_(number),
+        pd_(spec.pd),
+        events_(events) {}
+
+  [[nodiscard]] uint32_t number() const { return number_; }
+  [[nodiscard]] uint32_t pd() const { return pd_; }
+
+  /// Application side: one thread at a time.
+  rdmap::PostResult post_receive(const ReceiveRequest& work) {
+    if (work.sges.size() > max_sges()) return rdmap::PostResult::TooManySge;
+    return post(work) ? rdmap::PostResult::Ok : rdmap::PostResult::Full;
+  }
+
+  // --- Worker ---
+
+  /// Nobody posts to it any more; it goes with the last queue pair that takes from it.
+  void release() { released_ = true; }
+  [[nodiscard]] bool is_released() const { return released_; }
+
+  // How many queue pairs take from it.
+  void add_user() { ++users_; }
+  void drop_user() { --users_; }
+  [[nodiscard]] uint32_t users() const { return users_; }
+
+ private:
+  // rdmap::SharedReceiveOwner
+  void limit_reached(uint32_t posted) override {
+    event::SrqLimitReached event;
+    event.srq = number_;
+    event.posted = posted;
+    event.detail = base::worded([&] {
+      return "shared receive queue " + std::to_string(number_) + ": " + std::to_string(posted) +
+             " receives are posted, fewer than its limit: post more, and arm the limit again";
+    });
+    events_.emit(std::move(event));
+  }
+  void high_water_passed(uint32_t stream, uint32_t in_progress) override {
+    event::SrqHighWater event;
+    event.qp = stream;
+    event.srq = number_;
+    event.in_progress = in_progress;
+    event.detail = base::worded([&] {
+      return "queue pair " + std::to_string(stream) + " has " + std::to_string(in_progress) +
+             " receives of shared receive queue " + std::to_string(number_) +
+             " in progress: a peer that begins messages and does not end them can be disconnected";
+    });
+    events_.emit(std::move(event));
+  }
+
+  const uint32_t number_;
+  const uint32_t pd_;
+  EventQueue& events_;
+  uint32_t users_ = 0;
+  bool released_ = false;
+};
+
+}  // namespace rnic::device
