@@ -76,9 +76,10 @@ Status Resources::deregister_memory(mem::Stag stag) {
 
 Result<CompletionQueue*> Resources::create_cq(uint32_t depth) {
   if (depth == 0 || depth > 2 * limits_.max_work_depth) {
-    return fail(ErrorCode::InvalidArgument, "completion queue depth " + std::to_string(depth) +
-                                                " is outside 1.." +
-                                                std::to_string(2 * limits_.max_work_depth));
+    return fail(ErrorCode::InvalidArgument,
+                "create_cq: a depth of " + std::to_string(depth) + " is outside 1.." +
+                    std::to_string(2 * limits_.max_work_depth) +
+                    " (twice limits.max_work_depth): raise that, or use several queues");
   }
   if (cqs_.size() >= limits_.max_cqs) {
     return fail(ErrorCode::ResourceExhausted,
@@ -109,6 +110,23 @@ void Resources::release_cq(CompletionQueue* cq) {
 void Resources::drop_cq_user(CompletionQueue& cq) {
   cq.drop_user();
   if (cq.is_released()) release_cq(&cq);
+}
+
+void Resources::describe(DeviceLimits& limits) const {
+  const auto number_of = [](const auto& of, auto&& used) {
+    return static_cast<uint32_t>(std::count_if(of.begin(), of.end(), used));
+  };
+  limits.max_pds = limits_.max_pds;
+  limits.pds = number_of(pds_, [](bool used) { return used; });
+  limits.max_cqs = limits_.max_cqs;
+  limits.cqs = static_cast<uint32_t>(cqs_.size());
+  limits.max_qps = limits_.max_qps;
+  limits.qps = number_of(qps_, [](const auto& qp) { return qp != nullptr; });
+  limits.max_regions = limits_.max_regions;
+  limits.regions = memory_.live();
+  limits.max_work_depth = limits_.max_work_depth;
+  limits.max_cq_depth = 2 * limits_.max_work_depth;
+  limits.max_reads = limits_.max_reads;
 }
 
 Status Resources::check_spec(const QueuePairSpec& spec) const {

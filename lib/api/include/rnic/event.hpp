@@ -92,23 +92,12 @@ struct TerminateReceived : Common {
 /// A completion queue was too small; its queue pair was aborted. Once until that queue is polled.
 struct CompletionOverrun : Common {};
 
-/// The link of the device's port came up, or went down. Ports that know nothing of a link (sockets,
-/// wires, memory interfaces) never tell.
-struct PortChanged : Common {
-  bool up = false;
-};
-
-/// The device's port is gone for good: its connections end by their time-outs, and no new one comes
-/// about. Remedy: close the context, and open it again once the port is back.
-struct DeviceFatal : Common {};
-
 }  // namespace event
 
-using Event =
-    std::variant<event::ConnectRequest, event::Established, event::ConnectFailed, event::Rejected,
-                 event::RequestWithdrawn, event::RequestFailed, event::PeerClosed,
-                 event::Disconnected, event::TerminateSent, event::TerminateReceived,
-                 event::CompletionOverrun, event::PortChanged, event::DeviceFatal>;
+using Event = std::variant<event::ConnectRequest, event::Established, event::ConnectFailed,
+                           event::Rejected, event::RequestWithdrawn, event::RequestFailed,
+                           event::PeerClosed, event::Disconnected, event::TerminateSent,
+                           event::TerminateReceived, event::CompletionOverrun>;
 
 namespace event {
 
