@@ -13,6 +13,7 @@
 
 #include "base/log.hpp"
 #include "base/starved.hpp"
+#include "socket/system_info.hpp"
 
 namespace rnic::socket {
 
@@ -369,6 +370,11 @@ uint32_t Transport::receive(base::Now now, llp::BeforeHandUp& before) {
   }
   reap(now);
   return work;
+}
+
+TransportInfo Transport::describe(const llp::Stream& stream, base::Now) const {
+  const auto* connection = dynamic_cast<const Connection*>(&stream);
+  return connection == nullptr ? TransportInfo{} : ask_info(system_, connection->descriptor());
 }
 
 void Transport::output(base::Now now) {

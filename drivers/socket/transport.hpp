@@ -41,6 +41,7 @@ class Transport final : public llp::Transport, private ConnectionOwner {
   void output(base::Now now) override;
   [[nodiscard]] base::Now next_deadline() const override;
   std::optional<int> arm() override { return poller_.get(); }
+  [[nodiscard]] TransportInfo describe(const llp::Stream& stream, base::Now now) const override;
 
   [[nodiscard]] const Counters& counters() const { return counters_; }
   [[nodiscard]] uint32_t live_connections() const { return connections_.live(); }

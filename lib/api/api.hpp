@@ -11,6 +11,7 @@
 #include "rnic/access.hpp"
 #include "rnic/address.hpp"
 #include "rnic/connection.hpp"
+#include "rnic/device_info.hpp"
 #include "rnic/error.hpp"
 #include "rnic/event.hpp"
 #include "rnic/fault.hpp"

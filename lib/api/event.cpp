@@ -18,10 +18,6 @@ struct Name {
   const char* operator()(const TerminateSent&) const { return "terminate sent"; }
   const char* operator()(const TerminateReceived&) const { return "terminate received"; }
   const char* operator()(const CompletionOverrun&) const { return "completion overrun"; }
-  const char* operator()(const PortChanged& event) const {
-    return event.up ? "port up" : "port down";
-  }
-  const char* operator()(const DeviceFatal&) const { return "device fatal"; }
   const char* operator()(const SrqLimitReached&) const { return "srq limit reached"; }
   const char* operator()(const SrqHighWater&) const { return "srq high water"; }
   const char* operator()(const LastReceiveDone&) const { return "last receive done"; }

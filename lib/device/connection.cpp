@@ -99,6 +99,19 @@ void Connection::set_trace(base::TraceSink* sink) {
   if (stream_ != nullptr) stream_->set_trace(sink);
 }
 
+ReceivePaths Connection::received() const {
+  const framing::ReceiverStats& stats = session_->receiver_stats();
+  ReceivePaths paths;
+  paths.arrived = session_->arrived();
+  paths.placed_early = stats.placed_early;
+  paths.held = stats.held;
+  paths.held_now = session_->held();
+  paths.dropped_damaged = stats.dropped_damaged;
+  paths.dropped_suspected = stats.dropped_suspected;
+  paths.dropped_no_room = stats.dropped_no_room;
+  return paths;
+}
+
 void Connection::evict(const char* why) {
   leave_seat();
   evicted_for_ = why;

@@ -15,6 +15,7 @@
 #include "llp/llp.hpp"
 #include "mpa/mpa.hpp"
 #include "rnic/connection.hpp"
+#include "rnic/device_info.hpp"
 #include "tuf/key_source.hpp"
 #include "tuf/tuf.hpp"
 
@@ -87,6 +88,8 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   /// Whom the transport calls up.
   [[nodiscard]] llp::StreamUser* stream_user() { return session_.get(); }
   [[nodiscard]] bool has_stream() const { return stream_ != nullptr; }
+  /// nullptr: there is none, or it has ended.
+  [[nodiscard]] const llp::Stream* stream() const { return stream_; }
   [[nodiscard]] const Endpoint& local() const { return local_; }
   [[nodiscard]] const Endpoint& remote() const { return remote_; }
   /// It was made from a streaming socket.
@@ -103,6 +106,9 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   // What the session says.
   [[nodiscard]] size_t private_data_max() const { return session_->private_data_max(); }
   [[nodiscard]] uint64_t held_octets() const { return session_->held(); }
+  [[nodiscard]] uint32_t mulpdu() const { return session_->mulpdu(); }
+  [[nodiscard]] bool may_send() const { return session_->may_send(); }
+  [[nodiscard]] ReceivePaths received() const;
   [[nodiscard]] base::Now next_deadline() const { return session_->next_deadline(); }
 
   // The one timer of a start-up, of its RTR, or of a delay.
@@ -133,6 +139,7 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   /// Binds the queue pair's endpoint to the session; before the start-up goes on.
   void bind(QueuePair& qp, base::Now now);
   [[nodiscard]] QueuePair* queue_pair() { return qp_; }
+  [[nodiscard]] const QueuePair* queue_pair() const { return qp_; }
 
   /// bind(), and the Reply. When it throws nothing has happened.
   void accept(QueuePair& qp, base::ByteView private_data,

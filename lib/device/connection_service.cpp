@@ -11,6 +11,12 @@ namespace rnic::device {
 
 using base::fail;
 
+namespace {
+
+constexpr const char* kAborted = "ended by this side's administrator (Device::abort)";
+
+}  // namespace
+
 ConnectionService::ConnectionService(const DeviceConfig& config, const Parts& parts, base::Now now)
     : config_(config),
       resources_(parts.resources),
@@ -517,6 +523,29 @@ void ConnectionService::orphan(std::unique_ptr<QueuePair> qp) {
 
 void ConnectionService::abort_all() {
   connections_.for_each([](Connection& connection) { connection.abort(); });
+}
+
+std::vector<ConnectionSummary> ConnectionService::all(base::Now now) {
+  const ConnectionReport report(*transport_, own_, now);
+  std::vector<ConnectionSummary> found;
+  found.reserve(connections_.live());
+  connections_.for_each([&](const Connection& connection) {
+    if (connection.has_stream()) found.push_back(report.summary(connection));
+  });
+  return found;
+}
+
+Status ConnectionService::abort(const ConnectionId& id) {
+  const base::Handle handle{id.index, id.generation};
+  const Connection* connection = connections_.get(handle);
+  if (connection == nullptr || !connection->has_stream()) {
+    return fail(ErrorCode::NotFound,
+                "abort: there is no such connection: it has ended, or never was; connections() "
+                "lists those that there are");
+  }
+  ++counters_.connections_aborted;
+  if (connection->evicted_for() == nullptr) connections_.evict(handle, kAborted);
+  return {};
 }
 
 uint64_t ConnectionService::held_octets(const QueuePair& qp) {

@@ -15,6 +15,7 @@
 #include "device/config.hpp"
 #include "device/connect_rules.hpp"
 #include "device/connection.hpp"
+#include "device/connection_report.hpp"
 #include "device/connection_table.hpp"
 #include "device/counters.hpp"
 #include "device/event_queue.hpp"
@@ -103,6 +104,11 @@ class ConnectionService final : public QueuePairOwner,
   }
   [[nodiscard]] uint32_t live() const { return connections_.live(); }
   [[nodiscard]] bool has_orphans() const { return !orphans_.empty(); }
+  [[nodiscard]] QueuePairInfo info(const QueuePair& qp, base::Now now) {
+    return ConnectionReport(*transport_, own_, now).info(qp, connections_.get(qp.connection()));
+  }
+  [[nodiscard]] std::vector<ConnectionSummary> all(base::Now now);
+  Status abort(const ConnectionId& id);
   /// Octets of the queue pair's connection in hold space now.
   [[nodiscard]] uint64_t held_octets(const QueuePair& qp);
 

@@ -13,6 +13,7 @@
   X(requests_unheard, "events", "rejected: half of the event queue was full")                 \
   X(connections_established, "connections", "reached full operation")                         \
   X(connects_redialed, "connections", "tried again with revision 1 (RFC 6581 s.10)")          \
+  X(connections_aborted, "connections", "ended by Device::abort()")                           \
   X(connects_failed, "connections", "ended before full operation")                            \
   X(completion_overruns, "completions", "lost because their queue was full")                  \
   X(events_lost, "events", "asynchronous events dropped: the application did not read them")  \

@@ -154,6 +154,18 @@ std::optional<int> Device::arm() {
   return own_->port.arm();
 }
 
+DeviceLimits Device::limits() const {
+  DeviceLimits told;
+  resources_.describe(told);
+  told.max_connections = config_.limits.max_connections;
+  told.connections = connections_.live();
+  told.max_pending_requests = config_.limits.max_pending_requests;
+  told.max_events = config_.limits.max_events;
+  told.max_held_octets = config_.limits.hold_octets;
+  told.held_octets = framing::held_octets(*framing_.hold);
+  return told;
+}
+
 bool Device::quiescent() const {
   if (connections_.live() != 0 || framing::held_octets(*framing_.hold) != 0) return false;
   if (tuf::packed_ulpdus(*framing_.pack) != 0 || connections_.has_orphans()) return false;

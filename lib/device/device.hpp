@@ -222,6 +222,16 @@ class Device {
   [[nodiscard]] const DeviceCounters& device_counters() const { return counters_; }
   [[nodiscard]] const mem::StagTable& memory() const { return resources_.memory(); }
   [[nodiscard]] const framing::HoldStore& hold_store() const { return *framing_.hold; }
+  [[nodiscard]] DeviceLimits limits() const;
+  [[nodiscard]] QueuePairInfo info(const QueuePair& qp, base::Now now) {
+    return connections_.info(qp, now);
+  }
+  /// Connections that have not ended.
+  [[nodiscard]] std::vector<ConnectionSummary> connections(base::Now now) {
+    return connections_.all(now);
+  }
+  /// Resets one; NotFound when it has ended.
+  Status abort(const ConnectionId& id) { return connections_.abort(id); }
   /// Octets of the queue pair's connection in hold space now: received, and not placed yet.
   [[nodiscard]] uint64_t held_octets(const QueuePair& qp) { return connections_.held_octets(qp); }
   /// A key that no other framed stream of the device has (ULP framing).

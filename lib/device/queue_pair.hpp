@@ -124,6 +124,8 @@ class QueuePair final : public rdmap::EndpointOwner {
   [[nodiscard]] QueuePairAttributes attributes() const;
   [[nodiscard]] void* context() const { return context_; }
   [[nodiscard]] bool has_work() const { return endpoint_.has_work(); }
+  /// Something waits to be sent.
+  [[nodiscard]] bool has_unsent() const { return endpoint_.has_unsent(); }
   /// Work requests of the Send queue that have completed; wraps.
   [[nodiscard]] uint32_t sends_completed() const { return endpoint_.sends_completed(); }
   void validate() const { endpoint_.validate(); }

@@ -78,9 +78,10 @@ Status Resources::deregister_memory(mem::Stag stag) {
 
 Status Resources::check_cq_depth(const char* call, uint32_t depth) const {
   if (depth != 0 && depth <= 2 * limits_.max_work_depth) return {};
-  return fail(ErrorCode::InvalidArgument, std::string(call) + ": completion queue depth " +
-                                              std::to_string(depth) + " is outside 1.." +
-                                              std::to_string(2 * limits_.max_work_depth));
+  return fail(ErrorCode::InvalidArgument,
+              std::string(call) + ": a depth of " + std::to_string(depth) + " is outside 1.." +
+                  std::to_string(2 * limits_.max_work_depth) +
+                  " (twice limits.max_work_depth): raise that, or use several queues");
 }
 
 Result<CompletionQueue*> Resources::create_cq(uint32_t depth, bool fits_all) {
@@ -268,6 +269,25 @@ SrqInfo Resources::info(const SharedReceiveQueue& srq) const {
     if (qp != nullptr && qp->spec().srq == &srq) info.queue_pairs.push_back(qp->srq_use());
   }
   return info;
+}
+
+void Resources::describe(DeviceLimits& limits) const {
+  const auto number_of = [](const auto& of, auto&& used) {
+    return static_cast<uint32_t>(std::count_if(of.begin(), of.end(), used));
+  };
+  limits.max_pds = limits_.max_pds;
+  limits.pds = number_of(pds_, [](bool used) { return used; });
+  limits.max_cqs = limits_.max_cqs;
+  limits.cqs = static_cast<uint32_t>(cqs_.size());
+  limits.max_srqs = limits_.max_srqs;
+  limits.srqs = number_of(srqs_, [](const auto& srq) { return srq != nullptr; });
+  limits.max_qps = limits_.max_qps;
+  limits.qps = number_of(qps_, [](const auto& qp) { return qp != nullptr; });
+  limits.max_regions = limits_.max_regions;
+  limits.regions = memory_.live();
+  limits.max_work_depth = limits_.max_work_depth;
+  limits.max_cq_depth = 2 * limits_.max_work_depth;
+  limits.max_reads = limits_.max_reads;
 }
 
 Status Resources::check_spec(const QueuePairSpec& spec) const {

@@ -15,6 +15,7 @@
 #include "device/queue_pair_numbers.hpp"
 #include "device/shared_receive_queue.hpp"
 #include "mem/stag_table.hpp"
+#include "rnic/device_info.hpp"
 
 namespace rnic::device {
 
@@ -74,6 +75,8 @@ class Resources {
       if (qp != nullptr) f(qp.get());
     }
   }
+  /// What there may be of each, and what there is.
+  void describe(DeviceLimits& limits) const;
   /// Where the device places and fetches octets.
   [[nodiscard]] const mem::StagTable& memory() const { return memory_; }
 

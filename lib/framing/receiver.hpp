@@ -8,6 +8,7 @@
 #include "framing/arrivals.hpp"
 #include "framing/hold_store.hpp"
 #include "framing/locator.hpp"
+#include "framing/receiver_stats.hpp"
 #include "llp/llp.hpp"
 #include "rnic/trace.hpp"
 
@@ -85,6 +86,7 @@ class Receiver final : private Arrivals {
   using Arrivals::in_order;
   using Arrivals::validate;
   [[nodiscard]] uint64_t held() const { return held_.octets(); }
+  [[nodiscard]] const ReceiverStats& stats() const { return stats_; }
   /// Those of held() that are in order: the begin of the PDU at the delivery point.
   [[nodiscard]] uint64_t held_in_order() const {
     return std::min(held_.octets(), ordered_ - std::min(place_next_, ordered_));
@@ -123,6 +125,7 @@ class Receiver final : private Arrivals {
   L& locator_;
   ReceiverOwner& owner_;
   ReceiverCounters counters_;
+  ReceiverStats stats_;
   llp::Stream* stream_ = nullptr;
   llp::FramingUser* user_ = nullptr;
 

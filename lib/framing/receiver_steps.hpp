@@ -74,10 +74,12 @@ llp::InspectVerdict Receiver<L>::inspect(base::Range range, base::ByteView octet
   if (refusal == Refusal::None && has_room(segment)) return llp::InspectVerdict::Accept;
   segment.owner = nullptr;
   if (refusal != Refusal::None) {
+    ++(refusal == Refusal::Wrong ? stats_.dropped_damaged : stats_.dropped_suspected);
     trace(refusal == Refusal::Wrong ? TraceKind::CrcDropped : TraceKind::Suspected, range, now);
     return llp::InspectVerdict::Drop;
   }
   ++counters_.hold_refused;
+  ++stats_.dropped_no_room;
   parts_ = {};
   return llp::InspectVerdict::NoRoom;
 }
@@ -221,6 +223,7 @@ bool Receiver<L>::place_whole(const PduSpan& span, const uint8_t* data, bool in_
   ulpdu.copy_prefix(entry.header.data(), llp::kUlpduHeaderMax);
   if (in_order) return true;
   counters_.placed_early_octets += span.size();
+  stats_.placed_early += span.size();
   trace(TraceKind::PlacedEarly, {span.begin, span.end}, now);
   return true;
 }
@@ -237,6 +240,7 @@ uint32_t Receiver<L>::hold(base::Range range, base::ByteView octets, bool in_ord
     return kNone;
   }
   counters_.held_octets += range.size();
+  stats_.held += range.size();
   held_told_ = std::max(held_told_, held_.octets());
   trace(TraceKind::Held, range, now);
   return node;

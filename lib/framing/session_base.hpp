@@ -34,6 +34,7 @@ class SessionBase : public StartSession, private ReceiverOwner {
   }
   [[nodiscard]] uint64_t held() const final { return receiver_.held(); }
   [[nodiscard]] uint64_t arrived() const final { return receiver_.arrived(); }
+  [[nodiscard]] const ReceiverStats& receiver_stats() const final { return receiver_.stats(); }
   void validate() const final {
     receiver_.validate();
     RNIC_CHECK(!full_operation() || user_ != nullptr);

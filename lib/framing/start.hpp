@@ -8,6 +8,7 @@
 
 #include "base/bytes.hpp"
 #include "base/time.hpp"
+#include "framing/receiver_stats.hpp"
 #include "llp/llp.hpp"
 #include "rnic/connection.hpp"
 
@@ -146,6 +147,7 @@ class StartSession : public llp::StreamUser, public llp::Framing {
   [[nodiscard]] virtual uint64_t held() const = 0;
   /// Stream offset behind the octets of the peer that have come in order.
   [[nodiscard]] virtual uint64_t arrived() const = 0;
+  [[nodiscard]] virtual const ReceiverStats& receiver_stats() const = 0;
 
   /// Checks the invariants of its parts; between calls.
   virtual void validate() const = 0;

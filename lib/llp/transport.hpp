@@ -8,6 +8,7 @@
 #include "base/fail.hpp"
 #include "base/time.hpp"
 #include "llp/stream.hpp"
+#include "rnic/device_info.hpp"
 
 namespace rnic::llp {
 
@@ -70,6 +71,14 @@ class Transport {
   virtual void output(base::Now now) = 0;
   /// When on_timers() should be called at the latest; kNever when nothing waits.
   [[nodiscard]] virtual base::Now next_deadline() const = 0;
+
+  /// A snapshot of one of its streams that has not ended; for tools and people, not for the data
+  /// path.
+  [[nodiscard]] virtual TransportInfo describe(const Stream& stream, base::Now now) const {
+    (void)stream;
+    (void)now;
+    return {};
+  }
 
   /// For who wants to sleep until something comes: a descriptor that from this call on is readable
   /// for poll() as soon as receive() has something to do, what it has by now included. The same one

@@ -312,6 +312,7 @@ uint32_t Endpoint::ird() const { return impl_->ird(); }
 EndpointState Endpoint::state() const { return impl_->state(); }
 bool Endpoint::idle() const { return impl_->idle(); }
 bool Endpoint::has_work() const { return impl_->has_work(); }
+bool Endpoint::has_unsent() const { return impl_->has_unsent(); }
 uint32_t Endpoint::sends_completed() const { return impl_->sends_completed(); }
 void Endpoint::validate() const { impl_->validate(); }
 

@@ -39,6 +39,9 @@ class Endpoint::Impl final : public ddp::User, private Deliveries {
   [[nodiscard]] EndpointState state() const { return state_; }
   [[nodiscard]] bool idle() const { return !sends_.has_unreported() && receives_.empty(); }
   [[nodiscard]] bool has_work() const { return sends_.has_unreported() || responder_.has_ready(); }
+  [[nodiscard]] bool has_unsent() const {
+    return current_.kind != Kind::None || sends_.has_next() || responder_.has_ready();
+  }
   [[nodiscard]] uint32_t sends_completed() const { return sends_.report(); }
   [[nodiscard]] uint32_t ird() const { return responder_.limit(); }
   [[nodiscard]] uint32_t ord() const { return requester_.limit(); }

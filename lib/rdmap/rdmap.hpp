@@ -104,6 +104,8 @@ class Endpoint {
   /// A work request of the Send queue has not completed, or a Response was asked for and has not
   /// been sent.
   [[nodiscard]] bool has_work() const;
+  /// Some of a message waits to be pulled.
+  [[nodiscard]] bool has_unsent() const;
   /// Work requests of the Send queue that have completed; wraps.
   [[nodiscard]] uint32_t sends_completed() const;
   /// Checks the invariants of its queues; between calls.

@@ -486,6 +486,7 @@ ConnectionInfo Connection::info(base::Now now) const {
   info.window_scaling = handshake_.offered().scale;
   sender_.describe(info, now);
   receiver_.describe(info);
+  info.idle = now - keep_alive_.heard_at();
   return info;
 }
 

@@ -52,6 +52,7 @@ struct ConnectionInfo {
   uint32_t lost = 0;             ///< of these: presumed lost
   uint32_t retransmitted = 0;    ///< of these: a retransmission is in the network
   uint32_t total_resent = 0;     ///< of these: sent more than once
+  uint64_t resent_segments = 0;  ///< sent again since the connection began
   uint32_t reorder_degree = 3;   ///< segments of reordering that are tolerated (RFC 5681: 3)
   bool reordering_seen = false;  ///< RFC 8985 s.6.2
 
@@ -67,6 +68,7 @@ struct ConnectionInfo {
   base::Duration rto{0};       ///< with back-off
   uint32_t rto_backoff = 0;    ///< consecutive time-outs, or window probes
   uint32_t window_probes = 0;  ///< sent since the peer closed its window
+  base::Duration idle{0};      ///< since the peer was heard
 
   friend bool operator==(const ConnectionInfo&, const ConnectionInfo&) = default;
 };

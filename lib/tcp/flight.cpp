@@ -483,6 +483,7 @@ void Flight::describe(ConnectionInfo& info) const {
   info.snd_nxt = t.snd_nxt;
   info.snd_wnd = t.snd_wnd;
   info.pipe = board_.pipe();
+  info.resent_segments = resent_segments_;
   count_segments(info);
   info.reorder_degree = kDupThresh;
   info.reordering_seen = rack_.reordering_seen();

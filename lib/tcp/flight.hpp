@@ -89,6 +89,8 @@ class Flight {
   /// See Scoreboard.
   [[nodiscard]] uint64_t next_lost() { return board_.next_lost(); }
   void retransmitted_lost() { recovery_.retransmitted(); }
+  /// A segment was sent again.
+  void note_resent() { ++resent_segments_; }
   void tail_probe_sent(bool again, uint32_t emss, base::Now now);
   void drop_tail_probe() { tail_probe_.drop(); }
   void frto_sent() { spurious_.frto_sent(); }
@@ -241,7 +243,8 @@ class Flight {
   uint64_t cwnd_full_to_ = 0;  // octets below it were sent while cwnd was the limit
   // Largest number of octets in flight since SND.UNA passed flight_peak_to_.
   uint64_t flight_peak_ = 0;
-  uint64_t flight_peak_to_ = 0;  // when SND.UNA reaches it the peak is measured anew
+  uint64_t resent_segments_ = 0;  // since the connection began
+  uint64_t flight_peak_to_ = 0;   // when SND.UNA reaches it the peak is measured anew
   base::Now last_sent_at_{};
   base::Now progress_at_{};  // last time the peer acknowledged something, or sending began
 };

@@ -16,6 +16,7 @@ class KeepAlive {
  public:
   /// An acceptable segment of the peer came.
   void heard(base::Now now) { heard_at_ = now; }
+  [[nodiscard]] base::Now heard_at() const { return heard_at_; }
   /// Starts or stops the timer as the options say.
   void arm(const ConnectionOptions& options, Timers& timers, base::Now now);
 

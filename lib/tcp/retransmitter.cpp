@@ -9,6 +9,7 @@ namespace flag = wire::tcp_flag;
 void Retransmitter::count(uint32_t octets) {
   ++core_.shared.counters.retransmitted_segments;
   core_.shared.counters.retransmitted_octets += octets;
+  flight_.note_resent();
 }
 
 Attempt Retransmitter::send(uint64_t number, uint32_t emss, base::Now now) {

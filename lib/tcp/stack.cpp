@@ -84,10 +84,26 @@ void Stack::icmp_error(const llp::IcmpError& error, base::Now now) {
 const Counters& Stack::counters() const { return impl_->counters(); }
 uint32_t Stack::live_connections() const { return impl_->live_connections(); }
 bool Stack::quiescent() const { return impl_->quiescent(); }
-std::optional<ConnectionInfo> Stack::info(llp::Stream& stream, base::Now now) const {
+std::optional<ConnectionInfo> Stack::info(const llp::Stream& stream, base::Now now) const {
   const Connection* connection = impl_->find(stream);
   if (connection == nullptr) return std::nullopt;
   return connection->info(now);
+}
+TransportInfo Stack::describe(const llp::Stream& stream, base::Now now) const {
+  const auto known = info(stream, now);
+  if (!known) return {};
+  TransportInfo told;
+  told.rtt = known->srtt;
+  told.rtt_variation = known->rttvar;
+  told.rto = known->rto;
+  told.idle = known->idle;
+  told.mss = known->emss;
+  told.cwnd = known->cwnd;
+  told.ssthresh = known->ssthresh;
+  told.in_flight = known->pipe;
+  told.peer_window = known->snd_wnd;
+  told.retransmitted = known->resent_segments;
+  return told;
 }
 void Stack::validate() { impl_->validate(); }
 void Stack::force_isn(std::optional<uint32_t> isn) { impl_->force_isn(isn); }

@@ -132,7 +132,8 @@ class Stack final : public llp::Transport {
 
   /// A snapshot of one of this stack's connections; for tools and people, not for the data path: it
   /// walks the unacknowledged records. `stream` has not ended yet. nullopt: another transport's.
-  [[nodiscard]] std::optional<ConnectionInfo> info(llp::Stream& stream, base::Now now) const;
+  [[nodiscard]] std::optional<ConnectionInfo> info(const llp::Stream& stream, base::Now now) const;
+  [[nodiscard]] TransportInfo describe(const llp::Stream& stream, base::Now now) const override;
 
   /// For tests: connections opened from now on start at this ISN (nullopt: RFC 6528 again).
   void force_isn(std::optional<uint32_t> isn);

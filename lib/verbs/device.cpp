@@ -129,14 +129,40 @@ std::vector<Counter> Device::counters() const {
   });
 }
 
-uint64_t Device::counter(const std::string& layer, const std::string& name) const {
-  return guarded_or(uint64_t{0}, [&] {
-    uint64_t value = 0;
+Result<uint64_t> Device::counter(const std::string& layer, const std::string& name) const {
+  return guarded("Device::counter", [&]() -> Result<uint64_t> {
+    std::optional<uint64_t> value;
+    bool has_layer = false;
     const auto look = [&](const char* at, const base::CounterRow& row) {
-      if (layer == at && name == row.name) value = row.value;
+      if (layer != at) return;
+      has_layer = true;
+      if (name == row.name) value = row.value;
     };
     on_worker(*device_, [&](base::Now) { for_each_counter(*device_, look); });
-    return value;
+    if (value) return *value;
+    return base::fail(ErrorCode::NotFound,
+                      has_layer ? "counter: the layer \"" + layer + "\" has no counter \"" + name +
+                                      "\": Device::counters() lists them"
+                                : "counter: the device has no layer \"" + layer +
+                                      "\" that counts: Device::counters() lists them");
+  });
+}
+
+Result<DeviceLimits> Device::limits() const {
+  return guarded("Device::limits", [&]() -> Result<DeviceLimits> {
+    return on_worker(*device_, [&](base::Now) { return device_->device->limits(); });
+  });
+}
+
+Result<std::vector<ConnectionSummary>> Device::connections() const {
+  return guarded("Device::connections", [&]() -> Result<std::vector<ConnectionSummary>> {
+    return on_worker(*device_, [&](base::Now now) { return device_->device->connections(now); });
+  });
+}
+
+Status Device::abort(const ConnectionId& id) {
+  return guarded("Device::abort", [&]() -> Status {
+    return on_worker(*device_, [&](base::Now) { return device_->device->abort(id); });
   });
 }
 

@@ -139,6 +139,13 @@ Result<QueuePairAttributes> QueuePair::query() const {
   });
 }
 
+Result<QueuePairInfo> QueuePair::info() const {
+  return guarded("QueuePair::info", [&]() -> Result<QueuePairInfo> {
+    if (device_ == nullptr) return empty_handle();
+    return on_worker(*device_, [&](base::Now now) { return device_->device->info(*qp_, now); });
+  });
+}
+
 Status QueuePair::modify(const QueuePairChange& change) {
   return guarded("QueuePair::modify", [&]() -> Status {
     if (device_ == nullptr) return empty_handle();

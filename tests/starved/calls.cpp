@@ -52,7 +52,7 @@ StreamListenerOptions few() {
 
 /// Until the far device has counted one of them.
 void until_counted(World& w, const char* name) {
-  if (!w.turn_until([&] { return w.far().counter("device", name) == 1; })) broken(name);
+  if (!w.turn_until([&] { return w.far().counter("device", name).value_or(0) == 1; })) broken(name);
 }
 
 void stream_listener(World& w) {

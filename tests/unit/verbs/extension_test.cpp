@@ -58,7 +58,7 @@ TEST_F(Extensions, Atomics_R7306_5_01) {
   must(a.qp.post_send(add));
   EXPECT_EQ(original(6), 0x0000'0001'0000'ab26u);
   EXPECT_EQ(word(result), 0x0000'0001'0000'ab26u);
-  EXPECT_EQ(world_.right.counter("rdmap", "atomics_in"), 6u);
+  EXPECT_EQ(must(world_.right.counter("rdmap", "atomics_in")), 6u);
 }
 
 // R7306-5-07

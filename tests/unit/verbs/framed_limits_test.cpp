@@ -52,10 +52,10 @@ TEST(FramedPath, AMiddleboxThatCuts_TUF_5_2_06) {
       transfer(world, pair.far, pair.near, 300, pair.far.frame_limit());
       EXPECT_EQ(pair.far.is_middlebox_suspected(), cuts);
       EXPECT_FALSE(pair.near.is_middlebox_suspected());
-      EXPECT_EQ(world.right.counter("tuf", "middlebox_suspected") != 0, cuts);
-      EXPECT_EQ(world.left.counter("tuf", "middlebox_suspected"), 0u);
+      EXPECT_EQ(must(world.right.counter("tuf", "middlebox_suspected")) != 0, cuts);
+      EXPECT_EQ(must(world.left.counter("tuf", "middlebox_suspected")), 0u);
       if (cuts) {
-        EXPECT_GT(world.right.counter("tuf", "unaligned_segments_in"), 300u);
+        EXPECT_GT(must(world.right.counter("tuf", "unaligned_segments_in")), 300u);
       }
       ASSERT_TRUE(world.wait([&] { return pair.near.unacknowledged() == 0; }));
       must(pair.near.set_send_mode(FramedSendMode::Markers));
@@ -99,7 +99,7 @@ TEST(FramedPath, EmergencyMode_TUF_5_2_01_TUF_A_08) {
       EXPECT_EQ(pair.near.usable_emss(), limit);
       EXPECT_EQ(pair.near.send(frame(513, 1)).error().code, ErrorCode::MessageSize);
       transfer(world, pair.near, pair.far, 100, 512);
-      EXPECT_GT(world.left.counter("tuf", "frames_cut"), 0u);
+      EXPECT_GT(must(world.left.counter("tuf", "frames_cut")), 0u);
       must(pair.near.set_emergency(false));
       EXPECT_EQ(pair.near.frame_limit(), limit);
     }
@@ -145,7 +145,7 @@ TEST(FramedPath, EmssGrowsInTheMiddle_TUF_A_05) {
       })) << pair.near.usable_emss();
       EXPECT_GT(pair.near.emss_changes(), notices);
       EXPECT_EQ(refusals != 0, asked) << refusals;
-      EXPECT_EQ(world.left.counter("tuf", "message_size_errors"), refusals);
+      EXPECT_EQ(must(world.left.counter("tuf", "message_size_errors")), refusals);
       EXPECT_FALSE(pair.far.is_middlebox_suspected());
     }
     EXPECT_TRUE(world.becomes_quiescent());
@@ -203,7 +203,7 @@ TEST(FramedListeners, ABacklogThatIsFull) {
     const auto opens = [&](FramedStream& stream, uint64_t waiting) {
       world.wait([&] {
         return stream.state() == StreamState::Open &&
-               world.right.counter("device", "framed_accepted") == waiting;
+               must(world.right.counter("device", "framed_accepted")) == waiting;
       });
       return stream.state() == StreamState::Open;
     };
@@ -216,11 +216,11 @@ TEST(FramedListeners, ABacklogThatIsFull) {
     EXPECT_TRUE(opens(first, 1));
     second = dial();
     EXPECT_TRUE(opens(second, 2));
-    EXPECT_EQ(world.right.counter("device", "framed_refused"), 0u);
+    EXPECT_EQ(must(world.right.counter("device", "framed_refused")), 0u);
     third = dial();
     EXPECT_TRUE(is_refused(third));
     EXPECT_EQ(third.send(frame(10, 1)).error().code, third.status().error().code);
-    EXPECT_EQ(world.right.counter("device", "framed_refused"), 1u);
+    EXPECT_EQ(must(world.right.counter("device", "framed_refused")), 1u);
     auto accepted = listener.accept();
     ASSERT_TRUE(accepted);
     FramedStream fourth = dial();
@@ -249,7 +249,8 @@ TEST(FramedListeners, OneThatGoesWithConnectionsWaiting) {
       waiting.push_back(
           must(world.left.connect_framed({world.right.address(), kFramedPort}, options)));
     }
-    ASSERT_TRUE(world.wait([&] { return world.right.counter("device", "framed_accepted") == 4; }));
+    ASSERT_TRUE(
+        world.wait([&] { return must(world.right.counter("device", "framed_accepted")) == 4; }));
     must(waiting[0].send(frame(500, 1)));  // whatever it has sent
     listener.reset();
     for (FramedStream& one : waiting) {

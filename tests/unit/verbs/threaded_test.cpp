@@ -78,7 +78,7 @@ TEST(Threaded, TwoApplicationThreads) {
   std::thread watcher([&] {
     uint64_t before = 0;
     while (!stop.load()) {
-      const uint64_t now = world.left.counter("tcp", "data_segments_out");
+      const uint64_t now = must(world.left.counter("tcp", "data_segments_out"));
       EXPECT_GE(now, before);
       before = now;
       ++looks;

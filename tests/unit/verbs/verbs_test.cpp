@@ -446,9 +446,9 @@ TEST(Capture, CountersOfACaptureAreThoseOfItsFile) {
     Side a(world.left);
     Side b(world.right);
     world.connect(a, b);
-    EXPECT_GE(world.left.counter("capture", "frames"), 5u);
-    EXPECT_EQ(world.left.counter("capture", "octets"), std::filesystem::file_size(file));
-    EXPECT_EQ(world.right.counter("capture", "frames"), 0u) << "it has none";
+    EXPECT_GE(must(world.left.counter("capture", "frames")), 5u);
+    EXPECT_EQ(must(world.left.counter("capture", "octets")), std::filesystem::file_size(file));
+    EXPECT_EQ(must(world.right.counter("capture", "frames")), 0u) << "it has none";
   }
   std::filesystem::remove(file);
 }
@@ -461,9 +461,9 @@ TEST_F(Verbs, CountersHaveNamesAndMove) {
   for (const Counter& counter : world_.left.counters()) {
     EXPECT_FALSE(counter.layer.empty() || counter.name.empty() || counter.help.empty());
   }
-  EXPECT_GT(world_.left.counter("tcp", "data_segments_out"), 0u);
-  EXPECT_EQ(world_.left.counter("device", "connections_established"), 1u);
-  EXPECT_EQ(world_.left.counter("tcp", "no such counter"), 0u);
+  EXPECT_GT(must(world_.left.counter("tcp", "data_segments_out")), 0u);
+  EXPECT_EQ(must(world_.left.counter("device", "connections_established")), 1u);
+  EXPECT_EQ(must(world_.left.counter("tcp", "no such counter")), 0u);
 }
 
 /// An offence on one connection, while another one between the same devices lives on.
@@ -619,8 +619,8 @@ TEST_F(Verbs, HandlesGoInAnySaneOrder) {
     EXPECT_TRUE(world_.becomes_quiescent());
   } while (std::ranges::next_permutation(order).found);
   // Nothing leaked: everything that there is can be had again.
-  EXPECT_EQ(world_.left.counter("device", "regions_registered"),
-            world_.left.counter("device", "regions_deregistered"));
+  EXPECT_EQ(must(world_.left.counter("device", "regions_registered")),
+            must(world_.left.counter("device", "regions_deregistered")));
 }
 
 TEST_F(Verbs, ARegionThatGoesWhileItIsReadIsNotTouchedLater) {

@@ -118,16 +118,6 @@ struct LastReceiveDone : Common {
   uint32_t srq = 0;  ///< SharedReceiveQueue::number()
 };
 
-/// The link of the device's port came up, or went down. Ports that know nothing of a link (sockets,
-/// wires, memory interfaces) never tell.
-struct PortChanged : Common {
-  bool up = false;
-};
-
-/// The device's port is gone for good: its connections end by their time-outs, and no new one comes
-/// about. Remedy: close the context, and open it again once the port is back.
-struct DeviceFatal : Common {};
-
 }  // namespace event
 
 using Event =
@@ -135,7 +125,7 @@ using Event =
                  event::RequestWithdrawn, event::RequestFailed, event::PeerClosed,
                  event::Disconnected, event::TerminateSent, event::TerminateReceived,
                  event::CompletionOverrun, event::SrqLimitReached, event::SrqHighWater,
-                 event::LastReceiveDone, event::PortChanged, event::DeviceFatal>;
+                 event::LastReceiveDone>;
 
 namespace event {
 

@@ -202,6 +202,9 @@ class QueuePair {
   [[nodiscard]] QueuePairState state() const;
   /// What the queue pair is now, the agreed IRD and ORD included.
   [[nodiscard]] Result<QueuePairAttributes> query() const;
+  /// What its connection is doing now: round trip, windows, what waits, what came the slow way, and
+  /// what limits it. It walks what is unacknowledged: for tools and people.
+  [[nodiscard]] Result<QueuePairInfo> info() const;
   /// Changes what `change` says (QueuePairChange), or nothing: WrongState names what has to be done
   /// first, InvalidArgument the value and its limit. When it has returned after a move to Error
   /// everything that was posted has completed with Flushed.
@@ -389,7 +392,17 @@ class Device {
   uint32_t poll();
   /// Every counter of every layer.
   [[nodiscard]] std::vector<Counter> counters() const;
-  [[nodiscard]] uint64_t counter(const std::string& layer, const std::string& name) const;
+  /// One of them. NotFound where there is none of that name: counters() lists them.
+  [[nodiscard]] Result<uint64_t> counter(const std::string& layer, const std::string& name) const;
+  /// What there may be of each thing, and what is in use. The keys of the configuration set them.
+  [[nodiscard]] Result<DeviceLimits> limits() const;
+  /// An administrator's view of every connection that has not ended, those of peers that nobody has
+  /// answered included: who is idle, who makes the device work the slow way, who holds memory (RFC
+  /// 5042 s.6.4.2, s.6.4.4). In no order.
+  [[nodiscard]] Result<std::vector<ConnectionSummary>> connections() const;
+  /// Resets a connection, whoever it belongs to. Its queue pair gets Disconnected, with the reason
+  /// in its text, and may be used again as after any end. NotFound when it has ended.
+  Status abort(const ConnectionId& id);
   /// Nothing connected, queued or held.
   [[nodiscard]] bool quiescent() const;
 

@@ -1,0 +1,120 @@
+/// \file
+/// What a device can be asked about itself and its connections: limits, and what each connection is
+/// doing now.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "rnic/address.hpp"
+#include "rnic/connection.hpp"
+#include "rnic/queue_pair.hpp"
+#include "rnic/work.hpp"
+
+namespace rnic {
+
+/// The limits of one device, and how much of each is in use. A request beyond one of them fails
+/// with ResourceExhausted or InvalidArgument and an error that names the limit's key.
+struct DeviceLimits {
+  uint32_t max_qps = 0;          ///< limits.max_qps
+  uint32_t qps = 0;              ///< in use
+  uint32_t max_cqs = 0;          ///< limits.max_cqs
+  uint32_t cqs = 0;              ///< in use
+  uint32_t max_srqs = 0;         ///< limits.max_srqs
+  uint32_t srqs = 0;             ///< in use
+  uint32_t max_pds = 0;          ///< limits.max_pds
+  uint32_t pds = 0;              ///< in use
+  uint32_t max_regions = 0;      ///< limits.max_regions
+  uint32_t regions = 0;          ///< in use
+  uint32_t max_connections = 0;  ///< limits.max_connections
+  uint32_t connections = 0;      ///< in use, those being made or ending included
+  uint32_t max_work_depth = 0;   ///< of a send or receive queue: limits.max_work_depth
+  uint32_t max_cq_depth = 0;     ///< of a completion queue: twice limits.max_work_depth
+  uint32_t max_reads = 0;        ///< IRD and ORD of a queue pair: limits.max_reads
+  uint32_t max_sge = kMaxSge;    ///< of a send or receive request
+  uint32_t max_private_data = kMaxPrivateData;  ///< octets that every revision but 0 carries
+  uint32_t max_message = UINT32_MAX;            ///< octets (RFC 5041 s.5.2)
+  uint32_t max_pending_requests = 0;  ///< unanswered ones of peers: limits.max_pending_requests
+  uint32_t max_events = 0;            ///< not yet read: limits.max_events
+  uint64_t max_held_octets = 0;       ///< received and not placed: limits.hold_octets
+  uint64_t held_octets = 0;           ///< in use
+};
+
+/// What a transport knows of a connection. What it does not know is 0.
+struct TransportInfo {
+  std::chrono::nanoseconds rtt{0};  ///< smoothed (RFC 6298); 0: not measured
+  std::chrono::nanoseconds rtt_variation{0};
+  std::chrono::nanoseconds rto{0};   ///< with back-off
+  std::chrono::nanoseconds idle{0};  ///< since the peer was heard last
+  uint32_t mss = 0;                  ///< octets of payload in a full segment now
+  uint64_t cwnd = 0;                 ///< octets
+  uint64_t ssthresh = 0;             ///< octets; UINT32_MAX and more: no loss yet
+  uint64_t in_flight = 0;            ///< octets sent and believed to be in the network
+  uint64_t peer_window = 0;          ///< octets; 0 also where the transport cannot tell
+  uint64_t retransmitted = 0;        ///< segments sent again, since the connection began
+};
+
+/// What stands between a queue pair and the next octet that it sends.
+enum class SendLimit : uint8_t {
+  Application,     ///< nothing waits to be sent, or what waits is fenced or has no Read left (ORD)
+  ReceiverWindow,  ///< the peer's window
+  Congestion,      ///< the congestion window
+  Pool,            ///< the port takes no frame, or has none to give
+  Rtr,             ///< the start-up: a responder waits for the peer's first FPDU
+};
+/// "application", "receiver's window"
+[[nodiscard]] const char* to_string(SendLimit limit);
+
+/// How much of what a peer has sent went the slow way. Octets of the stream.
+struct ReceivePaths {
+  uint64_t arrived = 0;            ///< in order, so far
+  uint64_t placed_early = 0;       ///< placed out of order
+  uint64_t held = 0;               ///< copied to hold space, in all
+  uint64_t held_now = 0;           ///< of these, not placed yet
+  uint64_t dropped_damaged = 0;    ///< segments dropped before they were acknowledged: CRC
+  uint64_t dropped_suspected = 0;  ///< likewise: an FPDU cut, or its length damaged
+  uint64_t dropped_no_room = 0;    ///< likewise: no hold space
+
+  /// The share of octets that were held before they could be placed, 0 to 1.
+  [[nodiscard]] double slow_share() const {
+    const uint64_t all = arrived > held ? arrived : held;
+    return all == 0 ? 0.0 : static_cast<double>(held) / static_cast<double>(all);
+  }
+};
+
+/// A queue pair and its connection at one moment (QueuePair::info()).
+struct QueuePairInfo {
+  QueuePairState state = QueuePairState::Idle;
+  bool connected =
+      false;  ///< there is a connection, being made, in use or ending; else the rest is 0
+  Endpoint local;
+  Endpoint remote;
+  ConnectionFacts facts;  ///< what the start-up has agreed on
+  TransportInfo transport;
+  uint32_t mulpdu = 0;  ///< octets of a DDP segment that fit one FPDU now (RFC 5044 s.4.5)
+  ReceivePaths received;
+  uint32_t sends_completed = 0;  ///< work requests of the send queue; wraps
+  SendLimit limit = SendLimit::Application;
+};
+
+/// Names a connection of a device until it has ended.
+struct ConnectionId {
+  uint32_t index = UINT32_MAX;
+  uint32_t generation = 0;
+  friend bool operator==(const ConnectionId&, const ConnectionId&) = default;
+};
+
+/// One connection, as an administrator sees it (Device::connections()).
+struct ConnectionSummary {
+  ConnectionId id;
+  uint32_t qp = 0;          ///< QueuePair::number(); 0: a peer's request that nobody has answered
+  bool inbound = false;     ///< the peer has asked for it
+  bool running = false;     ///< in full operation; else being made, or ending
+  void* context = nullptr;  ///< the queue pair's
+  Endpoint local;
+  Endpoint remote;
+  std::chrono::nanoseconds idle{0};  ///< since the peer was heard last
+  ReceivePaths received;
+};
+
+}  // namespace rnic

@@ -1,0 +1,34 @@
+/// \file
+/// ConnectionReport: what a connection is doing now, for who asks.
+#pragma once
+
+#include "device/connection.hpp"
+#include "device/port_stack.hpp"
+#include "device/queue_pair.hpp"
+#include "llp/transport.hpp"
+#include "rnic/device_info.hpp"
+
+namespace rnic::device {
+
+/// Made for one question.
+class ConnectionReport {
+ public:
+  /// \param own nullptr: the transport is another one. All of them outlive it.
+  ConnectionReport(const llp::Transport& transport, const PortStack* own, base::Now now)
+      : transport_(transport), own_(own), now_(now) {}
+
+  /// \param connection the queue pair's; nullptr: it has none
+  [[nodiscard]] QueuePairInfo info(const QueuePair& qp, const Connection* connection) const;
+  [[nodiscard]] ConnectionSummary summary(const Connection& connection) const;
+
+ private:
+  [[nodiscard]] TransportInfo transport_of(const Connection& connection) const;
+  [[nodiscard]] SendLimit limit_of(const QueuePair& qp, const Connection& connection,
+                                   const TransportInfo& transport) const;
+
+  const llp::Transport& transport_;
+  const PortStack* own_;
+  base::Now now_;
+};
+
+}  // namespace rnic::device
