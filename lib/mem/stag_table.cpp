@@ -57,9 +57,11 @@ Result<Stag> StagTable::add(const RegionSpec& spec) {
                       "address plus length of the region passes the end of the address space");
   }
   if (live_ == free_.size()) {
-    return base::fail(ErrorCode::ResourceExhausted,
-                      "all " + std::to_string(free_.size()) +
-                          " regions of the device are in use: deregister some or raise the limit");
+    return base::fail(
+        ErrorCode::ResourceExhausted,
+        "all " + std::to_string(free_.size()) +
+            " regions of the device are in use (limits.max_regions): deregister some, or "
+            "raise it");
   }
   const uint32_t index = take_index();
   Entry& entry = entries_[index];

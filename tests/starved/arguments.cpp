@@ -121,6 +121,21 @@ std::vector<Extreme> resources() {
          return w.a.qp.post_send(request);
        },
        false},
+      {"Device::abort",
+       [](World& w) {
+         return w.near().abort({kMost32, kMost32});
+       }},
+      {"QueuePair::modify",
+       [](World& w) {
+         w.a = w.end(w.near());
+         return w.a.qp.modify({.ird = kMost32, .ord = kMost32});
+       }},
+      {"QueuePair::drain",
+       [](World& w) {
+         w.a = w.end(w.near());
+         return w.a.qp.drain(std::chrono::hours::max());
+       },
+       false},
       {"QueuePair::start_trace", [](World& w) { return trace(w, SIZE_MAX); }},
       {"QueuePair::start_trace", [](World& w) { return trace(w, size_t{1} << 40); }},
       {"QueuePair::start_trace", [](World& w) { return trace(w, size_t{1} << 24); }, false},

@@ -291,6 +291,13 @@ std::vector<Call> device_calls() {
                     : Outcome{false, ErrorCode::ResourceExhausted, true};
        },
        nullptr},
+      {"Device::limits, Device::connections, Device::abort", connected,
+       [](World& w) {
+         static_cast<void>(w.near().limits());
+         const auto all = w.near().connections();
+         return all ? of(w.near().abort(all->front().id)) : of(all);
+       },
+       nullptr},
       {"Device::event_fd", nullptr, [](World& w) { return of(w.near().event_fd()); }, nullptr},
       {"Device::alloc_pd, ProtectionDomain::~ProtectionDomain", nullptr,
        [](World& w) { return keep(w.pd, w.near().alloc_pd()); }, nullptr},
@@ -551,6 +558,23 @@ std::vector<Call> connection_calls() {
        becomes_established},
       {"QueuePair::disconnect", connected, [](World& w) { return of(w.a.qp.disconnect()); },
        both_disconnect},
+      {"QueuePair::drain", connected, [](World& w) { return of(w.a.qp.drain()); }, both_disconnect},
+      {"QueuePair::modify",
+       [](World& w) {
+         two_ends(w);
+         must(w.a.qp.modify({.state = QueuePairState::Error}));
+       },
+       [](World& w) { return of(w.a.qp.modify({.state = QueuePairState::Idle, .ird = 2})); },
+       [](World& w) {
+         if (w.a.qp.state() != QueuePairState::Idle) broken("the queue pair is not idle");
+       }},
+      {"QueuePair::state, QueuePair::query, QueuePair::info", connected,
+       [](World& w) {
+         static_cast<void>(w.a.qp.state());
+         const auto attributes = w.a.qp.query();
+         return attributes ? of(w.a.qp.info()) : of(attributes);
+       },
+       nullptr},
       {"QueuePair::~QueuePair", connected,
        [](World& w) {
          w.a.qp = QueuePair();

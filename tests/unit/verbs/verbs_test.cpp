@@ -330,6 +330,34 @@ TEST_F(Verbs, AQueuePairTellsItsStateAndLivesAgain_VERBS_18) {
   ASSERT_TRUE(world_.await<event::Disconnected>(world_.right, b.qp.number()));
 }
 
+// The same questions through the public API.
+TEST_F(Verbs, ADeviceTellsItsLimitsAndConnections) {
+  Side a(world_.left);
+  Side b(world_.right);
+  EXPECT_FALSE(must(a.qp.info()).connected);
+  world_.connect(a, b);
+  const DeviceLimits limits = must(world_.left.limits());
+  EXPECT_EQ(limits.max_qps, 1024u);
+  EXPECT_EQ(limits.qps, 1u);
+  EXPECT_EQ(limits.cqs, 2u);
+  EXPECT_EQ(limits.connections, 1u);
+  EXPECT_EQ(limits.max_sge, kMaxSge);
+  exchange(world_, a, b, 1000, 1);
+  const QueuePairInfo info = must(a.qp.info());
+  EXPECT_EQ(info.state, QueuePairState::Rts);
+  EXPECT_GT(info.mulpdu, 1000u);
+  EXPECT_GT(info.transport.rtt.count(), 0);
+  EXPECT_GT(info.transport.cwnd, 0u);
+  const auto connections = must(world_.right.connections());
+  ASSERT_EQ(connections.size(), 1u);
+  EXPECT_EQ(connections[0].qp, b.qp.number());
+  must(world_.right.abort(connections[0].id));
+  const auto gone = world_.await<event::Disconnected>(world_.left, a.qp.number());
+  ASSERT_TRUE(gone);
+  EXPECT_EQ(gone->end, StreamEnd::PeerReset);
+  EXPECT_EQ(code_of(world_.right.abort(connections[0].id)), ErrorCode::NotFound);
+}
+
 TEST_F(Verbs, WhatIsOutstandingIsFlushed) {
   Side a(world_.left);
   Side b(world_.right);
@@ -463,7 +491,12 @@ TEST_F(Verbs, CountersHaveNamesAndMove) {
   }
   EXPECT_GT(must(world_.left.counter("tcp", "data_segments_out")), 0u);
   EXPECT_EQ(must(world_.left.counter("device", "connections_established")), 1u);
-  EXPECT_EQ(must(world_.left.counter("tcp", "no such counter")), 0u);
+  for (const char* layer : {"tcp", "no such layer"}) {
+    const auto misspelt = world_.left.counter(layer, "no such counter");
+    ASSERT_FALSE(misspelt);
+    EXPECT_EQ(misspelt.error().code, ErrorCode::NotFound);
+    EXPECT_NE(misspelt.error().message.find(layer), std::string::npos);
+  }
 }
 
 /// An offence on one connection, while another one between the same devices lives on.
