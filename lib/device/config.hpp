@@ -19,7 +19,8 @@ struct Limits {
   uint32_t max_qps = 1024;              ///< queue pairs, 1..4095 (numbers begin at 1)
   uint32_t max_cqs = 1024;              ///< completion queues
   uint32_t max_pds = 256;               ///< protection domains
-  uint32_t max_regions = 65536;         ///< registered memory regions
+  uint32_t max_regions = 65536;         ///< registered memory regions, windows included
+  uint64_t max_pieces = 1u << 20;       ///< of all regions that have several pieces
   uint32_t max_connections = 1024;      ///< connections, those being made included
   uint32_t max_starting = 256;          ///< inbound, without a whole Request: the oldest gives way
   base::Duration silence{0};            ///< after which established ones give way, too; 0: never

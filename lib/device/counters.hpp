@@ -17,6 +17,7 @@
   X(completion_overruns, "events", "a completion queue was full: its queue pair was aborted") \
   X(events_lost, "events", "asynchronous events dropped: the application did not read them")  \
   X(regions_registered, "regions", "memory registrations")                                    \
+  X(regions_reregistered, "regions", "memory registered anew under another key")              \
   X(regions_deregistered, "regions", "memory deregistrations")                                \
   X(streams_opened, "connections", "streaming sockets connected by us")                       \
   X(streams_accepted, "connections", "streaming sockets handed to a listener")                \

@@ -71,8 +71,15 @@ class Device {
     return resources_.register_memory(spec);
   }
   /// Revokes. When it has returned the device neither reads nor writes one octet of that memory; a
-  /// stream that has to retransmit octets of it later is aborted.
+  /// stream that has to retransmit octets of it later is aborted. WrongState while windows are
+  /// bound to the region.
   Status deregister_memory(mem::Stag stag) { return resources_.deregister_memory(stag); }
+  /// The same, whatever is bound to the region: it is revoked with it.
+  void release_memory(mem::Stag stag) { resources_.release_memory(stag); }
+  /// Registers it anew, also in another domain: see mem::StagTable::change().
+  Result<mem::Stag> reregister_memory(mem::Stag stag, const mem::RegionSpec& spec) {
+    return resources_.reregister_memory(stag, spec);
+  }
   Result<CompletionQueue*> create_cq(uint32_t depth) { return resources_.create_cq(depth); }
   Status destroy_cq(CompletionQueue* cq) { return resources_.destroy_cq(cq); }
   /// Of whoever named them nothing is left: they go with the last that stands on them.

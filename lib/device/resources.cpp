@@ -11,7 +11,8 @@ using base::fail;
 Resources::Resources(const DeviceConfig& config, DeviceCounters& counters)
     : limits_(config.limits),
       counters_(counters),
-      memory_(config.limits.max_regions, {config.secret[0] ^ config.seed, config.secret[1]}),
+      memory_({.stags = config.limits.max_regions, .max_pieces = config.limits.max_pieces},
+              {config.secret[0] ^ config.seed, config.secret[1]}),
       pds_(config.limits.max_pds + 1),
       released_pds_(config.limits.max_pds + 1),
       pd_users_(config.limits.max_pds + 1),
@@ -66,12 +67,36 @@ Result<mem::Stag> Resources::register_memory(const mem::RegionSpec& spec) {
   return stag;
 }
 
+Result<mem::Stag> Resources::reregister_memory(mem::Stag stag, const mem::RegionSpec& spec) {
+  if (!has_pd(spec.pd)) {
+    return fail(ErrorCode::NotFound, "reregister_memory: no such protection domain");
+  }
+  const uint32_t before = memory_.pd_of(stag);
+  auto renamed = memory_.change(stag, spec);
+  if (!renamed) return renamed;
+  ++pd_users_[spec.pd];
+  drop_pd_user(before);
+  ++counters_.regions_reregistered;
+  return renamed;
+}
+
 Status Resources::deregister_memory(mem::Stag stag) {
+  if (const uint32_t bound = memory_.dependents(stag); bound != 0) {
+    return fail(ErrorCode::WrongState, "the region has " + std::to_string(bound) +
+                                           " windows bound to it: end these first");
+  }
   const uint32_t pd = memory_.pd_of(stag);
   if (auto status = memory_.remove(stag); !status) return status;
   drop_pd_user(pd);
   ++counters_.regions_deregistered;
   return {};
+}
+
+void Resources::release_memory(mem::Stag stag) {
+  const uint32_t pd = memory_.pd_of(stag);
+  if (!memory_.remove(stag)) return;
+  drop_pd_user(pd);
+  ++counters_.regions_deregistered;
 }
 
 Result<CompletionQueue*> Resources::create_cq(uint32_t depth) {

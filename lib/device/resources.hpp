@@ -30,6 +30,9 @@ class Resources {
   Result<mem::Stag> register_memory(const mem::RegionSpec& spec);
   /// Revokes: see Device::deregister_memory().
   Status deregister_memory(mem::Stag stag);
+  /// The same with everything that is bound to the region.
+  void release_memory(mem::Stag stag);
+  Result<mem::Stag> reregister_memory(mem::Stag stag, const mem::RegionSpec& spec);
   Result<CompletionQueue*> create_cq(uint32_t depth);
   /// WrongState while queue pairs complete there.
   Status destroy_cq(CompletionQueue* cq);

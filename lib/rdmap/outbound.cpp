@@ -105,13 +105,18 @@ llp::PulledUlpdu Endpoint::Impl::pull(uint32_t max, bool whole_only, llp::UlpduW
     close_if_finished();
     return {};
   }
-  const ddp::Cut cut = ddp::cut(current_.message, current_.offset, max, whole_only);
+  ddp::Cut cut = ddp::cut(current_.message, current_.offset, max, whole_only);
   if (!cut.possible) return {};
   Payload payload;
   const mem::AccessFault fault = locate(current_.kind, current_.seq, cut, payload);
   if (fault != mem::AccessFault::None) {
     refuse_payload(current_, cut, fault, now);
     return pull_terminate(max, out);
+  }
+  if (payload.is_cut()) [[unlikely]] {
+    const uint32_t room = current_.message.header_size() + payload.octets();
+    cut = ddp::cut(current_.message, current_.offset, room, whole_only);
+    if (!cut.possible) return {};
   }
   if (current_.kind == Kind::Send) {
     requester_.pulled(cut);
@@ -152,7 +157,9 @@ bool Endpoint::Impl::rebuild(const llp::RecordTag& tag, llp::UlpduWriter& out) {
   const bool response = kind == Kind::Response;
   if (response ? !responder_.holds(seq) : !sends_.holds(seq)) return false;
   Payload payload;
+  // It has the pieces that it had, as an STag names no other memory while it is valid.
   if (locate(kind, seq, cut, payload) != mem::AccessFault::None) return false;
+  if (payload.is_cut()) return false;
   ddp::write(response ? responder_.message(seq, version_) : requester_.message(seq, version_), cut,
              payload.view(), out);
   return true;

@@ -113,7 +113,7 @@ ddp::OutboundMessage Requester::message(uint32_t seq, uint8_t version) const {
 mem::AccessFault Requester::locate(uint32_t seq, const ddp::Cut& cut, Payload& out) const {
   const SendSlot& slot = sends_.at(seq);
   if (slot.row->make == nullptr) {
-    return out.gather(memory_, slot.work->sges(), cut);
+    return out.gather(memory_, slot.work->sges(), cut, Access::LocalRead);
   }
   out.make(cut, [&](uint8_t* octets) { slot.row->make(slot, octets); });
   return mem::AccessFault::None;

@@ -86,12 +86,9 @@ mem::AccessFault invalidate_sink(const SendSlot& slot, StreamMemory& memory, Cou
 
 mem::AccessFault store_original(const SendSlot& slot, StreamMemory& memory, Counters&) {
   if (slot.work->sges().empty()) return mem::AccessFault::None;
-  const Sge& sink = slot.work->sges()[0];
-  const auto grant = memory.access(sink.stag, sink.address, sink.length, Access::LocalWrite);
-  if (grant.fault == mem::AccessFault::None) {
-    std::memcpy(grant.at, &slot.original, sizeof slot.original);
-  }
-  return grant.fault;
+  std::array<uint8_t, kAtomicSize> octets;
+  std::memcpy(octets.data(), &slot.original, octets.size());
+  return memory.store(slot.work->sges()[0], octets);
 }
 
 constexpr std::array<WorkRow, 10> kWorkRows{{

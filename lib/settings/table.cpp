@@ -412,8 +412,10 @@ constexpr Key kKeys[] = {
     {"limits", "max_qps", Basic, in_limits<&Lim::max_qps>, "", {1, 4095}, "queue pairs"},
     {"limits", "max_cqs", Advanced, in_limits<&Lim::max_cqs>, "", {1, 65536}, "completion queues"},
     {"limits", "max_pds", Advanced, in_limits<&Lim::max_pds>, "", {1, 65536}, "protection domains"},
-    {"limits", "max_regions", Basic, in_limits<&Lim::max_regions>, "", {1, (1 << 24) - 1},
-     "registered memory regions"},
+    {"limits", "max_regions", Basic, in_limits<&Lim::max_regions>, "", {1, (1 << 23) - 1},
+     "registered memory regions, windows and what fast registration has allocated included"},
+    {"limits", "max_pieces", Advanced, in_limits<&Lim::max_pieces>, "", {0, 1LL << 32},
+     "pieces of memory of all regions that have more than one, 16 octets each"},
     {"limits", "max_connections", Basic, in_limits<&Lim::max_connections>, "", {1, 65536},
      "connections at once: RDMA connections, those being made included; and all that TCP has, "
      "those of streams, too, but not those in TIME-WAIT. On sockets each is a descriptor, and more "

@@ -18,6 +18,7 @@
 #include "settings/settings.hpp"
 #include "socket/transport.hpp"
 #include "verbs/activity.hpp"
+#include "verbs/mapped_memory.hpp"
 #include "verbs/queue_alarm.hpp"
 #include "verbs/sleeper.hpp"
 #include "verbs/worker.hpp"
@@ -65,6 +66,8 @@ class Runtime {
   [[nodiscard]] base::Now now() const { return clock_(); }
   [[nodiscard]] bool threaded() const { return !workers_.empty(); }
   [[nodiscard]] std::vector<std::unique_ptr<DeviceRuntime>>& devices() { return devices_; }
+  /// What may be registered.
+  [[nodiscard]] const ProcessMaps& maps() const { return maps_; }
   uint32_t poll();
   [[nodiscard]] base::Now next_deadline() const;
 
@@ -102,6 +105,7 @@ class Runtime {
   bool watch_until(const std::function<bool()>& done, base::Now deadline);
 
   Clock clock_;
+  ProcessMaps maps_;
   std::string environment_;
   settings::WorkerSettings::Idle idle_ = settings::WorkerSettings::Idle::Sleep;  // never Auto
   std::vector<std::unique_ptr<DeviceRuntime>> devices_;

@@ -102,6 +102,7 @@ class Side {
     spec.send_depth = spec.receive_depth = kDepth;
     spec.ird = spec.ord = 2;
     qps.push_back(*device->create_qp(spec));
+    register_victim(*qps.back());
     for (uint32_t i = 0; i < 4; ++i) post_receive(*qps.back(), i * 512, 512);
     return qps.back();
   }
@@ -121,7 +122,7 @@ class Side {
     const uint32_t length = atomic ? 8 : input.number() % 4096;
     if (!none) work.sges = {sge(at % kRegion, length)};
     work.remote = {peer.stag.value, input.number() & (atomic ? ~uint64_t{7} : ~uint64_t{0})};
-    work.invalidate_stag = none ? stag.value : peer.stag.value;
+    work.invalidate_stag = none ? stag.value : peer.victim_of(qp);
     static_cast<void>(qp.post_send(work));
   }
   void register_region() {
@@ -130,9 +131,24 @@ class Side {
     spec.length = memory.size();
     spec.pd = pd_;
     spec.rights = rnic::Access::LocalWrite | rnic::Access::RemoteWrite | rnic::Access::RemoteRead |
-                  rnic::Access::RemoteInvalidate | rnic::Access::RemoteAtomic;
-    spec.zero_based = true;
+                  rnic::Access::RemoteAtomic;
+    spec.offset = 0;
     if (const auto made = device->register_memory(spec)) stag = *made;
+  }
+  /// What the peer may invalidate is for the stream of one queue pair.
+  void register_victim(const device::QueuePair& qp) {
+    mem::RegionSpec spec;
+    spec.address = memory.begin();
+    spec.length = memory.size();
+    spec.pd = pd_;
+    spec.rights = rnic::Access::RemoteWrite | rnic::Access::RemoteInvalidate;
+    spec.stream = qp.stream();
+    const auto made = device->register_memory(spec);
+    victims.push_back(made ? *made : stag);
+  }
+  /// What `theirs`, a queue pair of the peer, tries to invalidate here.
+  [[nodiscard]] uint32_t victim_of(const device::QueuePair& theirs) const {
+    return victims.empty() ? stag.value : victims[(theirs.number() - 1) % victims.size()].value;
   }
   /// Polls its queue; no completion is of another device's queue pair.
   void take_completions() {
@@ -143,6 +159,7 @@ class Side {
   Meddler meddler;
   GuardedMemory memory{kRegion};
   mem::Stag stag;
+  std::vector<mem::Stag> victims;
   std::vector<device::QueuePair*> qps;
   std::unique_ptr<device::Device> device;
 

@@ -49,6 +49,33 @@ namespace device {
 class CompletionQueue;
 class QueuePair;
 }  // namespace device
+namespace mem {
+struct RegionSpec;
+}  // namespace mem
+
+class QueuePair;
+
+/// How memory is registered (docs/memory.md).
+struct RegionOptions {
+  AccessSet access;
+  /// Tagged offset of the first octet (in other words: its "iova"); octets count up from it. 0: a
+  /// zero-based region. Nothing: the memory's own address, for several pieces 0.
+  std::optional<uint64_t> offset{};
+  /// The low octet of the STag. Nothing: one that nobody can guess.
+  std::optional<uint8_t> key{};
+  /// The region is for the stream of this queue pair alone (RFC 5042 s.6.1.1), which
+  /// Access::RemoteInvalidate asks for. Nothing: for all queue pairs of the domain.
+  const QueuePair* queue_pair = nullptr;
+};
+
+/// What ProtectionDomain::reregister() changes beside the domain; the rest stays as it is.
+struct RegionChanges {
+  std::optional<AccessSet> access{};
+  std::optional<std::span<std::byte>> memory{};
+  /// Nothing: as it is; where the memory changes, as RegionOptions::offset.
+  std::optional<uint64_t> offset{};
+  std::optional<uint8_t> key{};  ///< not the one that it has
+};
 
 /// Registered memory of the application.
 class MemoryRegion {
@@ -56,7 +83,8 @@ class MemoryRegion {
   MemoryRegion() = default;
   MemoryRegion(MemoryRegion&& other) noexcept;
   MemoryRegion& operator=(MemoryRegion&& other) noexcept;
-  /// Deregisters.
+  /// Deregisters, whatever is bound to it: remote access to the region and to its windows ends at
+  /// once.
   ~MemoryRegion();
 
   [[nodiscard]] uint32_t stag() const { return stag_; }
@@ -67,7 +95,8 @@ class MemoryRegion {
     return {address_ + offset, length, stag_};
   }
   /// Revokes the STag. When it has returned the device neither reads nor writes this memory; a
-  /// connection that has to retransmit octets of it is aborted.
+  /// connection that has to retransmit octets of it is aborted. WrongState while windows are bound
+  /// to it: then nothing has changed.
   Status deregister();
 
  private:
@@ -247,12 +276,31 @@ class ProtectionDomain {
   /// pairs: then nothing has changed.
   Status destroy();
 
-  /// Registers memory of the application, any address. It must stay valid until deregistered.
-  Result<MemoryRegion> register_memory(std::span<std::byte> memory, AccessSet access);
+  /// Registers memory of the application: of the heap, the stack, a file or hugepages, at any
+  /// address, of any length, also 0. No octet of it is touched, but all of it has to be mapped, and
+  /// to be writable where the rights let somebody write: else InvalidArgument. It must stay so
+  /// until it is deregistered; the device faults like any other code where the application unmaps
+  /// it, protects it or truncates its file before. ResourceExhausted: limits.max_regions.
+  Result<MemoryRegion> register_memory(std::span<std::byte> memory, const RegionOptions& options);
+  Result<MemoryRegion> register_memory(std::span<std::byte> memory, AccessSet access) {
+    return register_memory(memory, RegionOptions{.access = access});
+  }
+  /// The same with memory of several pieces, which are one range of offsets in the order given. An
+  /// access may go across their borders, but for an atomic. ResourceExhausted also where the pieces
+  /// of all regions are more than limits.max_pieces.
+  Result<MemoryRegion> register_pieces(std::span<const std::span<std::byte>> pieces,
+                                       const RegionOptions& options);
+  /// Registers a region of this or another domain of the device anew, and in this domain. The index
+  /// of its STag stays, the key is another one: who knows the former STag has no access from the
+  /// moment at which this returns. WrongState while windows are bound to the region; then, and in
+  /// each other error, it is as it was.
+  Status reregister(MemoryRegion& region, const RegionChanges& changes);
   Result<QueuePair> create_qp(CompletionQueue& send_cq, CompletionQueue& receive_cq,
                               const QueuePairOptions& options = {});
 
  private:
+  Result<MemoryRegion> register_spec(const char* call, mem::RegionSpec& spec,
+                                     const RegionOptions& options);
   friend class Device;
   void swap(ProtectionDomain& other) noexcept;
 
