@@ -14,6 +14,8 @@ const char* to_string(Opcode opcode) {
     case Opcode::CompareSwap: return "CmpSwap";
     case Opcode::Immediate: return "Immediate Data";
     case Opcode::LocalInvalidate: return "Local Invalidate";
+    case Opcode::BindWindow: return "Bind Memory Window";
+    case Opcode::FastRegister: return "Fast Register";
   }
   return "unknown";
 }

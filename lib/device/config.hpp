@@ -51,6 +51,7 @@ struct DeviceConfig {
   tuf::Config tuf;
   Limits limits;
   bool rdma_extensions = true;  ///< RFC 7306: atomics and Immediate Data
+  bool check_aliases = false;   ///< mem::TableLimits::watch_aliases
   /// Ports, STags, keys and initial sequence numbers (RFC 6528) come from it: what the system gives
   /// at the edge, or a fixed one for repeatable runs.
   std::array<uint64_t, 2> secret{1, 2};

@@ -80,6 +80,19 @@ class Device {
   Result<mem::Stag> reregister_memory(mem::Stag stag, const mem::RegionSpec& spec) {
     return resources_.reregister_memory(stag, spec);
   }
+  /// An STag that work requests register up to `max_pieces` pieces by; deregister_memory() ends it.
+  Result<mem::Stag> allocate_region(uint32_t pd, uint32_t max_pieces) {
+    return resources_.allocate_region(pd, max_pieces);
+  }
+  // Memory windows: see mem::StagTable.
+  Result<mem::Stag> allocate_window(uint32_t pd, WindowType type) {
+    return resources_.allocate_window(pd, type);
+  }
+  Result<mem::Stag> bind_window(const mem::Binding& binding) {
+    return resources_.bind_window(binding);
+  }
+  Status unbind_window(mem::Stag stag) { return resources_.unbind_window(stag); }
+  void free_window(mem::Stag stag) { resources_.free_window(stag); }
   Result<CompletionQueue*> create_cq(uint32_t depth) { return resources_.create_cq(depth); }
   Status destroy_cq(CompletionQueue* cq) { return resources_.destroy_cq(cq); }
   /// Of whoever named them nothing is left: they go with the last that stands on them.

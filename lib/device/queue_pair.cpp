@@ -84,8 +84,8 @@ void QueuePair::renew(uint32_t number, uint32_t ird, uint32_t ord) {
   sends_.renew();
   receives_.renew();
   endpoint_ = std::move(next);
-  number_ = number;
   stream_ = stream;
+  number_ = number;
   spec_.ird = ird;
   spec_.ord = ord;
   segments_ = {};

@@ -114,8 +114,8 @@ class QueuePair final : public rdmap::EndpointOwner {
   [[nodiscard]] uint32_t number() const { return number_; }
   [[nodiscard]] uint32_t doorbell() const { return doorbell_; }
   [[nodiscard]] const QueuePairSpec& spec() const { return spec_; }
-  /// What an STag is bound to that only this queue pair may use (RFC 5041 s.8.2). It is never another
-  /// one's, nor this one's once it was renewed.
+  /// What an STag is bound to that only this queue pair may use (RFC 5041 s.8.2). It is never
+  /// another one's, nor this one's once it was renewed.
   [[nodiscard]] uint64_t stream() const { return stream_; }
 
   /// Whether a fault of this connection is news for the log: it is so once.

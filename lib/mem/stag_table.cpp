@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "base/log.hpp"
+
 namespace rnic::mem {
 
 using base::fail;
@@ -90,7 +92,8 @@ StagTable::StagTable(const TableLimits& limits, const base::Secret& secret)
     : names_(limits.stags, secret),
       entries_(size_t{names_.limit()} + 1),
       slots_(size_t{names_.limit()} + 1),
-      holdings_(limits.max_pieces) {
+      holdings_(limits.max_pieces),
+      watches_aliases_(limits.watch_aliases) {
   entries_[0].stag = Stag{1u << 8}.value;
 }
 
@@ -146,6 +149,7 @@ void StagTable::set_region(Stag stag, const RegionSpec& spec, Holding* holding) 
                   .last = stag,
                   .pd = spec.pd,
                   .kind = Kind::Region};
+  if (watches_aliases_) look_for_aliases(slot);
 }
 
 Result<Stag> StagTable::add(const RegionSpec& spec) {
@@ -350,6 +354,7 @@ void StagTable::set_part(uint32_t slot, const Binding& binding) {
                     .pd = binding.pd,
                     .rights = binding.rights};
   slots_[slot].last = binding.stag;
+  if (watches_aliases_) look_for_aliases(slot);
 }
 
 /// \param binding of an allocated STag, checked
@@ -384,6 +389,7 @@ void StagTable::set_parts(uint32_t slot, const Binding& binding) {
     entries_[slot].pieces = nullptr;
   }
   slots_[slot].last = binding.stag;
+  if (watches_aliases_) look_for_aliases(slot);
 }
 
 AccessFault StagTable::bind(const Binding& binding) {
@@ -443,6 +449,65 @@ Status StagTable::unbind(Stag stag) {
   }
   end(names_.slot_of(stag));
   return {};
+}
+
+// --- aliases ---
+
+namespace {
+
+/// Calls `visit(first, last)` with the addresses of each run of octets that `entry` lets be
+/// reached.
+template <typename Entry, typename F>
+void for_each_run(const Entry& entry, F&& visit) {
+  for (uint64_t done = 0; done < entry.length;) {
+    PieceList::Place run{reinterpret_cast<uint8_t*>(entry.place), entry.length};
+    if (entry.pieces != nullptr) run = entry.pieces->at(entry.place + done);
+    const uint64_t octets = std::min(run.run, entry.length - done);
+    visit(address_of(run.at), address_of(run.at) + (octets - 1));
+    done += octets;
+  }
+}
+
+template <typename Entry>
+bool overlap(const Entry& one, const Entry& other) {
+  bool found = false;
+  for_each_run(one, [&](uint64_t first, uint64_t last) {
+    for_each_run(other, [&](uint64_t begin, uint64_t end) {
+      found = found || (first <= end && begin <= last);
+    });
+  });
+  return found;
+}
+
+template <typename Entry>
+bool peers_write(const Entry& entry) {
+  return entry.rights.contains(Access::RemoteWrite) || entry.rights.contains(Access::RemoteAtomic);
+}
+
+}  // namespace
+
+/// Those of one domain trust each other, but for what each has for itself alone.
+bool StagTable::may_distrust(const Entry& one, const Entry& other) const {
+  if (one.pd != other.pd) return true;
+  return one.stream != kAnyStream && other.stream != kAnyStream && one.stream != other.stream;
+}
+
+void StagTable::look_for_aliases(uint32_t slot) {
+  const Entry& one = entries_[slot];
+  if (!peers_write(one)) return;
+  for (uint32_t i = 1; i < entries_.size(); ++i) {
+    const Entry& other = entries_[i];
+    if (i == slot || other.stag == kNobody || !peers_write(other)) continue;
+    if (!may_distrust(one, other) || !overlap(one, other)) continue;
+    ++aliased_;
+    base::log(base::LogLevel::Warning, "mem", [&] {
+      return "the peers that STag " + std::to_string(one.stag) + " (domain " +
+             std::to_string(one.pd) + ") lets write can change memory of those of STag " +
+             std::to_string(other.stag) + " (domain " + std::to_string(other.pd) +
+             "): give peers that do not trust each other buffers of their own (RFC 5042 s.6.3.6)";
+    });
+    return;
+  }
 }
 
 // --- invalidation and access ---

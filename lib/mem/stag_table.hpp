@@ -77,6 +77,9 @@ struct Binding {
 struct TableLimits {
   uint32_t stags = 0;                ///< regions and windows at once, StagNames::kMaxSlots at most
   uint64_t max_pieces = UINT64_MAX;  ///< of all regions of several pieces together
+  /// Look for memory that peers write to who may not trust each other: see aliased(). It costs a
+  /// walk over the table for each STag that lets a peer write.
+  bool watch_aliases = false;
 };
 
 class StagTable {
@@ -145,6 +148,10 @@ class StagTable {
   /// The protection domain of a region that is registered, revoked or not; 0: there is none.
   [[nodiscard]] uint32_t pd_of(Stag stag) const;
   [[nodiscard]] uint32_t live() const { return names_.live(); }
+  /// STags that came about with write access for a peer to memory that another STag lets another
+  /// peer write to: one of another domain, or of another queue pair where both are for one alone
+  /// (RFC 5042 s.6.3.6). Each has a line in the log. Only with TableLimits::watch_aliases.
+  [[nodiscard]] uint64_t aliased() const { return aliased_; }
   /// Pieces that count against TableLimits::max_pieces.
   [[nodiscard]] uint64_t pieces() const { return holdings_.pieces(); }
   /// The slot of an STag that was given out here: one of 1 .. limit.
@@ -194,12 +201,16 @@ class StagTable {
   [[nodiscard]] AccessFault check_parts(const Binding& binding, uint32_t max_pieces) const;
   void set_part(uint32_t slot, const Binding& binding);
   void set_parts(uint32_t slot, const Binding& binding);
+  [[nodiscard]] bool may_distrust(const Entry& one, const Entry& other) const;
+  void look_for_aliases(uint32_t slot);
 
   StagNames names_;
   base::ZeroArray<Entry> entries_;  // by slot; of slot 0 nobody's
   base::ZeroArray<Slot> slots_;
   Holdings holdings_;
+  const bool watches_aliases_;
   uint64_t streams_ = 0;
+  uint64_t aliased_ = 0;
 };
 
 }  // namespace rnic::mem

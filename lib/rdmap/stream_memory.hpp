@@ -44,6 +44,15 @@ class StreamMemory {
   [[nodiscard]] mem::AccessFault invalidate_local(uint32_t stag) {
     return table_.invalidate_local(mem::Stag{stag}, who_.pd, who_.stream);
   }
+  /// Binds a window or registers an allocated STag, for this stream (mem::StagTable::bind()).
+  [[nodiscard]] mem::AccessFault bind(const MemoryGrant& grant, std::span<const Sge> parts) {
+    return table_.bind({.stag = mem::Stag{grant.stag},
+                        .parts = parts,
+                        .offset = grant.offset,
+                        .rights = grant.access,
+                        .pd = who_.pd,
+                        .stream = who_.stream});
+  }
 
  private:
   mem::StagTable& table_;

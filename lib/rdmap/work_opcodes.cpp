@@ -23,6 +23,10 @@ void keep_immediate(const SendRequest& work, std::byte* out) {
   std::memcpy(out, work.immediate.data(), work.immediate.size());
 }
 
+void keep_grant(const SendRequest& work, std::byte* out) {
+  std::memcpy(out, &work.grant, sizeof work.grant);
+}
+
 // --- what its message says ---
 
 void make_read_request(const SendSlot& slot, uint8_t* out) {
@@ -80,6 +84,18 @@ mem::AccessFault invalidate_named(const SendSlot& slot, StreamMemory& memory, Co
   return invalidate(slot.work->remote_stag, memory, counters);
 }
 
+mem::AccessFault bind_window(const SendSlot& slot, StreamMemory& memory, Counters& counters) {
+  const mem::AccessFault fault = memory.bind(slot.work->grant(), slot.work->sges());
+  if (fault == mem::AccessFault::None) ++counters.windows_bound;
+  return fault;
+}
+
+mem::AccessFault fast_register(const SendSlot& slot, StreamMemory& memory, Counters& counters) {
+  const mem::AccessFault fault = memory.bind(slot.work->grant(), slot.work->sges());
+  if (fault == mem::AccessFault::None) ++counters.fast_registrations;
+  return fault;
+}
+
 mem::AccessFault invalidate_sink(const SendSlot& slot, StreamMemory& memory, Counters& counters) {
   return invalidate(slot.work->sges()[0].stag, memory, counters);
 }
@@ -91,7 +107,7 @@ mem::AccessFault store_original(const SendSlot& slot, StreamMemory& memory, Coun
   return memory.store(slot.work->sges()[0], octets);
 }
 
-constexpr std::array<WorkRow, 10> kWorkRows{{
+constexpr std::array<WorkRow, 12> kWorkRows{{
     {.opcode = Opcode::Send,
      .message = WireOpcode::Send,
      .solicited_message = WireOpcode::SendSolicited},
@@ -161,7 +177,18 @@ constexpr std::array<WorkRow, 10> kWorkRows{{
     {.opcode = Opcode::LocalInvalidate,
      .max_sges = 0,
      .invalidates = true,
-     .carry_out = invalidate_named},
+     .carry_out = invalidate_named,
+     .waits = true},
+    {.opcode = Opcode::BindWindow,
+     .max_sges = 1,
+     .needs_sink = true,
+     .operand_octets = sizeof(MemoryGrant),
+     .keep_operands = keep_grant,
+     .carry_out = bind_window},
+    {.opcode = Opcode::FastRegister,
+     .operand_octets = sizeof(MemoryGrant),
+     .keep_operands = keep_grant,
+     .carry_out = fast_register},
 }};
 
 static_assert(
@@ -172,14 +199,15 @@ static_assert(
       return true;
     }(),
     "each opcode has the row of its number");
-static_assert(
-    std::ranges::all_of(kWorkRows,
-                        [](const WorkRow& row) {
-                          return (row.response == Response::Read) == is_read(row.opcode) &&
-                                 (row.response == Response::Atomic) == is_atomic(row.opcode) &&
-                                 row.operand_octets % 8 == 0;
-                        }),
-    "the words of the API mean the same");
+static_assert(std::ranges::all_of(kWorkRows,
+                                  [](const WorkRow& row) {
+                                    return (row.response == Response::Read) ==
+                                               is_read(row.opcode) &&
+                                           (row.response == Response::Atomic) ==
+                                               is_atomic(row.opcode) &&
+                                           row.operand_octets % 8 == 0;
+                                  }),
+              "the words of the API mean the same");
 
 }  // namespace
 

@@ -59,8 +59,9 @@ struct WorkRow {
   void (*keep_operands)(const SendRequest& work, std::byte* out) = nullptr;
   /// Writes a message of `size` octets; nullptr: its payload is in registered memory.
   void (*make)(const SendSlot& slot, uint8_t* out) = nullptr;
-  /// It has no message: this carries it out, once everything before it has completed.
+  /// It has no message: this carries it out, once everything before it has been sent.
   LocalWork carry_out = nullptr;
+  bool waits = false;  ///< to be carried out: until everything before it has completed
 
   Response response = Response::None;
   /// What is left to do when the response is here, before the completion.

@@ -173,6 +173,33 @@ Status ProtectionDomain::reregister(MemoryRegion& region, const RegionChanges& c
   });
 }
 
+Result<MemoryRegion> ProtectionDomain::allocate_region(uint32_t max_pieces) {
+  return guarded("ProtectionDomain::allocate_region", [&]() -> Result<MemoryRegion> {
+    if (device_ == nullptr) return empty_handle();
+    const auto stag = on_worker(
+        *device_, [&](base::Now) { return device_->device->allocate_region(pd_, max_pieces); });
+    if (!stag) return tl::unexpected(stag.error());
+    MemoryRegion region;
+    region.device_ = device_;
+    region.stag_ = stag->value;
+    return region;
+  });
+}
+
+Result<MemoryWindow> ProtectionDomain::create_window(WindowType type) {
+  return guarded("ProtectionDomain::create_window", [&]() -> Result<MemoryWindow> {
+    if (device_ == nullptr) return empty_handle();
+    if (type != WindowType::Domain && type != WindowType::QueuePair) {
+      return tl::unexpected(
+          Error{ErrorCode::InvalidArgument, "a memory window is of type 1 or of type 2"});
+    }
+    const auto stag =
+        on_worker(*device_, [&](base::Now) { return device_->device->allocate_window(pd_, type); });
+    if (!stag) return tl::unexpected(stag.error());
+    return MemoryWindow(device_, stag->value);
+  });
+}
+
 Result<QueuePair> ProtectionDomain::create_qp(CompletionQueue& send_cq, CompletionQueue& receive_cq,
                                               const QueuePairOptions& options) {
   if (device_ == nullptr || send_cq.device_ == nullptr || receive_cq.device_ == nullptr) {

@@ -113,7 +113,7 @@ class Side {
   }
   void post_send(device::QueuePair& qp, Input& input, const Side& peer) {
     rnic::SendRequest work;
-    work.opcode = static_cast<rnic::Opcode>(input.octet() % 10);
+    work.opcode = static_cast<rnic::Opcode>(input.octet() % 12);
     if (work.opcode == rnic::Opcode::Receive) work.opcode = rnic::Opcode::Send;
     const bool atomic = rnic::is_atomic(work.opcode);
     const bool none =
@@ -121,9 +121,25 @@ class Side {
     const uint16_t at = input.number();
     const uint32_t length = atomic ? 8 : input.number() % 4096;
     if (!none) work.sges = {sge(at % kRegion, length)};
+    const bool binds =
+        work.opcode == rnic::Opcode::BindWindow || work.opcode == rnic::Opcode::FastRegister;
+    if (binds) work.grant = grant_for(work.opcode, input);
     work.remote = {peer.stag.value, input.number() & (atomic ? ~uint64_t{7} : ~uint64_t{0})};
     work.invalidate_stag = none ? stag.value : peer.victim_of(qp);
     static_cast<void>(qp.post_send(work));
+  }
+  /// Mostly one that can be given: the next key of what stands there, and rights of the region's.
+  rnic::MemoryGrant grant_for(rnic::Opcode opcode, Input& input) {
+    uint32_t& bound = opcode == rnic::Opcode::BindWindow ? window : allocated;
+    if (bound == 0 && opcode == rnic::Opcode::BindWindow) {
+      bound = device->allocate_window(pd_, rnic::WindowType::QueuePair).value_or(mem::Stag{}).value;
+    } else if (bound == 0) {
+      bound = device->allocate_region(pd_, 4).value_or(mem::Stag{}).value;
+    }
+    if ((input.octet() & 7) != 0) bound = rnic::next_key(bound);
+    return {.stag = bound,
+            .access = static_cast<rnic::Access>(input.octet() & 0x3e),
+            .offset = input.number()};
   }
   void register_region() {
     mem::RegionSpec spec;
@@ -131,7 +147,7 @@ class Side {
     spec.length = memory.size();
     spec.pd = pd_;
     spec.rights = rnic::Access::LocalWrite | rnic::Access::RemoteWrite | rnic::Access::RemoteRead |
-                  rnic::Access::RemoteAtomic;
+                  rnic::Access::RemoteAtomic | rnic::Access::Bind;
     spec.offset = 0;
     if (const auto made = device->register_memory(spec)) stag = *made;
   }
@@ -160,6 +176,8 @@ class Side {
   GuardedMemory memory{kRegion};
   mem::Stag stag;
   std::vector<mem::Stag> victims;
+  uint32_t window = 0;     // 0: not allocated yet
+  uint32_t allocated = 0;  // likewise
   std::vector<device::QueuePair*> qps;
   std::unique_ptr<device::Device> device;
 
@@ -206,7 +224,7 @@ class World {
         if (qp != nullptr) from.post_receive(*qp, input.number() % kRegion, input.number() % 2048);
         break;
       case 4:
-        static_cast<void>(from.device->deregister_memory(from.stag));
+        from.device->release_memory(from.stag);
         from.register_region();
         break;
       case 5:

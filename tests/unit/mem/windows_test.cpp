@@ -341,6 +341,87 @@ TEST_F(Windows, AFastRegistrationEndsWithEachOfItsRegions_VERBS_02) {
   EXPECT_EQ(table.pieces(), 0u);
 }
 
+// Peers of two domains, or of two queue pairs, that may write to the same octet are told to whoever
+// has asked for it; readers are not, nor neighbours, nor those who share a domain.
+TEST_F(Windows, PeersThatWriteToTheSameMemoryAreTold_SEC_6_3_6_01) {
+  for (const bool watched : {true, false}) {
+    StagTable watch({.stags = 64, .watch_aliases = watched}, {1, 2});
+    uint64_t told = 0;
+    const auto add = [&](uint32_t pd, size_t from, size_t to, AccessSet rights, bool alias,
+                         std::optional<uint64_t> stream = {}) {
+      const Stag stag = watch
+                            .add({.address = memory.data() + from,
+                                  .length = to - from,
+                                  .pd = pd,
+                                  .rights = rights,
+                                  .offset = 0,
+                                  .stream = stream})
+                            .value();
+      told += alias && watched ? 1 : 0;
+      EXPECT_EQ(watch.aliased(), told) << pd << " " << from << " " << to;
+      return stag;
+    };
+    constexpr AccessSet kWrite = Access::RemoteWrite;
+    const Stag first = add(1, 50, 100, kWrite | Access::Bind, false);
+    add(2, 0, 50, kWrite, false);
+    add(2, 100, 200, kWrite, false);
+    add(1, 50, 100, kWrite, false);
+    add(2, 50, 100, Access::RemoteRead | Access::LocalWrite, false);
+    add(2, 99, 100, kWrite, true);
+    add(2, 0, 51, Access::RemoteAtomic, true);
+    add(3, 0, 256, kWrite, true);
+    add(3, 60, 60, kWrite, false);
+    add(4, 210, 220, kWrite, true, 7);  // of domain 3, too
+    ASSERT_TRUE(watch.remove(first).has_value());
+    // One domain, two queue pairs.
+    add(5, 230, 240, Access::RemoteRead, false, 8);
+    StagTable one_domain({.stags = 8, .watch_aliases = watched}, {1, 2});
+    const auto own = [&](uint64_t stream) {
+      return one_domain.add(
+          {.address = memory.data(), .length = 8, .pd = 1, .rights = kWrite, .stream = stream});
+    };
+    ASSERT_TRUE(own(1) && own(1));
+    EXPECT_EQ(one_domain.aliased(), 0u);
+    ASSERT_TRUE(own(2));
+    EXPECT_EQ(one_domain.aliased(), watched ? 1u : 0u);
+  }
+}
+
+// The same of windows and of pieces, by the octets that they reach.
+TEST_F(Windows, AliasesAreFoundByTheOctet_SEC_6_3_6_01) {
+  StagTable watch({.stags = 64, .watch_aliases = true}, {1, 2});
+  const std::vector<base::ByteSpan> pieces{{memory.data() + 10, 10}, {memory.data() + 100, 10}};
+  const Stag under =
+      watch.add({.pd = 1, .rights = Access::Bind | Access::LocalWrite, .pieces = pieces}).value();
+  for (const auto& [at, length] : {std::pair{0, 10}, std::pair{20, 80}, std::pair{110, 10}}) {
+    ASSERT_TRUE(watch.add({.address = memory.data() + at,
+                           .length = static_cast<uint64_t>(length),
+                           .pd = 2,
+                           .rights = Access::RemoteWrite}));
+  }
+  ASSERT_TRUE(watch.add(
+      {.address = memory.data() + 105, .length = 1, .pd = 2, .rights = Access::RemoteWrite}));
+  Stag wide = watch.add_window(1, WindowType::Domain).value();
+  const auto bind_it = [&](uint64_t to, uint32_t length) {
+    const std::vector<Sge> part{{to, length, under.value}};
+    wide =
+        watch.bind_for_domain({.stag = wide, .parts = part, .rights = Access::RemoteWrite}).value();
+    return watch.aliased();
+  };
+  EXPECT_EQ(bind_it(0, 15), 0u);
+  EXPECT_EQ(bind_it(16, 4), 0u);
+  EXPECT_EQ(bind_it(9, 7), 1u) << "octet 105";
+  Stag fast = watch.add_allocated(1, 4).value();
+  const std::vector<Sge> parts{{0, 15, under.value}, {16, 4, under.value}};
+  ASSERT_EQ(watch.bind({.stag = Stag{next_key(fast.value)},
+                        .parts = parts,
+                        .rights = Access::RemoteWrite,
+                        .pd = 1,
+                        .stream = 1}),
+            AccessFault::None);
+  EXPECT_EQ(watch.aliased(), 1u);
+}
+
 // Windows come and go in any order under regions that do; none is valid that should not be.
 TEST_F(Windows, AnyOrderOfEndsLeavesNothing_VERBS_02) {
   ASSERT_TRUE(table.remove(name).has_value());

@@ -47,14 +47,13 @@ class Pages {
 };
 const size_t Pages::kPage = static_cast<size_t>(sysconf(_SC_PAGESIZE));
 
-template <typename T>
-ErrorCode code_of(const tl::expected<T, Error>& result) {
-  EXPECT_FALSE(result.has_value());
-  return result ? ErrorCode{} : result.error().code;
-}
-
 class MemoryTest : public ::testing::TestWithParam<bool> {
  protected:
+  template <typename T>
+  static ErrorCode code_of(const tl::expected<T, Error>& result) {
+    EXPECT_FALSE(result.has_value());
+    return result ? ErrorCode{} : result.error().code;
+  }
   /// One Write of the region's octets into `far`, and a Read of them back.
   void expect_reachable(MemoryRegion& region, std::span<std::byte> memory) {
     const auto size = static_cast<uint32_t>(region.length());

@@ -8,6 +8,8 @@
 #include <initializer_list>
 #include <span>
 
+#include "rnic/access.hpp"
+
 namespace rnic {
 
 inline constexpr uint32_t kMaxSge = 16;     ///< scatter/gather elements of a work request
@@ -31,6 +33,8 @@ enum class Opcode : uint8_t {
   CompareSwap,      ///< RFC 7306 s.5.1.2; see QueuePair::post_compare_swap()
   Immediate,        ///< RFC 7306 s.6; see QueuePair::post_immediate()
   LocalInvalidate,  ///< revokes an STag of this side after everything before it has completed
+  BindWindow,       ///< gives a window of type 2 a part of a region; see MemoryGrant
+  FastRegister,     ///< gives an allocated STag parts of regions; see MemoryGrant
 };
 [[nodiscard]] const char* to_string(Opcode opcode);
 
@@ -53,6 +57,23 @@ struct AtomicOperands {
   uint64_t compare = 0;       ///< CompareSwap: what must be there
   uint64_t compare_mask = 0;  ///< CompareSwap: which bits must be equal
 };
+
+/// What BindWindow and FastRegister let others reach, and how: the SGEs of the request name the
+/// memory, parts of regions of the domain with Access::Bind. It is in force for every request
+/// behind it, and in its place in the order: who posts BindWindow and a Send that tells of the
+/// window may do so at once. docs/memory.md
+struct MemoryGrant {
+  /// The window (MemoryWindow::stag()) or allocated region, with its next key: next_key(). It must
+  /// not be valid, as before the first time and once it was invalidated.
+  uint32_t stag = 0;
+  AccessSet access;     ///< of a window: of the remote rights
+  uint64_t offset = 0;  ///< tagged offset of the first octet
+};
+
+/// The STag with the key that follows: one that was valid must not be the next that is.
+[[nodiscard]] constexpr uint32_t next_key(uint32_t stag) {
+  return (stag & ~0xffu) | ((stag + 1) & 0xffu);
+}
 
 using ImmediateData = std::array<uint8_t, 8>;
 
@@ -121,6 +142,7 @@ struct SendRequest {
   uint32_t invalidate_stag = 0;  ///< SendInvalidate: of the peer; LocalInvalidate: of this side
   AtomicOperands atomic{};       ///< FetchAdd, CompareSwap
   ImmediateData immediate{};     ///< Immediate
+  MemoryGrant grant{};           ///< BindWindow, FastRegister
 };
 
 /// A request for the receive queue. It is copied when it is posted; the memory that its pieces name

@@ -64,7 +64,8 @@ struct RegionOptions {
   /// The low octet of the STag. Nothing: one that nobody can guess.
   std::optional<uint8_t> key{};
   /// The region is for the stream of this queue pair alone (RFC 5042 s.6.1.1), which
-  /// Access::RemoteInvalidate asks for. Nothing: for all queue pairs of the domain.
+  /// Access::RemoteInvalidate asks for: until it is destroyed, or moved to Idle again. Nothing: for
+  /// all queue pairs of the domain.
   const QueuePair* queue_pair = nullptr;
 };
 
@@ -107,6 +108,42 @@ class MemoryRegion {
   uint32_t stag_ = 0;
   uint64_t address_ = 0;
   uint64_t length_ = 0;
+};
+
+/// Access for peers to a part of a region, and to nothing else of it (RFC 5042 s.6.3.4). It stands
+/// on regions with Access::Bind, and ends with the one that it is bound to.
+///
+/// One of WindowType::Domain is bound by bind(); one of WindowType::QueuePair by
+/// QueuePair::post_bind_window(), whose stream alone may use it then, and is free again when it was
+/// invalidated: by QueuePair::post_local_invalidate(), by unbind(), or by the peer where it has
+/// Access::RemoteInvalidate.
+class MemoryWindow {
+ public:
+  MemoryWindow() = default;
+  /// ProtectionDomain::create_window() makes them.
+  MemoryWindow(std::shared_ptr<verbs::DeviceRuntime> device, uint32_t stag);
+  MemoryWindow(MemoryWindow&& other) noexcept;
+  MemoryWindow& operator=(MemoryWindow&& other) noexcept;
+  /// Ends the access that it gives, at once.
+  ~MemoryWindow();
+  /// The same as a call, which leaves the handle empty.
+  Status destroy();
+
+  /// Type 1: what it is bound by. Type 2: what it was made with; each binding has a key of its own.
+  [[nodiscard]] uint32_t stag() const { return stag_; }
+  /// Type 1: binds it to `length` octets of `region` from the tagged offset `from`, wherever it was
+  /// bound before. They have the same offsets in the window. stag() is another one then.
+  /// \param access some of RemoteRead, RemoteWrite and RemoteAtomic
+  /// PermissionDenied where the region may not give that; in each error it is bound as before.
+  Status bind(const MemoryRegion& region, uint64_t from, uint32_t length, AccessSet access);
+  /// Ends the access that it gives, at once, and its hold on the region.
+  Status unbind();
+
+ private:
+  void swap(MemoryWindow& other) noexcept;
+
+  std::shared_ptr<verbs::DeviceRuntime> device_;
+  uint32_t stag_ = 0;
 };
 
 /// What CompletionQueue::arm() is for.
@@ -216,6 +253,17 @@ class QueuePair {
   /// peer learns by it that the Write is placed.
   Status post_immediate(uint64_t id, const ImmediateData& octets, bool solicited = false);
 
+  /// Binds a window of type 2 to `part` of a region (MemoryGrant). LocalProtection, which ends the
+  /// connection: the window is bound, is none of the domain, or the region cannot give that.
+  Status post_bind_window(uint64_t id, const MemoryGrant& grant, const Sge& part);
+  /// Registers `parts` of regions as one range of offsets, by an STag of
+  /// ProtectionDomain::allocate_region(). For all queue pairs of the domain, but with
+  /// Access::RemoteInvalidate for this one alone. LocalProtection as above, and where the parts
+  /// have more pieces than it was allocated for.
+  Status post_fast_register(uint64_t id, const MemoryGrant& grant, const SgeList& parts);
+  /// Ends the access by an STag of this side once everything posted before has completed.
+  Status post_local_invalidate(uint64_t id, uint32_t stag);
+
   /// Starts a connection. The outcome is an event: Established, Rejected or ConnectFailed.
   /// \param private_data for the peer's application; at most 508 octets (kMaxPrivateData), with
   ///        revision 1 512, with revision 0 65535.
@@ -295,6 +343,11 @@ class ProtectionDomain {
   /// moment at which this returns. WrongState while windows are bound to the region; then, and in
   /// each other error, it is as it was.
   Status reregister(MemoryRegion& region, const RegionChanges& changes);
+  /// An STag for QueuePair::post_fast_register(), by which nobody has access until then. Its parts
+  /// may have up to `max_pieces` pieces of memory together (those of a region of several pieces
+  /// count one by one).
+  Result<MemoryRegion> allocate_region(uint32_t max_pieces = kMaxSge);
+  Result<MemoryWindow> create_window(WindowType type);
   Result<QueuePair> create_qp(CompletionQueue& send_cq, CompletionQueue& receive_cq,
                               const QueuePairOptions& options = {});
 
