@@ -492,8 +492,8 @@ constexpr Key kKeys[] = {
     {"device", "seed", Conformance, in_config<&Nic::seed>, "", {0, kAll},
      "with random_secret = false: what others must not guess is computed from it", "1 + index"},
     {"device", "check_aliases", Advanced, in_config<&Nic::check_aliases>, "", kNone,
-     "to find mistakes: a warning, and device aliased_stags, where memory is registered or bound for "
-     "writing by peers who may not trust each other, of two domains or two queue pairs; each such "
+     "to find mistakes: a warning, and device aliased_stags, where memory is given to peers for "
+     "writing who may not trust each other, of two domains or two queue pairs; each such "
      "registration walks over all regions"},
     {"device", "rdma_extensions", Advanced, in_config<&Nic::rdma_extensions>, "", kNone,
      "atomics and Immediate Data (RFC 7306); false: a message of theirs is an unexpected opcode"},
