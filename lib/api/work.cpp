@@ -15,6 +15,8 @@ const char* to_string(Opcode opcode) {
     case Opcode::Immediate: return "Immediate Data";
     case Opcode::LocalInvalidate: return "Local Invalidate";
     case Opcode::WriteImmediate: return "Write with Immediate";
+    case Opcode::BindWindow: return "Bind Memory Window";
+    case Opcode::FastRegister: return "Fast Register";
   }
   return "unknown";
 }

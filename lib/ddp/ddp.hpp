@@ -156,6 +156,8 @@ class Stream final : public llp::FramingUser {
   [[nodiscard]] bool find_buffer(const Fault& fault, base::ByteView prefix, bool in_order);
   Fault deliver(base::ByteView prefix, uint32_t length, base::Now now);
   void put(const llp::UlpduView& ulpdu, uint32_t skip, std::span<const base::ByteSpan> target);
+  template <typename Find>
+  void put_rest(const llp::UlpduView& ulpdu, uint32_t skip, Pieces& target, const Find& find);
 
   StreamConfig config_;
   const mem::StagTable& memory_;

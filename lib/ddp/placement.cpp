@@ -5,6 +5,27 @@
 
 namespace rnic::ddp {
 
+uint32_t Pieces::octets() const {
+  uint32_t sum = 0;
+  for (const base::ByteSpan piece : view()) sum += static_cast<uint32_t>(piece.size());
+  return sum;
+}
+
+mem::AccessFault add_access(const mem::StagTable& memory, const mem::AccessRequest& request,
+                            Pieces& out) {
+  mem::AccessGrant grant = memory.access(request);
+  if (grant.fault != mem::AccessFault::None) return grant.fault;
+  out.add(grant.at, grant.run);
+  // All of it is allowed by now. What has no place in the list is not looked for.
+  for (mem::AccessRequest rest = request; grant.run != rest.length && !out.is_cut();) {
+    rest.to += grant.run;
+    rest.length -= grant.run;
+    grant = memory.access(rest);
+    out.add(grant.at, grant.run);
+  }
+  return grant.fault;
+}
+
 mem::AccessFault locate(const mem::StagTable& memory, const Identity& who,
                         std::span<const Sge> sges, uint64_t offset, uint32_t length,
                         AccessSet rights, Pieces& out) {
@@ -18,14 +39,15 @@ mem::AccessFault locate(const mem::StagTable& memory, const Identity& who,
     const auto take = std::min<uint32_t>(length, sge.length - static_cast<uint32_t>(offset));
     // An address so high that the piece begins past 2^64 cannot be inside a region.
     if (sge.address + offset < sge.address) return mem::AccessFault::Wrap;
-    const mem::AccessGrant grant = memory.access({.stag = mem::Stag{sge.stag},
-                                                  .to = sge.address + offset,
-                                                  .length = take,
-                                                  .rights = rights,
-                                                  .pd = who.pd,
-                                                  .stream = who.stream});
-    if (grant.fault != mem::AccessFault::None) return grant.fault;
-    out.add(grant.at, take);
+    const mem::AccessFault fault = add_access(memory,
+                                              {.stag = mem::Stag{sge.stag},
+                                               .to = sge.address + offset,
+                                               .length = take,
+                                               .rights = rights,
+                                               .pd = who.pd,
+                                               .stream = who.stream},
+                                              out);
+    if (fault != mem::AccessFault::None) return fault;
     length -= take;
     offset = 0;
   }

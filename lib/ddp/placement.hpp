@@ -2,7 +2,6 @@
 /// Scatter and gather: the pieces of registered memory behind a part of a message.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 
@@ -16,31 +15,58 @@ namespace rnic::ddp {
 /// On whose behalf memory is touched.
 struct Identity {
   uint32_t pd = 0;
-  uint32_t stream = 0;
+  uint64_t stream = 0;
 };
 
 /// Checked pieces of memory, in order; valid until the next call that may change registrations.
+/// Regions of many pieces may have more of them than a list takes: it then has the first ones.
 class Pieces {
  public:
   static constexpr uint32_t kMax = 16;
 
-  void clear() { count_ = 0; }
-  void add(uint8_t* at, uint64_t length) { pieces_[count_++] = {at, static_cast<size_t>(length)}; }
-  [[nodiscard]] std::span<const base::ByteSpan> view() const { return {pieces_.data(), count_}; }
+  Pieces() {}  // NOLINT(modernize-use-equals-default): the elements stay as they are
+  Pieces(const Pieces&) = delete;
+  Pieces& operator=(const Pieces&) = delete;
+  ~Pieces() = default;
+
+  void clear() {
+    count_ = 0;
+    cut_ = false;
+  }
+  void add(uint8_t* at, uint64_t length) {
+    if (count_ == kMax) [[unlikely]] {
+      cut_ = true;
+      return;
+    }
+    pieces_[count_++] = {at, static_cast<size_t>(length)};
+  }
+  [[nodiscard]] std::span<const base::ByteSpan> view() const { return {pieces_, count_}; }
+  /// Some did not find a place any more.
+  [[nodiscard]] bool is_cut() const { return cut_; }
+  /// Octets of those that it has.
+  [[nodiscard]] uint32_t octets() const;
 
  private:
-  std::array<base::ByteSpan, kMax> pieces_;
+  // A union, so that a list of one does not pay for clearing sixteen.
+  union {
+    base::ByteSpan pieces_[kMax];
+  };
   uint32_t count_ = 0;  // Invariant: <= kMax
+  bool cut_ = false;
 };
 
-/// Finds octets [offset, offset + length) of the list `sges` (at most Pieces::kMax entries,
-/// covering at least that much) and checks the access to each piece that is touched. On failure
-/// `out` is worthless.
+/// Checks an access and adds the pieces of memory that it goes to.
+[[nodiscard]] mem::AccessFault add_access(const mem::StagTable& memory,
+                                          const mem::AccessRequest& request, Pieces& out);
+
+/// Finds octets [offset, offset + length) of the list `sges` (covering at least that much) and
+/// checks the access to each piece that is touched, also to those that `out` has no place for. On
+/// failure `out` is worthless.
 [[nodiscard]] mem::AccessFault locate(const mem::StagTable& memory, const Identity& who,
                                       std::span<const Sge> sges, uint64_t offset, uint32_t length,
                                       AccessSet rights, Pieces& out);
 
-/// Copies the octets of `ulpdu` after the first `skip` into `target`, whose sizes add up to exactly
+/// Copies the octets of `ulpdu` after the first `skip` into `target`, whose sizes add up to at most
 /// that.
 void place(const llp::UlpduView& ulpdu, uint32_t skip, std::span<const base::ByteSpan> target);
 

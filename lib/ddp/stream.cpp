@@ -31,6 +31,20 @@ void Stream::put(const llp::UlpduView& ulpdu, uint32_t skip,
   tally_.octets_placed += ulpdu.length - skip;
 }
 
+/// The target of a segment was cut: it is in more pieces than a list takes. What is behind the
+/// first ones follows, list by list; each octet of it was allowed with them. The call
+/// `find(placed, target)` finds what is behind the first `placed` octets of payload.
+template <typename Find>
+void Stream::put_rest(const llp::UlpduView& ulpdu, uint32_t skip, Pieces& target,
+                      const Find& find) {
+  uint32_t placed = 0;
+  while (target.is_cut()) {
+    placed += target.octets();
+    find(placed, target);
+    place(ulpdu, skip + placed, target.view());
+  }
+}
+
 Fault Stream::place_tagged(const llp::UlpduView& ulpdu, const wire::DdpTaggedHeader& header) {
   if (header.version != user_.version()) return kTaggedVersion;
   const uint32_t payload = ulpdu.length - wire::kDdpTaggedSize;
@@ -41,6 +55,12 @@ Fault Stream::place_tagged(const llp::UlpduView& ulpdu, const wire::DdpTaggedHea
   fault = check_tagged(memory_, config_.who, header, payload, rights, target);
   if (fault.failed()) return fault;
   put(ulpdu, wire::kDdpTaggedSize, target.view());
+  if (!target.is_cut()) return kNoFault;
+  put_rest(ulpdu, wire::kDdpTaggedSize, target, [&](uint32_t placed, Pieces& rest) {
+    wire::DdpTaggedHeader later = header;
+    later.to += placed;
+    static_cast<void>(check_tagged(memory_, config_.who, later, payload - placed, rights, rest));
+  });
   return kNoFault;
 }
 
@@ -65,6 +85,11 @@ Fault Stream::place_untagged(const llp::UlpduView& ulpdu, const wire::DdpUntagge
     return kCatastrophic;
   }
   put(ulpdu, wire::kDdpUntaggedSize, target.view());
+  if (!target.is_cut()) return kNoFault;
+  put_rest(ulpdu, wire::kDdpUntaggedSize, target, [&](uint32_t placed, Pieces& rest) {
+    static_cast<void>(locate(memory_, config_.who, buffer.sges, uint64_t{header.mo} + placed,
+                             payload - placed, Access::LocalWrite, rest));
+  });
   return kNoFault;
 }
 

@@ -19,15 +19,14 @@ Fault check_tagged(const mem::StagTable& memory, const Identity& who,
                    Pieces& out) {
   out.clear();
   if (payload == 0) return kNoFault;
-  const mem::AccessGrant grant = memory.access({.stag = mem::Stag{header.stag},
-                                                .to = header.to,
-                                                .length = payload,
-                                                .rights = rights,
-                                                .pd = who.pd,
-                                                .stream = who.stream});
-  if (grant.fault != mem::AccessFault::None) return tagged_fault(grant.fault);
-  out.add(grant.at, payload);
-  return kNoFault;
+  return tagged_fault(add_access(memory,
+                                 {.stag = mem::Stag{header.stag},
+                                  .to = header.to,
+                                  .length = payload,
+                                  .rights = rights,
+                                  .pd = who.pd,
+                                  .stream = who.stream},
+                                 out));
 }
 
 }  // namespace rnic::ddp

@@ -20,7 +20,8 @@ struct Limits {
   uint32_t max_cqs = 1024;              ///< completion queues
   uint32_t max_pds = 256;               ///< protection domains
   uint32_t max_srqs = 256;              ///< shared receive queues
-  uint32_t max_regions = 65536;         ///< registered memory regions
+  uint32_t max_regions = 65536;         ///< registered memory regions, windows included
+  uint64_t max_pieces = 1u << 20;       ///< of all regions that have several pieces
   uint32_t max_connections = 1024;      ///< connections, those being made included
   uint32_t max_starting = 256;          ///< inbound, without a whole Request: the oldest gives way
   base::Duration silence{0};            ///< after which established ones give way, too; 0: never
@@ -51,6 +52,7 @@ struct DeviceConfig {
   tuf::Config tuf;
   Limits limits;
   bool rdma_extensions = true;  ///< RFC 7306: atomics and Immediate Data
+  bool check_aliases = false;   ///< mem::TableLimits::watch_aliases
   /// Ports, STags, keys and initial sequence numbers (RFC 6528) come from it: what the system gives
   /// at the edge, or a fixed one for repeatable runs.
   std::array<uint64_t, 2> secret{1, 2};

@@ -18,7 +18,11 @@
   X(completion_overruns, "completions", "lost because their queue was full")                  \
   X(events_lost, "events", "asynchronous events dropped: the application did not read them")  \
   X(regions_registered, "regions", "memory registrations")                                    \
+  X(regions_reregistered, "regions", "memory registered anew under another key")              \
   X(regions_deregistered, "regions", "memory deregistrations")                                \
+  X(windows_allocated, "windows", "memory windows allocated")                                 \
+  X(windows_bound, "windows", "memory windows of type 1 bound")                               \
+  X(windows_freed, "windows", "memory windows freed")                                         \
   X(streams_opened, "connections", "streaming sockets connected by us")                       \
   X(streams_accepted, "connections", "streaming sockets handed to a listener")                \
   X(streams_refused, "connections", "refused: backlog or limits.max_streams was full")        \

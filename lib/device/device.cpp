@@ -220,6 +220,8 @@ void Device::for_each_counter(
            framing::held_memory(*framing_.hold));
   add("rdmap", rdmap_counters_);
   add("device", counters_);
+  visit("device", {"aliased_stags", "STags", "peers of two domains may write: device.check_aliases",
+                   resources_.memory().aliased()});
 }
 
 std::vector<CounterValue> Device::counters() const {

@@ -71,8 +71,28 @@ class Device {
     return resources_.register_memory(spec);
   }
   /// Revokes. When it has returned the device neither reads nor writes one octet of that memory; a
-  /// stream that has to retransmit octets of it later is aborted.
+  /// stream that has to retransmit octets of it later is aborted. WrongState while windows are
+  /// bound to the region.
   Status deregister_memory(mem::Stag stag) { return resources_.deregister_memory(stag); }
+  /// The same, whatever is bound to the region: it is revoked with it.
+  void release_memory(mem::Stag stag) { resources_.release_memory(stag); }
+  /// Registers it anew, also in another domain: see mem::StagTable::change().
+  Result<mem::Stag> reregister_memory(mem::Stag stag, const mem::RegionSpec& spec) {
+    return resources_.reregister_memory(stag, spec);
+  }
+  /// An STag that work requests register up to `max_pieces` pieces by; deregister_memory() ends it.
+  Result<mem::Stag> allocate_region(uint32_t pd, uint32_t max_pieces) {
+    return resources_.allocate_region(pd, max_pieces);
+  }
+  // Memory windows: see mem::StagTable.
+  Result<mem::Stag> allocate_window(uint32_t pd, WindowType type) {
+    return resources_.allocate_window(pd, type);
+  }
+  Result<mem::Stag> bind_window(const mem::Binding& binding) {
+    return resources_.bind_window(binding);
+  }
+  Status unbind_window(mem::Stag stag) { return resources_.unbind_window(stag); }
+  void free_window(mem::Stag stag) { resources_.free_window(stag); }
   Result<CompletionQueue*> create_cq(uint32_t depth, bool fits_all = false) {
     return resources_.create_cq(depth, fits_all);
   }

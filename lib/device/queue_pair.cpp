@@ -24,13 +24,16 @@ QueuePair::QueuePair(uint32_t number, uint32_t doorbell, const QueuePairSpec& sp
       memory_(memory),
       sends_(spec.send_depth),
       receives_(make_receives(number, spec)),
-      endpoint_(make_endpoint(number, spec.ird, spec.ord)),
+      stream_(memory.new_stream()),
+      endpoint_(make_endpoint(number, stream_, spec.ird, spec.ord)),
       answers_close_(spec.answer_close),
       context_(spec.context) {}
 
-rdmap::Endpoint QueuePair::make_endpoint(uint32_t number, uint32_t ird, uint32_t ord) {
+rdmap::Endpoint QueuePair::make_endpoint(uint32_t number, uint64_t stream, uint32_t ird,
+                                         uint32_t ord) {
   rdmap::EndpointConfig config;
   config.qp = number;
+  config.stream = stream;
   config.pd = spec_.pd;
   config.ird = ird;
   config.ord = ord;
@@ -121,11 +124,13 @@ void QueuePair::abort() {
 void QueuePair::renew(uint32_t number, uint32_t ird, uint32_t ord) {
   RNIC_CHECK(state() == QueuePairState::Error && !connection_.valid());
   serve();  // what was posted until now belongs to the former life
-  rdmap::Endpoint next = make_endpoint(number, ird, ord);
+  const uint64_t stream = memory_.new_stream();
+  rdmap::Endpoint next = make_endpoint(number, stream, ird, ord);
   if (use_ != QueuePairUse::Unused) set_use(QueuePairUse::Unused, {});
   sends_.renew();
   receives_.renew(number);
   endpoint_ = std::move(next);
+  stream_ = stream;
   number_ = number;
   spec_.ird = ird;
   spec_.ord = ord;
@@ -135,7 +140,7 @@ void QueuePair::renew(uint32_t number, uint32_t ird, uint32_t ord) {
 
 void QueuePair::set_reads(uint32_t ird, uint32_t ord) {
   RNIC_CHECK(state() == QueuePairState::Idle && !used());
-  rdmap::Endpoint next = make_endpoint(number_, ird, ord);
+  rdmap::Endpoint next = make_endpoint(number_, stream_, ird, ord);
   endpoint_ = std::move(next);
   spec_.ird = ird;
   spec_.ord = ord;

@@ -132,6 +132,9 @@ class QueuePair final : public rdmap::EndpointOwner {
   [[nodiscard]] uint32_t number() const { return number_; }
   [[nodiscard]] uint32_t doorbell() const { return doorbell_; }
   [[nodiscard]] const QueuePairSpec& spec() const { return spec_; }
+  /// What an STag is bound to that only this queue pair may use (RFC 5041 s.8.2). It is never
+  /// another one's, nor this one's once it was renewed.
+  [[nodiscard]] uint64_t stream() const { return stream_; }
 
   /// Whether a fault of this connection is news for the log: it is so once.
   bool tell_fault() { return !std::exchange(fault_told_, true); }
@@ -173,7 +176,8 @@ class QueuePair final : public rdmap::EndpointOwner {
 
  private:
   void set_use(QueuePairUse next, base::Handle connection);
-  [[nodiscard]] rdmap::Endpoint make_endpoint(uint32_t number, uint32_t ird, uint32_t ord);
+  [[nodiscard]] rdmap::Endpoint make_endpoint(uint32_t number, uint64_t stream, uint32_t ird,
+                                              uint32_t ord);
   [[nodiscard]] PostResult check(const SendRequest& work, const rdmap::WorkRow& row) const;
   // Without telling the worker.
   PostResult queue(const SendRequest& work);
@@ -189,6 +193,7 @@ class QueuePair final : public rdmap::EndpointOwner {
   mem::StagTable& memory_;
   rdmap::SendQueue sends_;
   rdmap::ReceiveQueue receives_;
+  uint64_t stream_;
   rdmap::Endpoint endpoint_;
   // The worker's.
   QueuePairUse use_ = QueuePairUse::Unused;

@@ -11,7 +11,9 @@ using base::fail;
 Resources::Resources(const DeviceConfig& config, DeviceCounters& counters)
     : limits_(config.limits),
       counters_(counters),
-      memory_(config.limits.max_regions, {config.secret[0] ^ config.seed, config.secret[1]}),
+      memory_({.stags = config.limits.max_regions, .max_pieces = config.limits.max_pieces,
+               .watch_aliases = config.check_aliases},
+              {config.secret[0] ^ config.seed, config.secret[1]}),
       pds_(config.limits.max_pds + 1),
       released_pds_(config.limits.max_pds + 1),
       pd_users_(config.limits.max_pds + 1),
@@ -68,12 +70,71 @@ Result<mem::Stag> Resources::register_memory(const mem::RegionSpec& spec) {
   return stag;
 }
 
+Result<mem::Stag> Resources::reregister_memory(mem::Stag stag, const mem::RegionSpec& spec) {
+  if (!has_pd(spec.pd)) {
+    return fail(ErrorCode::NotFound, "reregister_memory: no such protection domain");
+  }
+  const uint32_t before = memory_.pd_of(stag);
+  auto renamed = memory_.change(stag, spec);
+  if (!renamed) return renamed;
+  ++pd_users_[spec.pd];
+  drop_pd_user(before);
+  ++counters_.regions_reregistered;
+  return renamed;
+}
+
+Result<mem::Stag> Resources::allocate_region(uint32_t pd, uint32_t max_pieces) {
+  if (!has_pd(pd)) {
+    return fail(ErrorCode::NotFound, "allocate_region: no such protection domain");
+  }
+  auto stag = memory_.add_allocated(pd, max_pieces);
+  if (!stag) return stag;
+  ++pd_users_[pd];
+  ++counters_.regions_registered;
+  return stag;
+}
+
+Result<mem::Stag> Resources::allocate_window(uint32_t pd, WindowType type) {
+  if (!has_pd(pd)) {
+    return fail(ErrorCode::NotFound, "allocate_window: no such protection domain");
+  }
+  auto stag = memory_.add_window(pd, type);
+  if (!stag) return stag;
+  ++pd_users_[pd];
+  ++counters_.windows_allocated;
+  return stag;
+}
+
+Result<mem::Stag> Resources::bind_window(const mem::Binding& binding) {
+  auto stag = memory_.bind_for_domain(binding);
+  if (stag) ++counters_.windows_bound;
+  return stag;
+}
+
+void Resources::free_window(mem::Stag stag) {
+  const uint32_t pd = memory_.pd_of(stag);
+  if (!memory_.remove(stag)) return;
+  drop_pd_user(pd);
+  ++counters_.windows_freed;
+}
+
 Status Resources::deregister_memory(mem::Stag stag) {
+  if (const uint32_t bound = memory_.dependents(stag); bound != 0) {
+    return fail(ErrorCode::WrongState, "the region has " + std::to_string(bound) +
+                                           " windows bound to it: end these first");
+  }
   const uint32_t pd = memory_.pd_of(stag);
   if (auto status = memory_.remove(stag); !status) return status;
   drop_pd_user(pd);
   ++counters_.regions_deregistered;
   return {};
+}
+
+void Resources::release_memory(mem::Stag stag) {
+  const uint32_t pd = memory_.pd_of(stag);
+  if (!memory_.remove(stag)) return;
+  drop_pd_user(pd);
+  ++counters_.regions_deregistered;
 }
 
 Status Resources::check_cq_depth(const char* call, uint32_t depth) const {

@@ -33,6 +33,17 @@ class Resources {
   Result<mem::Stag> register_memory(const mem::RegionSpec& spec);
   /// Revokes: see Device::deregister_memory().
   Status deregister_memory(mem::Stag stag);
+  /// The same with everything that is bound to the region.
+  void release_memory(mem::Stag stag);
+  Result<mem::Stag> reregister_memory(mem::Stag stag, const mem::RegionSpec& spec);
+  /// An STag for fast registrations; deregister_memory() ends it.
+  Result<mem::Stag> allocate_region(uint32_t pd, uint32_t max_pieces);
+  /// free_window() ends it.
+  Result<mem::Stag> allocate_window(uint32_t pd, WindowType type);
+  /// See mem::StagTable::bind_for_domain() and unbind().
+  Result<mem::Stag> bind_window(const mem::Binding& binding);
+  Status unbind_window(mem::Stag stag) { return memory_.unbind(stag); }
+  void free_window(mem::Stag stag);
   /// \param fits_all create_qp() and resize_*() refuse what could overrun it
   Result<CompletionQueue*> create_cq(uint32_t depth, bool fits_all = false);
   /// Another depth, with the completions that it has. WrongState: they are more, or `fits_all`.

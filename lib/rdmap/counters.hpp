@@ -19,6 +19,8 @@
   X(atomic_responses_in, "messages", "Atomic Responses delivered")                         \
   X(immediates_in, "messages", "Immediate Data messages delivered")                        \
   X(local_invalidations, "regions", "STags invalidated by their own side's work")          \
+  X(windows_bound, "windows", "memory windows of type 2 bound")                            \
+  X(fast_registrations, "regions", "registered by work requests")                          \
   X(rtrs_out, "messages", "RTR indications sent (RFC 6581)")                               \
   X(nudges_out, "messages", "zero-length Writes to peers that were silent from the start") \
   X(terminates_in, "messages", "Terminate messages received")                              \

@@ -23,10 +23,10 @@ const char* to_string(EndpointState state) {
 Endpoint::Impl::Impl(const EndpointConfig& config, mem::StagTable& memory, Counters& counters,
                      EndpointOwner& owner, const Queues& queues)
     : config_(config),
-      memory_(memory, {config.pd, config.qp}),
+      memory_(memory, {config.pd, config.stream}),
       counters_(counters),
       owner_(owner),
-      stream_({.who = {config.pd, config.qp},
+      stream_({.who = {config.pd, config.stream},
                // Queue 3 is RFC 7306's.
                .queues = config.extensions ? wire::kRdmapQueues : wire::kRdmapAtomicResponseQn,
                .secret = config.secret},

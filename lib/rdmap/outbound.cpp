@@ -113,7 +113,7 @@ llp::PulledUlpdu Endpoint::Impl::pull(uint32_t max, bool whole_only, llp::UlpduW
     close_if_finished();
     return {};
   }
-  const ddp::Cut cut = ddp::cut(current_.message, current_.offset, max, whole_only);
+  ddp::Cut cut = ddp::cut(current_.message, current_.offset, max, whole_only);
   if (!cut.possible) return {};
   Payload payload;
   mem::AccessFault fault = mem::AccessFault::None;
@@ -126,6 +126,11 @@ llp::PulledUlpdu Endpoint::Impl::pull(uint32_t max, bool whole_only, llp::UlpduW
   if (fault != mem::AccessFault::None) {
     refuse_payload(current_, cut, fault, now);
     return pull_terminate(max, out);
+  }
+  if (payload.is_cut()) [[unlikely]] {
+    const uint32_t room = current_.message.header_size() + payload.octets();
+    cut = ddp::cut(current_.message, current_.offset, room, whole_only);
+    if (!cut.possible) return {};
   }
   if (current_.kind == Kind::Send) {
     requester_.pulled(cut);
@@ -167,7 +172,9 @@ bool Endpoint::Impl::rebuild(const llp::RecordTag& tag, llp::UlpduWriter& out) {
   if (response ? !responder_.holds(seq) : !sends_.holds(seq)) return false;
   Payload payload;
   const uint8_t part = part_of(tag);
+  // It has the pieces that it had, as an STag names no other memory while it is valid.
   if (locate(kind, seq, part, cut, payload) != mem::AccessFault::None) return false;
+  if (payload.is_cut()) return false;
   ddp::write(response ? responder_.message(seq, version_) : requester_.message(seq, part, version_),
              cut, payload.view(), out);
   return true;

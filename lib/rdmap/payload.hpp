@@ -22,16 +22,15 @@ class Payload {
   Payload& operator=(const Payload&) = delete;
 
   [[nodiscard]] std::span<const base::ByteSpan> view() const { return pieces_.view(); }
+  /// The segment is in more pieces than fit here, which have the first octets() of it: it has to be
+  /// cut there.
+  [[nodiscard]] bool is_cut() const { return pieces_.is_cut(); }
+  [[nodiscard]] uint32_t octets() const { return pieces_.octets(); }
 
-  /// The segment has octets of the memory that a work request names, as ddp::locate() finds them.
+  /// The segment has octets of the memory that `sges` name, as ddp::locate() finds them.
   [[nodiscard]] mem::AccessFault gather(const StreamMemory& memory, std::span<const Sge> sges,
-                                        const ddp::Cut& cut) {
-    return memory.locate(sges, cut.offset, cut.length, Access::LocalRead, pieces_);
-  }
-  /// The segment has octets of memory whose access was granted.
-  void take(uint8_t* at, uint32_t length) {
-    pieces_.clear();
-    pieces_.add(at, length);
+                                        const ddp::Cut& cut, AccessSet rights) {
+    return memory.locate(sges, cut.offset, cut.length, rights, pieces_);
   }
   /// The segment has octets that are kept with the request.
   void take(std::span<const std::byte> kept) {
@@ -46,7 +45,8 @@ class Payload {
   template <typename Write>
   void make(const ddp::Cut& cut, const Write& write) {
     write(made_.data());
-    take(made_.data() + cut.offset, cut.length);
+    pieces_.clear();
+    pieces_.add(made_.data() + cut.offset, cut.length);
   }
 
  private:

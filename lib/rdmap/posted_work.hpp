@@ -69,6 +69,13 @@ class PostedSend {
     return octets;
   }
 
+  /// Of BindWindow and FastRegister.
+  [[nodiscard]] MemoryGrant grant() const {
+    MemoryGrant grant;
+    std::memcpy(&grant, end_of_head(), sizeof grant);
+    return grant;
+  }
+
   const uint64_t id;
   const uint64_t remote_offset;
   const uint64_t length;  ///< octets of the message; a Read's or atomic's are those that it returns

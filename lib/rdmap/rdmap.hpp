@@ -31,6 +31,7 @@ namespace rnic::rdmap {
 struct EndpointConfig {
   uint32_t qp = 0;
   uint32_t pd = 0;
+  uint64_t stream = 0;     ///< mem::StagTable::new_stream(): whose STags of one stream it may use
   uint32_t ird = 16;       ///< inbound Reads and atomics at once (queue 1 buffers)
   uint32_t ord = 16;       ///< outbound Reads and atomics at once
   bool extensions = true;  ///< RFC 7306: atomics and Immediate Data, in both directions

@@ -45,7 +45,9 @@ Requester::Next Requester::pass_over() {
     if (slot.row->has_message()) return Next::Message;
     // What was posted before may still have to be read from the region, or written to it: whoever
     // releases the last of it comes back here (local_work_is_due()).
-    if (sends_.report() != seq) return Next::Nothing;
+    const bool held = slot.row->waits ? sends_.report() != seq
+                                      : slot.work->fence && outbound_.outstanding() != 0;
+    if (held) return Next::Nothing;
     if (slot.row->carry_out(slot, memory_, counters_) != mem::AccessFault::None) {
       sends_.fail(seq, CompletionStatus::LocalProtection);
       return Next::Refused;
@@ -134,7 +136,7 @@ mem::AccessFault Requester::locate(uint32_t seq, uint8_t part, const ddp::Cut& c
     out.take(work.inline_data().subspan(cut.offset, cut.length));
     return mem::AccessFault::None;
   }
-  return out.gather(memory_, work.sges(), cut);
+  return out.gather(memory_, work.sges(), cut, Access::LocalRead);
 }
 
 void Requester::pulled(const ddp::Cut& cut) {

@@ -33,6 +33,8 @@ Fault Responder::locate_target(const wire::RdmapAtomicRequest& request, uint8_t*
   const auto grant = memory_.access(request.stag, request.to, kAtomicSize, Access::RemoteAtomic);
   const Fault fault = protection_fault(grant.fault);
   if (fault.failed()) return fault;
+  // An atomic is carried out on one word of memory, and not on halves of two pieces.
+  if (grant.run != kAtomicSize) return protection_fault(mem::AccessFault::Bounds);
   // RFC 7306 s.8.2: the address is what must be aligned, whatever the TO counts from.
   if (!is_aligned(grant.at)) return kUnalignedAtomic;
   out = grant.at;
@@ -97,12 +99,9 @@ mem::AccessFault Responder::locate(uint32_t seq, const ddp::Cut& cut, Payload& o
     });
     return mem::AccessFault::None;
   }
-  if (cut.length == 0) return mem::AccessFault::None;
   const wire::RdmapReadRequest read = request.read();
-  const auto grant =
-      memory_.access(read.source_stag, read.source_to + cut.offset, cut.length, Access::RemoteRead);
-  if (grant.fault == mem::AccessFault::None) out.take(grant.at, cut.length);
-  return grant.fault;
+  const Sge source{read.source_to, read.size, read.source_stag};
+  return out.gather(memory_, {&source, 1}, cut, Access::RemoteRead);
 }
 
 std::array<uint8_t, wire::kRdmapReadRequestSize> Responder::rest(uint32_t seq,

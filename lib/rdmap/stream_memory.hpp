@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 #include "ddp/placement.hpp"
@@ -27,6 +28,9 @@ class StreamMemory {
                           .pd = who_.pd,
                           .stream = who_.stream});
   }
+  /// Copies `octets`, at most ddp::Pieces::kMax of them, to the memory of `sink`, which is as long.
+  /// Where that is refused nothing is written.
+  [[nodiscard]] mem::AccessFault store(const Sge& sink, base::ByteView octets) const;
   /// Finds the memory of an SGE list, as ddp::locate() says.
   [[nodiscard]] mem::AccessFault locate(std::span<const Sge> sges, uint64_t offset, uint32_t length,
                                         AccessSet rights, ddp::Pieces& out) const {
@@ -49,10 +53,30 @@ class StreamMemory {
   [[nodiscard]] mem::AccessFault invalidate_local(uint32_t stag) {
     return table_.invalidate_local(mem::Stag{stag}, who_.pd, who_.stream);
   }
+  /// Binds a window or registers an allocated STag, for this stream (mem::StagTable::bind()).
+  [[nodiscard]] mem::AccessFault bind(const MemoryGrant& grant, std::span<const Sge> parts) {
+    return table_.bind({.stag = mem::Stag{grant.stag},
+                        .parts = parts,
+                        .offset = grant.offset,
+                        .rights = grant.access,
+                        .pd = who_.pd,
+                        .stream = who_.stream});
+  }
 
  private:
   mem::StagTable& table_;
   const ddp::Identity who_;
 };
+
+inline mem::AccessFault StreamMemory::store(const Sge& sink, base::ByteView octets) const {
+  ddp::Pieces pieces;
+  const mem::AccessFault fault = locate({&sink, 1}, 0, sink.length, Access::LocalWrite, pieces);
+  if (fault != mem::AccessFault::None) return fault;
+  for (const base::ByteSpan piece : pieces.view()) {
+    std::memcpy(piece.data(), octets.data(), piece.size());
+    octets = octets.subspan(piece.size());
+  }
+  return fault;
+}
 
 }  // namespace rnic::rdmap

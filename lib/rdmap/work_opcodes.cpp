@@ -23,6 +23,10 @@ void keep_immediate(const SendRequest& work, std::byte* out) {
   std::memcpy(out, work.immediate.data(), work.immediate.size());
 }
 
+void keep_grant(const SendRequest& work, std::byte* out) {
+  std::memcpy(out, &work.grant, sizeof work.grant);
+}
+
 // --- what its message says ---
 
 void make_read_request(const SendSlot& slot, uint8_t* out) {
@@ -80,18 +84,27 @@ mem::AccessFault invalidate_named(const SendSlot& slot, StreamMemory& memory, Co
   return invalidate(slot.work->remote_stag, memory, counters);
 }
 
+mem::AccessFault bind_window(const SendSlot& slot, StreamMemory& memory, Counters& counters) {
+  const mem::AccessFault fault = memory.bind(slot.work->grant(), slot.work->sges());
+  if (fault == mem::AccessFault::None) ++counters.windows_bound;
+  return fault;
+}
+
+mem::AccessFault fast_register(const SendSlot& slot, StreamMemory& memory, Counters& counters) {
+  const mem::AccessFault fault = memory.bind(slot.work->grant(), slot.work->sges());
+  if (fault == mem::AccessFault::None) ++counters.fast_registrations;
+  return fault;
+}
+
 mem::AccessFault invalidate_sink(const SendSlot& slot, StreamMemory& memory, Counters& counters) {
   return invalidate(slot.work->sges()[0].stag, memory, counters);
 }
 
 mem::AccessFault store_original(const SendSlot& slot, StreamMemory& memory, Counters&) {
   if (slot.work->sges().empty()) return mem::AccessFault::None;
-  const Sge& sink = slot.work->sges()[0];
-  const auto grant = memory.access(sink.stag, sink.address, sink.length, Access::LocalWrite);
-  if (grant.fault == mem::AccessFault::None) {
-    std::memcpy(grant.at, &slot.original, sizeof slot.original);
-  }
-  return grant.fault;
+  std::array<uint8_t, kAtomicSize> octets;
+  std::memcpy(octets.data(), &slot.original, octets.size());
+  return memory.store(slot.work->sges()[0], octets);
 }
 
 constexpr WorkRow kImmediateRow{.opcode = Opcode::Immediate,
@@ -105,7 +118,7 @@ constexpr WorkRow kImmediateRow{.opcode = Opcode::Immediate,
                                 .keep_operands = keep_immediate,
                                 .make = make_immediate};
 
-constexpr std::array<WorkRow, 11> kWorkRows{{
+constexpr std::array<WorkRow, 13> kWorkRows{{
     {.opcode = Opcode::Send,
      .message = WireOpcode::Send,
      .solicited_message = WireOpcode::SendSolicited},
@@ -166,7 +179,8 @@ constexpr std::array<WorkRow, 11> kWorkRows{{
     {.opcode = Opcode::LocalInvalidate,
      .max_sges = 0,
      .invalidates = true,
-     .carry_out = invalidate_named},
+     .carry_out = invalidate_named,
+     .waits = true},
     {.opcode = Opcode::WriteImmediate,
      .tagged = true,
      .message = WireOpcode::Write,
@@ -175,6 +189,16 @@ constexpr std::array<WorkRow, 11> kWorkRows{{
      .operand_octets = sizeof(ImmediateData),
      .keep_operands = keep_immediate,
      .then = &kImmediateRow},
+    {.opcode = Opcode::BindWindow,
+     .max_sges = 1,
+     .needs_sink = true,
+     .operand_octets = sizeof(MemoryGrant),
+     .keep_operands = keep_grant,
+     .carry_out = bind_window},
+    {.opcode = Opcode::FastRegister,
+     .operand_octets = sizeof(MemoryGrant),
+     .keep_operands = keep_grant,
+     .carry_out = fast_register},
 }};
 
 static_assert(

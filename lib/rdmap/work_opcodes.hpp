@@ -63,8 +63,9 @@ struct WorkRow {
   void (*make)(const SendSlot& slot, uint8_t* out) = nullptr;
   /// The row of the message that follows its own, for the same request; nullptr: none does.
   const WorkRow* then = nullptr;
-  /// It has no message: this carries it out, once everything before it has completed.
+  /// It has no message: this carries it out, once everything before it has been sent.
   LocalWork carry_out = nullptr;
+  bool waits = false;  ///< to be carried out: until everything before it has completed
 
   Response response = Response::None;
   /// What is left to do when the response is here, before the completion.

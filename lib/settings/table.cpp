@@ -414,8 +414,10 @@ constexpr Key kKeys[] = {
     {"limits", "max_pds", Advanced, in_limits<&Lim::max_pds>, "", {1, 65536}, "protection domains"},
     {"limits", "max_srqs", Advanced, in_limits<&Lim::max_srqs>, "", {1, 65536},
      "shared receive queues"},
-    {"limits", "max_regions", Basic, in_limits<&Lim::max_regions>, "", {1, (1 << 24) - 1},
-     "registered memory regions"},
+    {"limits", "max_regions", Basic, in_limits<&Lim::max_regions>, "", {1, (1 << 23) - 1},
+     "registered memory regions, windows and what fast registration has allocated included"},
+    {"limits", "max_pieces", Advanced, in_limits<&Lim::max_pieces>, "", {0, 1LL << 32},
+     "pieces of memory of all regions that have more than one, 16 octets each"},
     {"limits", "max_connections", Basic, in_limits<&Lim::max_connections>, "", {1, 65536},
      "connections at once: RDMA connections, those being made included; and all that TCP has, "
      "those of streams, too, but not those in TIME-WAIT. On sockets each is a descriptor, and more "
@@ -491,6 +493,10 @@ constexpr Key kKeys[] = {
      "largest IP packet; not above the wire's", "the wire's; else 1500"},
     {"device", "seed", Conformance, in_config<&Nic::seed>, "", {0, kAll},
      "with random_secret = false: what others must not guess is computed from it", "1 + index"},
+    {"device", "check_aliases", Advanced, in_config<&Nic::check_aliases>, "", kNone,
+     "to find mistakes: a warning, and device aliased_stags, where memory is given to peers for "
+     "writing who may not trust each other, of two domains or two queue pairs; each such "
+     "registration walks over all regions"},
     {"device", "rdma_extensions", Advanced, in_config<&Nic::rdma_extensions>, "", kNone,
      "atomics and Immediate Data (RFC 7306); false: a message of theirs is an unexpected opcode"},
     {"device", "random_secret", Conformance, in_device<&Dev::random_secret>, "", kNone,

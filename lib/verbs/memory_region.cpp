@@ -28,15 +28,19 @@ void MemoryRegion::swap(MemoryRegion& other) noexcept {
 }
 
 MemoryRegion::~MemoryRegion() {
-  quietly([this] { static_cast<void>(deregister()); });
+  if (device_ == nullptr) return;
+  quietly([this] {
+    on_worker(*device_, [&](base::Now) { device_->device->release_memory(mem::Stag{stag_}); });
+  });
 }
 
 Status MemoryRegion::deregister() {
   if (device_ == nullptr) return {};
-  const auto device = std::exchange(device_, nullptr);
   return guarded("MemoryRegion::deregister", [&] {
-    return on_worker(
-        *device, [&](base::Now) { return device->device->deregister_memory(mem::Stag{stag_}); });
+    const Status status = on_worker(
+        *device_, [&](base::Now) { return device_->device->deregister_memory(mem::Stag{stag_}); });
+    if (status) device_ = nullptr;
+    return status;
   });
 }
 

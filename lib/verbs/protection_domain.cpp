@@ -1,7 +1,9 @@
 // A handle of the public API: a protection domain, which makes regions and queue pairs.
 
 #include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "rnic/verbs.hpp"
 #include "verbs/boundary.hpp"
@@ -26,6 +28,39 @@ Status enough_for(device::QueuePairSpec spec, const device::Limits& limits) {
   return verbs::enough_memory("create_qp: queues of " + std::to_string(spec.send_depth) + " and " +
                                   std::to_string(spec.receive_depth) + " requests",
                               octets);
+}
+
+tl::unexpected<Error> another_device(const char* object) {
+  return tl::unexpected(Error{ErrorCode::InvalidArgument, base::worded([&] {
+                                return std::string(object) + " belongs to another device";
+                              })});
+}
+
+void set_memory(mem::RegionSpec& spec, std::span<std::byte> memory) {
+  spec.address = reinterpret_cast<uint8_t*>(memory.data());
+  spec.length = memory.size();
+  spec.pieces = {};
+}
+
+/// Where its offsets begin unless the application says so.
+uint64_t base_of(const mem::RegionSpec& spec) { return reinterpret_cast<uint64_t>(spec.address); }
+
+uint64_t length_of(const mem::RegionSpec& spec) {
+  uint64_t length = spec.length;
+  for (const base::ByteSpan piece : spec.pieces) length += piece.size();
+  return length;
+}
+
+/// RFC 5042 s.7.3: an STag names memory of the process, and lets nobody do what it may not do.
+Status check_memory(const char* call, const verbs::ProcessMaps& maps, const mem::RegionSpec& spec) {
+  const bool writable =
+      !AccessSet(Access::LocalRead | Access::RemoteRead | Access::RemoteInvalidate | Access::Bind)
+           .contains(spec.rights);
+  auto mapped = maps.check(call, std::as_bytes(std::span(spec.address, spec.length)), writable);
+  for (const base::ByteSpan piece : spec.pieces) {
+    if (mapped) mapped = maps.check(call, std::as_bytes(piece), writable);
+  }
+  return mapped;
 }
 
 }  // namespace
@@ -58,23 +93,95 @@ Status ProtectionDomain::destroy() {
   });
 }
 
-Result<MemoryRegion> ProtectionDomain::register_memory(std::span<std::byte> memory,
-                                                       AccessSet access) {
-  mem::RegionSpec spec;
-  spec.address = reinterpret_cast<uint8_t*>(memory.data());
-  spec.length = memory.size();
+/// \param spec has the memory; takes the rest
+Result<MemoryRegion> ProtectionDomain::register_spec(const char* call, mem::RegionSpec& spec,
+                                                     const RegionOptions& options) {
+  if (device_ == nullptr) return empty_handle();
   spec.pd = pd_;
-  spec.rights = access;
-  return guarded("ProtectionDomain::register_memory", [&]() -> Result<MemoryRegion> {
+  spec.rights = options.access;
+  spec.key = options.key;
+  spec.offset = options.offset.value_or(base_of(spec));
+  if (options.queue_pair != nullptr) {
+    if (options.queue_pair->qp_ == nullptr) return empty_handle();
+    if (options.queue_pair->device_ != device_) return another_device("the queue pair");
+    spec.stream = options.queue_pair->qp_->stream();
+  }
+  if (auto mapped = check_memory(call, device_->runtime->maps(), spec); !mapped)
+    return tl::unexpected(mapped.error());
+  auto stag =
+      on_worker(*device_, [&](base::Now) { return device_->device->register_memory(spec); });
+  if (!stag) return tl::unexpected(stag.error());
+  MemoryRegion region;
+  region.device_ = device_;
+  region.stag_ = stag->value;
+  region.address_ = *spec.offset;
+  region.length_ = length_of(spec);
+  return region;
+}
+
+Result<MemoryRegion> ProtectionDomain::register_memory(std::span<std::byte> memory,
+                                                       const RegionOptions& options) {
+  constexpr const char* kCall = "ProtectionDomain::register_memory";
+  return guarded(kCall, [&] {
+    mem::RegionSpec spec;
+    set_memory(spec, memory);
+    return register_spec(kCall, spec, options);
+  });
+}
+
+Result<MemoryRegion> ProtectionDomain::register_pieces(std::span<const std::span<std::byte>> pieces,
+                                                       const RegionOptions& options) {
+  constexpr const char* kCall = "ProtectionDomain::register_pieces";
+  return guarded(kCall, [&] {
+    std::vector<base::ByteSpan> octets;
+    octets.reserve(pieces.size());
+    for (const std::span<std::byte> piece : pieces) {
+      octets.emplace_back(reinterpret_cast<uint8_t*>(piece.data()), piece.size());
+    }
+    mem::RegionSpec spec;
+    spec.pieces = octets;
+    return register_spec(kCall, spec, options);
+  });
+}
+
+Status ProtectionDomain::reregister(MemoryRegion& region, const RegionChanges& changes) {
+  constexpr const char* kCall = "ProtectionDomain::reregister";
+  return guarded(kCall, [&]() -> Status {
+    if (device_ == nullptr || region.device_ == nullptr) return empty_handle();
+    if (region.device_ != device_) return another_device("the region");
+    const mem::Stag stag{region.stag_};
+    std::vector<base::ByteSpan> pieces;
+    auto spec = on_worker(
+        *device_, [&](base::Now) { return device_->device->memory().describe(stag, pieces); });
+    if (!spec) return tl::unexpected(spec.error());
+    spec->pd = pd_;
+    spec->key = changes.key;
+    spec->rights = changes.access.value_or(spec->rights);
+    if (changes.memory) {
+      set_memory(*spec, *changes.memory);
+      spec->offset = base_of(*spec);
+    }
+    spec->offset = changes.offset.value_or(*spec->offset);
+    if (auto mapped = check_memory(kCall, device_->runtime->maps(), *spec); !mapped) return mapped;
+    const auto renamed = on_worker(
+        *device_, [&](base::Now) { return device_->device->reregister_memory(stag, *spec); });
+    if (!renamed) return tl::unexpected(renamed.error());
+    region.stag_ = renamed->value;
+    region.address_ = *spec->offset;
+    region.length_ = length_of(*spec);
+    return {};
+  });
+}
+
+Result<MemoryRegion> ProtectionDomain::allocate_region(uint32_t max_pieces) {
+  return guarded("ProtectionDomain::allocate_region", [&]() -> Result<MemoryRegion> {
     if (device_ == nullptr) return empty_handle();
-    auto stag =
-        on_worker(*device_, [&](base::Now) { return device_->device->register_memory(spec); });
+    const auto stag = on_worker(
+        *device_, [&](base::Now) { return device_->device->allocate_region(pd_, max_pieces); });
     if (!stag) return tl::unexpected(stag.error());
     MemoryRegion region;
     region.device_ = device_;
     region.stag_ = stag->value;
-    region.address_ = reinterpret_cast<uint64_t>(memory.data());
-    region.length_ = memory.size();
     return region;
   });
 }
@@ -102,15 +209,27 @@ Result<SharedReceiveQueue> ProtectionDomain::create_srq(const SharedReceiveQueue
   });
 }
 
+Result<MemoryWindow> ProtectionDomain::create_window(WindowType type) {
+  return guarded("ProtectionDomain::create_window", [&]() -> Result<MemoryWindow> {
+    if (device_ == nullptr) return empty_handle();
+    if (type != WindowType::Domain && type != WindowType::QueuePair) {
+      return tl::unexpected(
+          Error{ErrorCode::InvalidArgument, "a memory window is of type 1 or of type 2"});
+    }
+    const auto stag =
+        on_worker(*device_, [&](base::Now) { return device_->device->allocate_window(pd_, type); });
+    if (!stag) return tl::unexpected(stag.error());
+    return MemoryWindow(device_, stag->value);
+  });
+}
+
 Result<QueuePair> ProtectionDomain::create_qp(CompletionQueue& send_cq, CompletionQueue& receive_cq,
                                               const QueuePairOptions& options) {
   if (device_ == nullptr || send_cq.device_ == nullptr || receive_cq.device_ == nullptr) {
     return empty_handle();
   }
   if (send_cq.device_ != device_ || receive_cq.device_ != device_) {
-    return tl::unexpected(Error{ErrorCode::InvalidArgument, base::worded([] {
-                                  return "a completion queue belongs to another device";
-                                })});
+    return another_device("a completion queue");
   }
   if (options.srq != nullptr && options.srq->srq_ == nullptr) return empty_handle();
   if (options.srq != nullptr && options.srq->device_ != device_) {

@@ -46,8 +46,8 @@ Status to_status(device::PostResult result, const char* queue, uint32_t depth) {
     case device::PostResult::Full: return full_queue(queue, depth);
     case device::PostResult::TooManySge:
       return refused(ErrorCode::InvalidArgument,
-                     "too many scatter/gather elements: at most 16, 1 for a Read or an atomic, "
-                     "none for Immediate and LocalInvalidate");
+                     "too many scatter/gather elements: at most 16, 1 for a Read, an atomic or "
+                     "BindWindow, none for Immediate and LocalInvalidate");
     case device::PostResult::InlineTooLong:
       return refused(ErrorCode::InvalidArgument,
                      "more than 256 octets of inline data: register the memory and name it by "
@@ -57,8 +57,10 @@ Status to_status(device::PostResult result, const char* queue, uint32_t depth) {
                      "inline data takes the place of the elements of a Send or a Write: leave out "
                      "one of them, and for other opcodes the inline data");
     case device::PostResult::BadLength:
-      return refused(ErrorCode::InvalidArgument,
-                     "an atomic returns 8 octets into its element, and ReadInvalidate needs one");
+      return refused(
+          ErrorCode::InvalidArgument,
+          "an atomic returns 8 octets into its element; ReadInvalidate and BindWindow need "
+          "one");
     case device::PostResult::Disabled:
       return refused(ErrorCode::Unsupported,
                      "atomics and Immediate Data are switched off for this device: set "
@@ -290,6 +292,24 @@ Status QueuePair::post_immediate(uint64_t id, const ImmediateData& octets, bool 
   request.opcode = Opcode::Immediate;
   request.immediate = octets;
   request.solicited = solicited;
+  return post_send(request);
+}
+
+Status QueuePair::post_bind_window(uint64_t id, const MemoryGrant& grant, const Sge& part) {
+  SendRequest request;
+  request.id = id;
+  request.opcode = Opcode::BindWindow;
+  request.sges = {part};
+  request.grant = grant;
+  return post_send(request);
+}
+
+Status QueuePair::post_fast_register(uint64_t id, const MemoryGrant& grant, const SgeList& parts) {
+  SendRequest request;
+  request.id = id;
+  request.opcode = Opcode::FastRegister;
+  request.sges = parts;
+  request.grant = grant;
   return post_send(request);
 }
 

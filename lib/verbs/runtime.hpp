@@ -20,6 +20,7 @@
 #include "socket/transport.hpp"
 #include "verbs/activity.hpp"
 #include "verbs/boundary.hpp"
+#include "verbs/mapped_memory.hpp"
 #include "verbs/queue_alarm.hpp"
 #include "verbs/sleeper.hpp"
 #include "verbs/worker.hpp"
@@ -80,6 +81,8 @@ class Runtime {
   [[nodiscard]] base::Now now() const { return clock_(); }
   [[nodiscard]] bool threaded() const { return !workers_.empty(); }
   [[nodiscard]] std::vector<std::unique_ptr<DeviceRuntime>>& devices() { return devices_; }
+  /// What may be registered.
+  [[nodiscard]] const ProcessMaps& maps() const { return maps_; }
   uint32_t poll();
   [[nodiscard]] base::Now next_deadline() const;
 
@@ -121,6 +124,7 @@ class Runtime {
   const uint32_t generation_ = process::Generation::now();
   Runtime* kept_before_ = nullptr;  // of those that are abandoned
   Clock clock_;
+  ProcessMaps maps_;
   std::string environment_;
   settings::WorkerSettings::Idle idle_ = settings::WorkerSettings::Idle::Sleep;  // never Auto
   std::vector<std::unique_ptr<DeviceRuntime>> devices_;

@@ -124,7 +124,7 @@ TEST_F(Attack, AMessageThatDisagreesWithItself_RDMAP_3_02) {
   for (const uint8_t first : {0x43, 0x44, 0x45, 0x46}) {
     for (const uint8_t second : {0x43, 0x44, 0x45, 0x46}) {
       for (const uint32_t differs : {0u, 1u}) {
-        const uint32_t victim = add(Access::RemoteInvalidate);
+        const uint32_t victim = add(Access::RemoteInvalidate, {}, stream_to_come());
         Talk talk = open();
         say(talk, part(first, victim ^ differs, 0, false));
         run_for(std::chrono::milliseconds(1));
@@ -244,7 +244,7 @@ class Answers : public Station {
     region.length = kSize;
     region.pd = pd_;
     region.rights = Access::LocalWrite;
-    region.zero_based = true;
+    region.offset = 0;
     sink_ = right().device->register_memory(region)->value;
   }
   [[nodiscard]] Octets response(uint64_t to, size_t n, bool last) const {

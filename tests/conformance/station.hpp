@@ -64,20 +64,23 @@ class Station : public device::DevicePair {
     cq_ = *right().device->create_cq(1024);
     memory_.assign(kSize, kUntouched);
     buffers_.assign(kSize, kUntouched);
-    stag_ = add(Access::RemoteWrite | Access::RemoteRead | Access::RemoteInvalidate |
-                Access::RemoteAtomic);
+    stag_ = add(Access::RemoteWrite | Access::RemoteRead | Access::RemoteAtomic);
   }
 
-  uint32_t add(AccessSet rights, std::optional<uint32_t> pd = {}, std::optional<uint32_t> qp = {}) {
+  uint32_t add(AccessSet rights, std::optional<uint32_t> pd = {},
+               std::optional<uint64_t> stream = {}) {
     mem::RegionSpec spec;
     spec.address = memory_.data();
     spec.length = kSize;
     spec.pd = pd.value_or(pd_);
     spec.rights = rights;
-    spec.zero_based = true;
-    spec.stream = qp;
+    spec.offset = 0;
+    spec.stream = stream;
     return right().device->register_memory(spec)->value;
   }
+
+  /// That of the connection that is opened after `others` more.
+  [[nodiscard]] uint64_t stream_to_come(uint64_t others = 0) const { return targets_ + others + 1; }
 
   QueuePair* make_target() {
     device::QueuePairSpec spec;
@@ -85,7 +88,10 @@ class Station : public device::DevicePair {
     spec.send_cq = spec.receive_cq = cq_;
     spec.send_depth = spec.receive_depth = 16;
     spec.ird = spec.ord = 2;
+    const uint64_t stream = stream_to_come();
     QueuePair* qp = *right().device->create_qp(spec);
+    ++targets_;
+    EXPECT_EQ(qp->stream(), stream);
     mem::RegionSpec region;
     region.address = buffers_.data();
     region.length = kSize;
@@ -290,6 +296,7 @@ class Station : public device::DevicePair {
   Octets memory_, buffers_;
   mem::Stag buffers_stag_;
   uint32_t stag_ = 0;
+  uint64_t targets_ = 0;  // queue pairs that were made
 };
 
 }  // namespace rnic::conformance

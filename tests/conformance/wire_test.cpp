@@ -169,7 +169,9 @@ TEST_F(Wire, Invalidation_UNH_RDMAP_03) {
   std::vector<Row> rows;
   for (const uint8_t control : {0x44, 0x46}) {
     for (const uint32_t stag : {kept, stag_ ^ 1}) {
-      const uint32_t may_go = add(Access::RemoteInvalidate);
+      // Each row opens a connection for what is at fault, and one for what is legal.
+      const uint64_t legal = stream_to_come(2 * rows.size() + 1);
+      const uint32_t may_go = add(Access::RemoteInvalidate, {}, legal);
       const auto invalidate = [&](uint32_t which) {
         return untagged({.last = true, .rsvd_ulp = control, .rsvd_ulp_tail = which, .msn = 1}, 0);
       };

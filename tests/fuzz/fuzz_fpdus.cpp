@@ -61,7 +61,8 @@ class Half {
     spec.pd = 1;
     spec.rights = rnic::Access::LocalWrite | rnic::Access::RemoteWrite | rnic::Access::RemoteRead |
                   rnic::Access::RemoteInvalidate;
-    spec.zero_based = true;
+    spec.offset = 0;
+    spec.stream = 0;  // the endpoint's
     const auto stag = table_.add(spec);
     rnic::ReceiveRequest receive;
     receive.sges = {{0, 1024, stag->value}};

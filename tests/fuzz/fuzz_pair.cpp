@@ -102,6 +102,7 @@ class Side {
     spec.send_depth = spec.receive_depth = kDepth;
     spec.ird = spec.ord = 2;
     qps.push_back(*device->create_qp(spec));
+    register_victim(*qps.back());
     for (uint32_t i = 0; i < 4; ++i) post_receive(*qps.back(), i * 512, 512);
     return qps.back();
   }
@@ -112,7 +113,7 @@ class Side {
   }
   void post_send(device::QueuePair& qp, Input& input, const Side& peer) {
     rnic::SendRequest work;
-    work.opcode = static_cast<rnic::Opcode>(input.octet() % 11);
+    work.opcode = static_cast<rnic::Opcode>(input.octet() % 13);
     if (work.opcode == rnic::Opcode::Receive) work.opcode = rnic::Opcode::Send;
     const bool atomic = rnic::is_atomic(work.opcode);
     const bool none =
@@ -120,9 +121,25 @@ class Side {
     const uint16_t at = input.number();
     const uint32_t length = atomic ? 8 : input.number() % 4096;
     if (!none) work.sges = {sge(at % kRegion, length)};
+    const bool binds =
+        work.opcode == rnic::Opcode::BindWindow || work.opcode == rnic::Opcode::FastRegister;
+    if (binds) work.grant = grant_for(work.opcode, input);
     work.remote = {peer.stag.value, input.number() & (atomic ? ~uint64_t{7} : ~uint64_t{0})};
-    work.invalidate_stag = none ? stag.value : peer.stag.value;
+    work.invalidate_stag = none ? stag.value : peer.victim_of(qp);
     static_cast<void>(qp.post_send(work));
+  }
+  /// Mostly one that can be given: the next key of what stands there, and rights of the region's.
+  rnic::MemoryGrant grant_for(rnic::Opcode opcode, Input& input) {
+    uint32_t& bound = opcode == rnic::Opcode::BindWindow ? window : allocated;
+    if (bound == 0 && opcode == rnic::Opcode::BindWindow) {
+      bound = device->allocate_window(pd_, rnic::WindowType::QueuePair).value_or(mem::Stag{}).value;
+    } else if (bound == 0) {
+      bound = device->allocate_region(pd_, 4).value_or(mem::Stag{}).value;
+    }
+    if ((input.octet() & 7) != 0) bound = rnic::next_key(bound);
+    return {.stag = bound,
+            .access = static_cast<rnic::Access>(input.octet() & 0x3e),
+            .offset = input.number()};
   }
   void register_region() {
     mem::RegionSpec spec;
@@ -130,9 +147,24 @@ class Side {
     spec.length = memory.size();
     spec.pd = pd_;
     spec.rights = rnic::Access::LocalWrite | rnic::Access::RemoteWrite | rnic::Access::RemoteRead |
-                  rnic::Access::RemoteInvalidate | rnic::Access::RemoteAtomic;
-    spec.zero_based = true;
+                  rnic::Access::RemoteAtomic | rnic::Access::Bind;
+    spec.offset = 0;
     if (const auto made = device->register_memory(spec)) stag = *made;
+  }
+  /// What the peer may invalidate is for the stream of one queue pair.
+  void register_victim(const device::QueuePair& qp) {
+    mem::RegionSpec spec;
+    spec.address = memory.begin();
+    spec.length = memory.size();
+    spec.pd = pd_;
+    spec.rights = rnic::Access::RemoteWrite | rnic::Access::RemoteInvalidate;
+    spec.stream = qp.stream();
+    const auto made = device->register_memory(spec);
+    victims.push_back(made ? *made : stag);
+  }
+  /// What `theirs`, a queue pair of the peer, tries to invalidate here.
+  [[nodiscard]] uint32_t victim_of(const device::QueuePair& theirs) const {
+    return victims.empty() ? stag.value : victims[(theirs.number() - 1) % victims.size()].value;
   }
   /// Polls its queue; no completion is of another device's queue pair.
   void take_completions() {
@@ -143,6 +175,9 @@ class Side {
   Meddler meddler;
   GuardedMemory memory{kRegion};
   mem::Stag stag;
+  std::vector<mem::Stag> victims;
+  uint32_t window = 0;     // 0: not allocated yet
+  uint32_t allocated = 0;  // likewise
   std::vector<device::QueuePair*> qps;
   std::unique_ptr<device::Device> device;
 
@@ -189,7 +224,7 @@ class World {
         if (qp != nullptr) from.post_receive(*qp, input.number() % kRegion, input.number() % 2048);
         break;
       case 4:
-        static_cast<void>(from.device->deregister_memory(from.stag));
+        from.device->release_memory(from.stag);
         from.register_region();
         break;
       case 5:

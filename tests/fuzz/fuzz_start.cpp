@@ -100,7 +100,7 @@ class Half {
     spec.length = kRegion;
     spec.pd = 1;
     spec.rights = rnic::Access::LocalWrite | rnic::Access::RemoteWrite | rnic::Access::RemoteRead;
-    spec.zero_based = true;
+    spec.offset = 0;
     static_cast<void>(table_.add(spec));
     session_->attach(stream_);
     session_->bind(endpoint_.framing_user());

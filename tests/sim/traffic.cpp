@@ -14,7 +14,7 @@ Region::Region(device::Device& device, uint64_t octets, const mem::RegionSpec& w
   mem::RegionSpec spec = wanted;
   spec.address = memory.data();
   spec.length = octets;
-  base = spec.zero_based ? 0 : reinterpret_cast<uint64_t>(memory.data());
+  base = spec.offset.value_or(reinterpret_cast<uint64_t>(memory.data()));
   if (auto registered = device.register_memory(spec)) {
     stag = *registered;
   } else {
@@ -61,8 +61,8 @@ Flow::Flow(std::string name, const WorldPlan& plan, End& from, End& to,
     mem::RegionSpec spec;
     spec.pd = end.pd;
     spec.rights = rights;
-    spec.zero_based = prng_.chance(0.5);
-    if (prng_.chance(0.3)) spec.stream = end.qp->number();
+    if (prng_.chance(0.5)) spec.offset = 0;
+    if (prng_.chance(0.3)) spec.stream = end.qp->stream();
     return std::make_unique<Region>(*end.device, octets, spec, verdict_);
   };
   source_ = region(from_, usual, Access::LocalRead);
@@ -217,6 +217,7 @@ bool Flow::prepare(Job& job) {
     spec.length = 64;
     spec.pd = to_.pd;
     spec.rights = Access::RemoteInvalidate;
+    spec.stream = to_.qp->stream();
     const auto stag = to_.device->register_memory(spec);
     if (!stag) {
       fail("resources", stag.error().message);

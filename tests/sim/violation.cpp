@@ -72,7 +72,7 @@ ViolationCase::ViolationCase(Violation violation, End& from, End& to, uint64_t s
     mem::RegionSpec spec;
     spec.pd = pd;
     spec.rights = rights;
-    spec.zero_based = prng_.chance(0.5);
+    if (prng_.chance(0.5)) spec.offset = 0;
     return std::make_unique<Region>(*end.device, kRegion, spec, verdict_);
   };
   uint32_t pd = to_.pd;
@@ -87,7 +87,7 @@ ViolationCase::ViolationCase(Violation violation, End& from, End& to, uint64_t s
     mem::RegionSpec spec;
     spec.pd = pd;
     spec.rights = kAll;
-    spec.stream = to_.qp->number() + 1;
+    spec.stream = to_.qp->stream() + 1;
     target_ = std::make_unique<Region>(*to_.device, kRegion, spec, verdict_);
   } else {
     target_ = region(to_, row_of(violation).rights, pd);

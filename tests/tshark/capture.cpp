@@ -23,8 +23,8 @@ void one_connection(World& world) {
   world.connect(a, b);
   Memory from(a.pd, octets(kSize, 1), Access::LocalWrite);
   Memory to(b.pd, std::vector<uint8_t>(kSize), kEverything);
-  Memory first(b.pd, std::vector<uint8_t>(10), kEverything | Access::RemoteInvalidate);
-  Memory second(b.pd, std::vector<uint8_t>(10), kEverything | Access::RemoteInvalidate);
+  Memory first(b.pd, std::vector<uint8_t>(10), kEverything | Access::RemoteInvalidate, &b.qp);
+  Memory second(b.pd, std::vector<uint8_t>(10), kEverything | Access::RemoteInvalidate, &b.qp);
   const auto post = [&](SendRequest work) {
     must(a.qp.post_send(work));
     const auto done = world.await(a.send_cq);

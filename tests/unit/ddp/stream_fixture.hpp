@@ -81,12 +81,12 @@ class StreamTest : public ::testing::Test {
     stag = add(Access::RemoteWrite);
     for (uint32_t i = 0; i < 64; ++i) payload[i] = static_cast<uint8_t>(i + 1);
   }
-  uint32_t add(AccessSet rights, uint32_t pd = kPd, std::optional<uint32_t> only = {}) {
+  uint32_t add(AccessSet rights, uint32_t pd = kPd, std::optional<uint64_t> only = {}) {
     const auto added = table.add({.address = memory.data() + 64,
                                   .length = 128,
                                   .pd = pd,
                                   .rights = rights,
-                                  .zero_based = true,
+                                  .offset = 0,
                                   .stream = only});
     return added.value().value;
   }

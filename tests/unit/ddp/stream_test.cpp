@@ -251,7 +251,7 @@ TEST(CheckTagged, TheTargetIsToldAnew_DDP_5_2_07) {
   std::array<uint8_t, 16> memory{};
   mem::StagTable table(1, {1, 2});
   const auto stag =
-      table.add({.address = memory.data(), .length = memory.size(), .zero_based = true}).value();
+      table.add({.address = memory.data(), .length = memory.size(), .offset = 0}).value();
   Pieces target;
   const wire::DdpTaggedHeader header{.last = true, .stag = stag.value, .to = 4};
   for (const uint32_t payload : {8u, 12u, 0u}) {

@@ -19,7 +19,7 @@ class DdpOverMpa : public MpaOverTcp {
                       .length = target_.size(),
                       .pd = 3,
                       .rights = Access::RemoteWrite,
-                      .zero_based = true})
+                      .offset = 0})
                 ->value;
     b.session.bind(stream_of_b_);
     link.seen = [this](const LinkFrame& frame) {

@@ -35,12 +35,14 @@ struct Host {
     return *device->create_qp(spec);
   }
 
-  mem::Stag add(std::vector<uint8_t>& memory, uint32_t pd, AccessSet rights) {
+  mem::Stag add(std::vector<uint8_t>& memory, uint32_t pd, AccessSet rights,
+                std::optional<uint64_t> stream = {}) {
     mem::RegionSpec spec;
     spec.address = memory.data();
     spec.length = memory.size();
     spec.pd = pd;
     spec.rights = rights;
+    spec.stream = stream;
     return *device->register_memory(spec);
   }
 

@@ -57,8 +57,8 @@ class Operations : public Streams {
     other_ = right().make_qp(8, 16);
     constexpr AccessSet kRights = Access::LocalWrite | Access::RemoteWrite | Access::RemoteRead |
                                   Access::RemoteAtomic | Access::RemoteInvalidate;
-    here_ = left().add(near_, qp_->spec().pd, kRights);
-    there_ = right().add(far_, other_->spec().pd, kRights);
+    here_ = left().add(near_, qp_->spec().pd, kRights, qp_->stream());
+    there_ = right().add(far_, other_->spec().pd, kRights, other_->stream());
     enter(state);
     left().collect();
     left().events.clear();

@@ -64,7 +64,7 @@ TEST_F(Transfer, ReadFetches) {
 // UNH-RDMAP-03 UNH-RDMAP-08
 TEST_F(Transfer, SendCarriesSolicitationAndInvalidation) {
   std::vector<uint8_t> window(16);
-  const mem::Stag stag = right().add(window, b_->spec().pd, Access::RemoteInvalidate);
+  const mem::Stag stag = right().add(window, b_->spec().pd, Access::RemoteInvalidate, b_->stream());
   ASSERT_EQ(b_->post_receive(receive(7, target_, target_stag_, kSize)), PostResult::Ok);
   auto w = work(Opcode::SendInvalidate, 3, source_, source_stag_, 5000);
   w.solicited = true;

@@ -14,20 +14,21 @@ namespace {
 class StagTableTest : public ::testing::Test {
  protected:
   static constexpr uint32_t kPd = 7;
-  static constexpr uint32_t kStream = 42;
+  static constexpr uint64_t kStream = 42;
 
-  Stag add(AccessSet rights, bool zero_based = false, std::optional<uint32_t> stream = {}) {
+  Stag add(AccessSet rights, std::optional<uint64_t> offset = {},
+           std::optional<uint64_t> stream = {}) {
     auto stag = table.add({.address = memory.data(),
                            .length = memory.size(),
                            .pd = kPd,
                            .rights = rights,
-                           .zero_based = zero_based,
+                           .offset = offset,
                            .stream = stream});
     EXPECT_TRUE(stag.has_value());
     return stag.value_or(Stag{});
   }
   AccessFault fault(Stag stag, uint64_t to, uint64_t length, AccessSet rights = {},
-                    uint32_t pd = kPd, uint32_t stream = kStream) {
+                    uint32_t pd = kPd, uint64_t stream = kStream) {
     const AccessGrant grant = table.access({stag, to, length, rights, pd, stream});
     EXPECT_EQ(grant.at == nullptr, grant.fault != AccessFault::None);
     return grant.fault;
@@ -38,27 +39,30 @@ class StagTableTest : public ::testing::Test {
   StagTable table{4, {1, 2}};
 };
 
-// BUG-01: octet granularity at both ends.
+// BUG-01 SEC-6.2.1-01 SEC-6.3.1-01: octet granularity at both ends, for whoever asks.
 TEST_F(StagTableTest, BoundsAtOctetGranularity_DDP_7_1_08) {
-  for (const bool zero_based : {false, true}) {
-    const Stag stag = add({}, zero_based);
-    const uint64_t to = zero_based ? 0 : base;
+  // By address, zero-based, from an offset of the owner's choice, and up to the last offset of all.
+  for (const uint64_t to : {base, uint64_t{0}, uint64_t{0x1234567890}, UINT64_MAX - 255}) {
+    const Stag stag = to == base ? add({}) : add({}, to);
     EXPECT_EQ(fault(stag, to, 256), AccessFault::None);
-    EXPECT_EQ(fault(stag, to, 257), AccessFault::Bounds);
+    const bool last = to + 256 == 0;
+    const AccessFault behind = last ? AccessFault::Wrap : AccessFault::Bounds;
+    EXPECT_EQ(fault(stag, to, 257), behind);
     EXPECT_EQ(fault(stag, to + 255, 1), AccessFault::None);
-    EXPECT_EQ(fault(stag, to + 255, 2), AccessFault::Bounds);
+    EXPECT_EQ(fault(stag, to + 255, 2), behind);
     EXPECT_EQ(fault(stag, to + 256, 1), AccessFault::Bounds);
-    EXPECT_EQ(fault(stag, to + 1, UINT32_MAX), AccessFault::Bounds);
-    if (!zero_based) {
+    EXPECT_EQ(fault(stag, to + 1, UINT32_MAX), behind);
+    if (to != 0) {
       EXPECT_EQ(fault(stag, to - 1, 1), AccessFault::Bounds);
       EXPECT_EQ(fault(stag, 0, 1), AccessFault::Bounds);
     }
     EXPECT_EQ(table.access({stag, to + 17, 3, {}, kPd, kStream}).at, memory.data() + 17);
+    ASSERT_TRUE(table.remove(stag).has_value());
   }
 }
 
 TEST_F(StagTableTest, WrapIsToldFromBounds_DDP_7_1_10) {
-  const Stag stag = add({}, true);
+  const Stag stag = add({}, 0);
   EXPECT_EQ(fault(stag, UINT64_MAX, 2), AccessFault::Wrap);
   EXPECT_EQ(fault(stag, UINT64_MAX - 63, 65), AccessFault::Wrap);
   EXPECT_EQ(fault(stag, UINT64_MAX - 63, 64), AccessFault::Bounds);
@@ -72,17 +76,17 @@ TEST_F(StagTableTest, AssociationByPdAndByStream_DDP_8_2_03) {
   EXPECT_EQ(fault(by_pd, base, 1), AccessFault::None);
   EXPECT_EQ(fault(by_pd, base, 1, {}, kPd, kStream + 1), AccessFault::None);
   EXPECT_EQ(fault(by_pd, base, 1, {}, kPd + 1), AccessFault::NotAssociated);
-  const Stag by_stream = add({}, false, kStream);
+  const Stag by_stream = add({}, {}, kStream);
   EXPECT_EQ(fault(by_stream, base, 1), AccessFault::None);
   EXPECT_EQ(fault(by_stream, base, 1, {}, kPd, kStream + 1), AccessFault::NotAssociated);
   EXPECT_EQ(fault(by_stream, base, 1, {}, kPd + 1, kStream), AccessFault::NotAssociated);
 }
 
-// Every combination of rights asked and granted.
+// Every combination of rights asked and granted. What a peer may invalidate is for one stream.
 TEST_F(StagTableTest, EveryRightIsNeeded_DDP_8_3_1_02) {
   const uint32_t all = AccessSet::all().bits();
   for (uint32_t granted = 0; granted <= all; ++granted) {
-    const Stag stag = add(static_cast<Access>(granted));
+    const Stag stag = add(static_cast<Access>(granted), {}, kStream);
     for (uint32_t asked = 0; asked <= all; ++asked) {
       const uint32_t held = granted | AccessSet(Access::LocalRead).bits();  // always granted
       EXPECT_EQ(fault(stag, base, 1, static_cast<Access>(asked)),
@@ -156,16 +160,16 @@ TEST_F(StagTableTest, AFreedSlotIsTheLastToBeUsedAgain) {
   std::vector<Stag> held;
   for (int i = 0; i < 2; ++i) held.push_back(add({}));
   for (int round = 0; round < 10; ++round) {
-    const uint32_t freed = held.front().value >> 8;
+    const uint32_t freed = table.slot_of(held.front());
     ASSERT_TRUE(table.remove(held.front()).has_value());
     held.erase(held.begin());
     // As many others are free as slots less those in use and the one that has just been freed.
     for (uint32_t i = 0; i + 2 < kSlots; ++i) {
       held.push_back(add({}));
-      EXPECT_NE(held.back().value >> 8, freed) << "round " << round;
+      EXPECT_NE(table.slot_of(held.back()), freed) << "round " << round;
     }
     const Stag last = add({});
-    EXPECT_EQ(last.value >> 8, freed) << "round " << round;
+    EXPECT_EQ(table.slot_of(last), freed) << "round " << round;
     ASSERT_TRUE(table.remove(last).has_value());
     while (held.size() > 2) {
       ASSERT_TRUE(table.remove(held.back()).has_value());
@@ -185,7 +189,7 @@ TEST(StagSecrets, NobodyGuessesAnStag) {
     const auto two = table.add({.address = &octet, .length = 1});
     ASSERT_TRUE(one && two);
     first.insert(one->value);
-    in_order += two->value >> 8 == (one->value >> 8) + 1 ? 1 : 0;
+    in_order += table.slot_of(*two) == table.slot_of(*one) + 1 ? 1 : 0;
   }
   EXPECT_GE(first.size(), 199u);
   EXPECT_LE(in_order, 1u);
@@ -203,7 +207,7 @@ TEST_F(StagTableTest, LimitIsKeptAndSlotsComeBack) {
   }
   EXPECT_EQ(table.live(), 0u);
   std::set<uint32_t> indices;
-  for (int i = 0; i < 4; ++i) indices.insert(add({}).value >> 8);
+  for (int i = 0; i < 4; ++i) indices.insert(table.slot_of(add({})));
   EXPECT_EQ(indices.size(), 4u);
 }
 
@@ -216,11 +220,12 @@ TEST_F(StagTableTest, SenselessRegionsAreRefused) {
     EXPECT_EQ(refused.error().code, ErrorCode::InvalidArgument);
   }
   EXPECT_FALSE(table.add({.address = nullptr, .length = 8}).has_value());
-  EXPECT_FALSE(table.add({.address = memory.data(), .length = 0}).has_value());
   EXPECT_FALSE(table.add({.address = memory.data(), .length = UINT64_MAX}).has_value());
   StagTable none(0, {1, 2});
   EXPECT_FALSE(none.add({.address = memory.data(), .length = 1}).has_value());
-  EXPECT_EQ(none.access({Stag{256}, 0, 1}).fault, AccessFault::InvalidStag);
+  for (const uint32_t value : {0u, 1u, 255u, 256u, 512u, UINT32_MAX}) {
+    EXPECT_EQ(none.access({Stag{value}, 0, 1}).fault, AccessFault::InvalidStag) << value;
+  }
 }
 
 // The last octet of the address space may be a region's; the one behind it does not exist.
@@ -233,14 +238,16 @@ TEST_F(StagTableTest, ARegionMayEndWithTheAddressSpace) {
   EXPECT_EQ(table.access({*last, UINT64_MAX, 2}).fault, AccessFault::Wrap);
 }
 
-// An index costs an entry and its place among those that are free; index 0 has an entry, but is
-// never free.
+// A slot costs an entry, what its owner has, and its place among those that are free; slot 0 has an
+// entry, but is never free.
 TEST_F(StagTableTest, MemoryIsToldToTheOctet) {
-  const uint64_t entry = StagTable::octets_for(0);
+  const uint64_t none = StagTable::octets_for(0);
+  const uint64_t each = StagTable::octets_for(1) - none;
+  EXPECT_GE(each, 64 + sizeof(uint32_t)) << "a cache line, and a number";
   for (const uint32_t limit : {1u, 2u, 1000u, 100'000u}) {
-    EXPECT_EQ(StagTable::octets_for(limit), entry + limit * (entry + sizeof(uint32_t)));
+    EXPECT_EQ(StagTable::octets_for(limit), none + limit * each);
   }
-  EXPECT_EQ(StagTable::octets_for(UINT32_MAX), StagTable::octets_for(0xffffff)) << "24 bits";
+  EXPECT_EQ(StagTable::octets_for(UINT32_MAX), StagTable::octets_for(StagNames::kMaxSlots));
 }
 
 // What a table asks the machine for is what it tells, also where the limit is more than an STag can
@@ -248,7 +255,7 @@ TEST_F(StagTableTest, MemoryIsToldToTheOctet) {
 TEST_F(StagTableTest, MemoryIsAskedForAsTold) {
   if (test::kSanitized) GTEST_SKIP() << test::kNotMeasured;
   constexpr uint64_t kRounding = uint64_t{4} << 12;
-  for (const uint32_t limit : {10'000'000u, 0xffffffu, 0x1ffffffu}) {
+  for (const uint32_t limit : {5'000'000u, StagNames::kMaxSlots, 0x1ffffffu}) {
     const uint64_t before = mallinfo2().hblkhd;
     const StagTable large(limit, {1, 2});
     const uint64_t asked = mallinfo2().hblkhd - before;
@@ -259,9 +266,9 @@ TEST_F(StagTableTest, MemoryIsAskedForAsTold) {
 
 // RDMAP-5.3-06
 TEST_F(StagTableTest, RemoteInvalidation_RDMAP_5_3_08) {
-  const Stag fixed = add(Access::RemoteWrite);
+  const Stag fixed = add(Access::RemoteWrite, {}, kStream);
   EXPECT_EQ(table.invalidate(fixed, kPd, kStream), AccessFault::Rights);
-  const Stag stag = add(Access::RemoteWrite | Access::RemoteInvalidate, false, kStream);
+  const Stag stag = add(Access::RemoteWrite | Access::RemoteInvalidate, {}, kStream);
   EXPECT_EQ(table.invalidate(Stag{stag.value ^ 1}, kPd, kStream), AccessFault::InvalidStag);
   EXPECT_EQ(table.invalidate(stag, kPd + 1, kStream), AccessFault::NotAssociated);
   EXPECT_EQ(table.invalidate(stag, kPd, kStream + 1), AccessFault::NotAssociated);
@@ -277,7 +284,7 @@ TEST_F(StagTableTest, RemoteInvalidation_RDMAP_5_3_08) {
 
 // The region's own side needs no right, and is held to protection domain and stream all the same.
 TEST_F(StagTableTest, LocalInvalidationAsksForDomainAndStream) {
-  const Stag stag = add({}, false, kStream);
+  const Stag stag = add({}, {}, kStream);
   EXPECT_EQ(table.invalidate_local(stag, kStream, kPd), AccessFault::NotAssociated);
   EXPECT_EQ(table.invalidate_local(stag, kPd + 1, kStream), AccessFault::NotAssociated);
   EXPECT_EQ(table.invalidate_local(stag, kPd, kStream + 1), AccessFault::NotAssociated);

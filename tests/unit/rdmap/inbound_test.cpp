@@ -80,7 +80,7 @@ TEST_F(InboundTest, SendWithInvalidate_RDMAP_5_3_06) {
     const uint32_t victim = b->add(Access::RemoteWrite | Access::RemoteInvalidate);
     bool dead_at_completion = false;
     b->owner.on_receive = [&] {
-      dead_at_completion = b->table.access({mem::Stag{victim}, 0, 1, {}, b->pd, 9}).fault ==
+      dead_at_completion = b->table.access({mem::Stag{victim}, 0, 1, {}, b->pd, b->stream}).fault ==
                            mem::AccessFault::InvalidStag;
     };
     b->post_receive(1, 0, 10);
@@ -131,7 +131,8 @@ TEST_F(InboundTest, InvalidateStagIsZeroElsewhere_RDMAP_4_1_05) {
 TEST_F(InboundTest, InvalidateStagIsIgnoredElsewhere_RDMAP_4_1_05) {
   const uint32_t victim = b->add(Access::RemoteWrite | Access::RemoteInvalidate);
   const auto valid = [&] {
-    return b->table.access({mem::Stag{victim}, 0, 1, {}, b->pd, 9}).fault == mem::AccessFault::None;
+    return b->table.access({mem::Stag{victim}, 0, 1, {}, b->pd, b->stream}).fault ==
+           mem::AccessFault::None;
   };
   uint32_t msn = 0;
   for (const uint32_t tail : {victim, 0xdeadbeefu, UINT32_MAX}) {
@@ -169,7 +170,8 @@ TEST_F(InboundTest, InvalidateStagIsIgnoredElsewhere_RDMAP_4_1_05) {
   EXPECT_TRUE(std::holds_alternative<event::TerminateReceived>(b->owner.events[0]));
   EXPECT_EQ(b->owner.fault(0).code, 5);
   EXPECT_EQ(b->counters.malformed_terminates, 0u);
-  EXPECT_EQ(b->table.access({mem::Stag{b->all}, 0, 1, {}, b->pd, 9}).fault, mem::AccessFault::None);
+  EXPECT_EQ(b->table.access({mem::Stag{b->all}, 0, 1, {}, b->pd, b->stream}).fault,
+            mem::AccessFault::None);
 }
 
 // RDMAP-7.1-03
@@ -327,7 +329,7 @@ TEST_F(InboundTest, ReadOfAnotherPd_RDMAP_7_2_03) {
                                      .length = 100,
                                      .pd = b->pd + 1,
                                      .rights = Access::RemoteRead,
-                                     .zero_based = true})
+                                     .offset = 0})
                                .value()
                                .value;
   inject(read_request(1, {.size = 8, .source_stag = foreign}));

@@ -160,7 +160,8 @@ TEST_F(MessageTest, SourcesAreValidatedBeforeTheyAreRead_RDMAP_5_2_1_03) {
               .length = length,
               .pd = pd,
               .rights = rights,
-              .zero_based = true})
+              .offset = 0,
+              .stream = b->stream_for(rights)})
         ->value;
   };
   struct Case {
@@ -221,7 +222,8 @@ TEST_F(MessageTest, ReadOf4GigaoctetsLessOne_RDMAP_4_4_03) {
               .length = kMost,
               .pd = node.pd,
               .rights = rights,
-              .zero_based = true})
+              .offset = 0,
+              .stream = b->stream_for(rights)})
         ->value;
   };
   SendRequest w{.id = 1, .opcode = Opcode::Read};
@@ -279,24 +281,24 @@ TEST_F(MessageTest, WhatASendMayInvalidate_RDMAP_7_2_02) {
   struct Case {
     bool known;
     uint32_t pd;
-    std::optional<uint32_t> stream;
+    std::optional<uint64_t> stream;
     AccessSet rights;
     bool allowed;
   };
   for (const Case& c :
-       {Case{true, 4, {}, Access::RemoteInvalidate, true},
-        Case{true, 4, 9, Access::RemoteInvalidate, true},
+       {Case{true, 4, 0, Access::RemoteInvalidate, true},
         Case{true, 4, 8, Access::RemoteInvalidate, false},
-        Case{true, 5, {}, Access::RemoteInvalidate, false},
+        Case{true, 5, 0, Access::RemoteInvalidate, false},
+        Case{true, 4, 0, AccessSet::all().without(Access::RemoteInvalidate), false},
         Case{true, 4, {}, AccessSet::all().without(Access::RemoteInvalidate), false},
-        Case{false, 4, {}, Access::RemoteInvalidate, false}}) {
+        Case{false, 4, 0, Access::RemoteInvalidate, false}}) {
     restart();
     b->post_receive(1, 0, 8);
     const auto stag = b->table.add({.address = b->at(0),
                                     .length = 64,
                                     .pd = c.pd,
                                     .rights = c.rights,
-                                    .zero_based = true,
+                                    .offset = 0,
                                     .stream = c.stream});
     SendRequest w = a->work(1, Opcode::SendInvalidate, 0, 8);
     w.invalidate_stag = c.known ? stag->value : stag->value ^ 0x40;
@@ -308,7 +310,7 @@ TEST_F(MessageTest, WhatASendMayInvalidate_RDMAP_7_2_02) {
                                         .length = 1,
                                         .rights = {},
                                         .pd = c.pd,
-                                        .stream = c.stream.value_or(9)});
+                                        .stream = c.stream.value_or(0)});
     EXPECT_EQ(still.fault == mem::AccessFault::None, !c.allowed);
     ASSERT_EQ(b->owner.receives.size(), 1u);
     EXPECT_EQ(b->owner.receives[0].status,
@@ -376,7 +378,8 @@ TEST_F(MessageTest, ReadWithLocalInvalidate_RDMAP_5_2_2_05) {
   b->fill(0, 600, 1);
   const uint32_t sink = a->add(Access::LocalWrite);
   const auto valid = [&] {
-    return a->table.access({mem::Stag{sink}, 0, 1, {}, a->pd, 9}).fault == mem::AccessFault::None;
+    return a->table.access({mem::Stag{sink}, 0, 1, {}, a->pd, a->stream}).fault ==
+           mem::AccessFault::None;
   };
   SendRequest w = aimed(1, Opcode::ReadInvalidate, 0, 600, 0);
   w.sges[0].stag = sink;
@@ -458,7 +461,7 @@ TEST_F(MessageTest, LocalInvalidateIsABarrier_RDMAP_7_1_01) {
   EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2, 3}));
   EXPECT_EQ(a->owner.sends[1].opcode, Opcode::LocalInvalidate);
   EXPECT_EQ(a->counters.local_invalidations, 1u);
-  EXPECT_EQ(a->table.access({mem::Stag{source}, 0, 1, {}, a->pd, 9}).fault,
+  EXPECT_EQ(a->table.access({mem::Stag{source}, 0, 1, {}, a->pd, a->stream}).fault,
             mem::AccessFault::InvalidStag);
   // The work behind it that names the STag fails; so does a second invalidation.
   a->send(invalidate);

@@ -123,7 +123,8 @@ class Replay {
                               .length = limits_.octets.value_or(region.end - region.first),
                               .pd = node_.pd,
                               .rights = limits_.rights | Access::LocalWrite,
-                              .zero_based = true})
+                              .offset = 0,
+                              .stream = node_.stream_for(limits_.rights)})
                         .value()
                         .value;
     }
@@ -137,7 +138,7 @@ class Replay {
                                          .length = buffers_[i].size(),
                                          .pd = node_.pd,
                                          .rights = Access::LocalWrite,
-                                         .zero_based = true});
+                                         .offset = 0});
       ReceiveRequest work{.id = i};
       work.sges = {{0, length, stag->value}};
       node_.receive(work);

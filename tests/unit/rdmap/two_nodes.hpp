@@ -9,6 +9,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "rdmap/rdmap.hpp"
@@ -66,6 +67,7 @@ struct Node {
   Node(const EndpointConfig& config, uint64_t seed, uint32_t send_depth = 128,
        uint32_t receive_depth = 128, SharedReceiveQueue* shared = nullptr)
       : pd(config.pd),
+        stream(config.stream),
         table(64, {seed, 2}),
         sends(send_depth),
         receives(make_receives(config.qp, receive_depth, shared)),
@@ -84,9 +86,15 @@ struct Node {
               .length = length,
               .pd = pd,
               .rights = rights,
-              .zero_based = true})
+              .offset = 0,
+              .stream = stream_for(rights)})
         .value()
         .value;
+  }
+  /// What a peer may invalidate is for this stream alone.
+  [[nodiscard]] std::optional<uint64_t> stream_for(AccessSet rights) const {
+    if (!rights.contains(Access::RemoteInvalidate)) return std::nullopt;
+    return stream;
   }
   uint8_t* at(uint64_t to) { return memory.data() + kFirst + to; }
   void fill(uint64_t to, uint32_t n, uint8_t seed) {
@@ -128,6 +136,7 @@ struct Node {
   }
 
   uint32_t pd;
+  uint64_t stream;
   alignas(64) std::array<uint8_t, 8192> memory;
   mem::StagTable table;
   Counters counters;

@@ -83,14 +83,15 @@ SendRequest full_request(Opcode opcode, uint32_t pieces) {
                       .remote = {0xa1b2'c3d4, 0x99aa'bbcc'ddee'ff00},
                       .invalidate_stag = 0x0102'0304,
                       .atomic = {1, 2, 3, 4},
-                      .immediate = {8, 7, 6, 5, 4, 3, 2, 1}};
+                      .immediate = {8, 7, 6, 5, 4, 3, 2, 1},
+                      .grant = {0x1234'5678, Access::RemoteRead, 0xfedc'ba98'7654'3210}};
   for (uint32_t i = 0; i < pieces; ++i) request.sges.push_back({0x1000ull + i, 10 + i, 77 + i});
   return request;
 }
 
 // Every opcode with every number of pieces is read as it was written.
 TEST(PostedWork, IsReadAsItWasWritten) {
-  for (uint8_t number = 0; number <= static_cast<uint8_t>(Opcode::WriteImmediate); ++number) {
+  for (uint8_t number = 0; number <= static_cast<uint8_t>(Opcode::FastRegister); ++number) {
     for (uint32_t pieces = 0; pieces <= kMaxSge; ++pieces) {
       const auto opcode = static_cast<Opcode>(number);
       SCOPED_TRACE(testing::Message() << to_string(opcode) << ", " << pieces);
@@ -117,6 +118,11 @@ TEST(PostedWork, IsReadAsItWasWritten) {
         EXPECT_EQ(posted.sges()[i].address, request.sges[i].address);
         EXPECT_EQ(posted.sges()[i].length, request.sges[i].length);
         EXPECT_EQ(posted.sges()[i].stag, request.sges[i].stag);
+      }
+      if (opcode == Opcode::BindWindow || opcode == Opcode::FastRegister) {
+        EXPECT_EQ(posted.grant().stag, request.grant.stag);
+        EXPECT_EQ(posted.grant().access, request.grant.access);
+        EXPECT_EQ(posted.grant().offset, request.grant.offset);
       }
       if (is_atomic(opcode)) {
         EXPECT_EQ(posted.length, 8u);

@@ -78,9 +78,12 @@ struct Memory {
   std::vector<uint8_t> data;
   MemoryRegion region;
 
-  Memory(ProtectionDomain& pd, std::vector<uint8_t> content, AccessSet rights)
+  /// \param only whose stream may use it alone
+  Memory(ProtectionDomain& pd, std::vector<uint8_t> content, AccessSet rights,
+         const QueuePair* only = nullptr)
       : data(std::move(content)),
-        region(must(pd.register_memory(std::as_writable_bytes(std::span(data)), rights))) {}
+        region(must(pd.register_memory(std::as_writable_bytes(std::span(data)),
+                                       RegionOptions{.access = rights, .queue_pair = only}))) {}
   [[nodiscard]] Sge all() const { return region.sge(0, static_cast<uint32_t>(data.size())); }
 };
 

@@ -67,7 +67,7 @@ TEST_F(Verbs, OpcodesWithoutANameAreRefused) {
   Memory memory(a.pd, octets(8, 1), Access::LocalWrite);
   for (uint32_t number = 0; number < 256; ++number) {
     const auto opcode = static_cast<Opcode>(number);
-    const bool known = number <= static_cast<uint32_t>(Opcode::WriteImmediate);
+    const bool known = number <= static_cast<uint32_t>(Opcode::FastRegister);
     if (known && opcode != Opcode::Receive) continue;
     EXPECT_EQ(code_of(a.qp.post_send(request(opcode, memory.all()))), ErrorCode::InvalidArgument)
         << number;
@@ -77,7 +77,7 @@ TEST_F(Verbs, OpcodesWithoutANameAreRefused) {
 TEST_F(Verbs, RightsWithoutANameAreRefused) {
   Side a(world_.left);
   std::vector<uint8_t> memory(8);
-  constexpr auto kUnknown = static_cast<Access>(1u << 6);
+  constexpr auto kUnknown = static_cast<Access>(1u << 7);
   for (const AccessSet access : {AccessSet(static_cast<Access>(~0u)), AccessSet(kUnknown),
                                  Access::RemoteWrite | static_cast<Access>(1u << 31)}) {
     const auto region = a.pd.register_memory(std::as_writable_bytes(std::span(memory)), access);
@@ -220,7 +220,7 @@ TEST_F(Verbs, SolicitedAndInvalidate) {
   world_.connect(a, b);
   Memory from(a.pd, octets(100, 3), Access::LocalRead);
   Memory to(b.pd, std::vector<uint8_t>(100), Access::LocalWrite);
-  Memory victim(b.pd, std::vector<uint8_t>(100), kEverything | Access::RemoteInvalidate);
+  Memory victim(b.pd, std::vector<uint8_t>(100), kEverything | Access::RemoteInvalidate, &b.qp);
   must(b.qp.post_receive(receive(to.all(), 1)));
   must(b.qp.post_receive(receive(to.all(), 2)));
   SendRequest solicited = request(Opcode::Send, from.all());

@@ -12,8 +12,15 @@ enum class Access : uint32_t {
   LocalWrite = 1u << 1,        ///< receive buffers and Read sinks
   RemoteWrite = 1u << 2,       ///< the peer may RDMA Write
   RemoteRead = 1u << 3,        ///< the peer may RDMA Read
-  RemoteInvalidate = 1u << 4,  ///< the peer may invalidate it by Send with Invalidate
+  RemoteInvalidate = 1u << 4,  ///< the peer may invalidate it; for what one queue pair alone uses
   RemoteAtomic = 1u << 5,      ///< the peer may FetchAdd and CompareSwap
+  Bind = 1u << 6,              ///< windows and fast registrations may give access to parts of it
+};
+
+/// Two kinds of memory windows, which the verbs of RDMA number.
+enum class WindowType : uint8_t {
+  Domain = 1,     ///< type 1: for all queue pairs of its domain, bound by a call
+  QueuePair = 2,  ///< type 2: bound by a work request of one queue pair, whose alone it is then
 };
 
 /// Some rights, or none.
@@ -52,7 +59,7 @@ class AccessSet {
 
 constexpr AccessSet AccessSet::all() {
   return Access::LocalRead | Access::LocalWrite | Access::RemoteWrite | Access::RemoteRead |
-         Access::RemoteInvalidate | Access::RemoteAtomic;
+         Access::RemoteInvalidate | Access::RemoteAtomic | Access::Bind;
 }
 
 }  // namespace rnic

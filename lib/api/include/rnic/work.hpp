@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 
+#include "rnic/access.hpp"
 #include "rnic/fault.hpp"
 
 namespace rnic {
@@ -37,6 +38,8 @@ enum class Opcode : uint8_t {
   Immediate,        ///< RFC 7306 s.6; see QueuePair::post_immediate()
   LocalInvalidate,  ///< revokes an STag of this side after everything before it has completed
   WriteImmediate,   ///< a Write, and Immediate Data behind it (RFC 7306 s.6), as one request
+  BindWindow,       ///< gives a window of type 2 a part of a region; see MemoryGrant
+  FastRegister,     ///< gives an allocated STag parts of regions; see MemoryGrant
 };
 [[nodiscard]] const char* to_string(Opcode opcode);
 
@@ -59,6 +62,23 @@ struct AtomicOperands {
   uint64_t compare = 0;       ///< CompareSwap: what must be there
   uint64_t compare_mask = 0;  ///< CompareSwap: which bits must be equal
 };
+
+/// What BindWindow and FastRegister let others reach, and how: the SGEs of the request name the
+/// memory, parts of regions of the domain with Access::Bind. It is in force for every request
+/// behind it, and in its place in the order: who posts BindWindow and a Send that tells of the
+/// window may do so at once. docs/memory.md
+struct MemoryGrant {
+  /// The window (MemoryWindow::stag()) or allocated region, with its next key: next_key(). It must
+  /// not be valid, as before the first time and once it was invalidated.
+  uint32_t stag = 0;
+  AccessSet access;     ///< of a window: of the remote rights
+  uint64_t offset = 0;  ///< tagged offset of the first octet
+};
+
+/// The STag with the key that follows: one that was valid must not be the next that is.
+[[nodiscard]] constexpr uint32_t next_key(uint32_t stag) {
+  return (stag & ~0xffu) | ((stag + 1) & 0xffu);
+}
 
 using ImmediateData = std::array<uint8_t, 8>;
 
@@ -130,6 +150,7 @@ struct SendRequest {
   /// Send, SendInvalidate, Write, WriteImmediate: the message itself, in the place of `sges`, from
   /// any memory; at most kMaxInline octets. The memory is the application's when post returns.
   std::span<const std::byte> inline_data{};
+  MemoryGrant grant{};           ///< BindWindow, FastRegister
 };
 
 /// A request for the receive queue. It is copied when it is posted; the memory that its pieces name

@@ -55,6 +55,34 @@ namespace device {
 class CompletionQueue;
 class QueuePair;
 }  // namespace device
+namespace mem {
+struct RegionSpec;
+}  // namespace mem
+
+class QueuePair;
+
+/// How memory is registered (docs/memory.md).
+struct RegionOptions {
+  AccessSet access;
+  /// Tagged offset of the first octet (in other words: its "iova"); octets count up from it. 0: a
+  /// zero-based region. Nothing: the memory's own address, for several pieces 0.
+  std::optional<uint64_t> offset{};
+  /// The low octet of the STag. Nothing: one that nobody can guess.
+  std::optional<uint8_t> key{};
+  /// The region is for the stream of this queue pair alone (RFC 5042 s.6.1.1), which
+  /// Access::RemoteInvalidate asks for: until it is destroyed, or moved to Idle again. Nothing: for
+  /// all queue pairs of the domain.
+  const QueuePair* queue_pair = nullptr;
+};
+
+/// What ProtectionDomain::reregister() changes beside the domain; the rest stays as it is.
+struct RegionChanges {
+  std::optional<AccessSet> access{};
+  std::optional<std::span<std::byte>> memory{};
+  /// Nothing: as it is; where the memory changes, as RegionOptions::offset.
+  std::optional<uint64_t> offset{};
+  std::optional<uint8_t> key{};  ///< not the one that it has
+};
 
 /// Registered memory of the application.
 class MemoryRegion {
@@ -62,7 +90,8 @@ class MemoryRegion {
   MemoryRegion() = default;
   MemoryRegion(MemoryRegion&& other) noexcept;
   MemoryRegion& operator=(MemoryRegion&& other) noexcept;
-  /// Deregisters.
+  /// Deregisters, whatever is bound to it: remote access to the region and to its windows ends at
+  /// once.
   ~MemoryRegion();
 
   [[nodiscard]] uint32_t stag() const { return stag_; }
@@ -73,7 +102,8 @@ class MemoryRegion {
     return {address_ + offset, length, stag_};
   }
   /// Revokes the STag. When it has returned the device neither reads nor writes this memory; a
-  /// connection that has to retransmit octets of it is aborted.
+  /// connection that has to retransmit octets of it is aborted. WrongState while windows are bound
+  /// to it: then nothing has changed.
   Status deregister();
 
  private:
@@ -84,6 +114,42 @@ class MemoryRegion {
   uint32_t stag_ = 0;
   uint64_t address_ = 0;
   uint64_t length_ = 0;
+};
+
+/// Access for peers to a part of a region, and to nothing else of it (RFC 5042 s.6.3.4). It stands
+/// on regions with Access::Bind, and ends with the one that it is bound to.
+///
+/// One of WindowType::Domain is bound by bind(); one of WindowType::QueuePair by
+/// QueuePair::post_bind_window(), whose stream alone may use it then, and is free again when it was
+/// invalidated: by QueuePair::post_local_invalidate(), by unbind(), or by the peer where it has
+/// Access::RemoteInvalidate.
+class MemoryWindow {
+ public:
+  MemoryWindow() = default;
+  /// ProtectionDomain::create_window() makes them.
+  MemoryWindow(std::shared_ptr<verbs::DeviceRuntime> device, uint32_t stag);
+  MemoryWindow(MemoryWindow&& other) noexcept;
+  MemoryWindow& operator=(MemoryWindow&& other) noexcept;
+  /// Ends the access that it gives, at once.
+  ~MemoryWindow();
+  /// The same as a call, which leaves the handle empty.
+  Status destroy();
+
+  /// Type 1: what it is bound by. Type 2: what it was made with; each binding has a key of its own.
+  [[nodiscard]] uint32_t stag() const { return stag_; }
+  /// Type 1: binds it to `length` octets of `region` from the tagged offset `from`, wherever it was
+  /// bound before. They have the same offsets in the window. stag() is another one then.
+  /// \param access some of RemoteRead, RemoteWrite and RemoteAtomic
+  /// PermissionDenied where the region may not give that; in each error it is bound as before.
+  Status bind(const MemoryRegion& region, uint64_t from, uint32_t length, AccessSet access);
+  /// Ends the access that it gives, at once, and its hold on the region.
+  Status unbind();
+
+ private:
+  void swap(MemoryWindow& other) noexcept;
+
+  std::shared_ptr<verbs::DeviceRuntime> device_;
+  uint32_t stag_ = 0;
 };
 
 /// What CompletionQueue::arm() is for.
@@ -258,6 +324,15 @@ class QueuePair {
   /// peer learns by it that the Write is placed.
   Status post_immediate(uint64_t id, const ImmediateData& octets, bool solicited = false);
 
+  /// Binds a window of type 2 to `part` of a region (MemoryGrant). LocalProtection, which ends the
+  /// connection: the window is bound, is none of the domain, or the region cannot give that.
+  Status post_bind_window(uint64_t id, const MemoryGrant& grant, const Sge& part);
+  /// Registers `parts` of regions as one range of offsets, by an STag of
+  /// ProtectionDomain::allocate_region(). For all queue pairs of the domain, but with
+  /// Access::RemoteInvalidate for this one alone. LocalProtection as above, and where the parts
+  /// have more pieces than it was allocated for.
+  Status post_fast_register(uint64_t id, const MemoryGrant& grant, const SgeList& parts);
+
   /// Starts a connection. The outcome is an event: Established, Rejected or ConnectFailed.
   /// \param remote whom to connect to; of a text: parse_endpoint("10.0.0.2:7471")
   /// \param private_data for the peer's application; at most 508 octets (kMaxPrivateData), with
@@ -319,13 +394,37 @@ class ProtectionDomain {
   /// pairs or shared receive queues: then nothing has changed.
   Status destroy();
 
-  /// Registers memory of the application, any address. It must stay valid until deregistered.
-  Result<MemoryRegion> register_memory(std::span<std::byte> memory, AccessSet access);
+  /// Registers memory of the application: of the heap, the stack, a file or hugepages, at any
+  /// address, of any length, also 0. No octet of it is touched, but all of it has to be mapped, and
+  /// to be writable where the rights let somebody write: else InvalidArgument. It must stay so
+  /// until it is deregistered; the device faults like any other code where the application unmaps
+  /// it, protects it or truncates its file before. ResourceExhausted: limits.max_regions.
+  Result<MemoryRegion> register_memory(std::span<std::byte> memory, const RegionOptions& options);
+  Result<MemoryRegion> register_memory(std::span<std::byte> memory, AccessSet access) {
+    return register_memory(memory, RegionOptions{.access = access});
+  }
+  /// The same with memory of several pieces, which are one range of offsets in the order given. An
+  /// access may go across their borders, but for an atomic. ResourceExhausted also where the pieces
+  /// of all regions are more than limits.max_pieces.
+  Result<MemoryRegion> register_pieces(std::span<const std::span<std::byte>> pieces,
+                                       const RegionOptions& options);
+  /// Registers a region of this or another domain of the device anew, and in this domain. The index
+  /// of its STag stays, the key is another one: who knows the former STag has no access from the
+  /// moment at which this returns. WrongState while windows are bound to the region; then, and in
+  /// each other error, it is as it was.
+  Status reregister(MemoryRegion& region, const RegionChanges& changes);
+  /// An STag for QueuePair::post_fast_register(), by which nobody has access until then. Its parts
+  /// may have up to `max_pieces` pieces of memory together (those of a region of several pieces
+  /// count one by one).
+  Result<MemoryRegion> allocate_region(uint32_t max_pieces = kMaxSge);
+  Result<MemoryWindow> create_window(WindowType type);
   Result<SharedReceiveQueue> create_srq(const SharedReceiveQueueOptions& options = {});
   Result<QueuePair> create_qp(CompletionQueue& send_cq, CompletionQueue& receive_cq,
                               const QueuePairOptions& options = {});
 
  private:
+  Result<MemoryRegion> register_spec(const char* call, mem::RegionSpec& spec,
+                                     const RegionOptions& options);
   friend class Device;
   void swap(ProtectionDomain& other) noexcept;
 

@@ -70,7 +70,7 @@ Status Trial::prepare() {
 }
 
 Status Trial::register_memory() {
-  AccessSet rights = Access::LocalWrite | Access::RemoteInvalidate;
+  AccessSet rights = Access::LocalWrite;
   if (plan_.breach != Breach::WriteNoRight) rights |= Access::RemoteWrite;
   if (plan_.breach != Breach::ReadNoRight) rights |= Access::RemoteRead;
   auto region = end().pd.register_memory(std::as_writable_bytes(memory_.octets()), rights);
@@ -82,8 +82,10 @@ Status Trial::register_memory() {
   control_region_ = std::move(*control_region);
   if (plan_.operation != Operation::SendInvalidate) return {};
   for (size_t i = 0; i < plan_.sizes.size(); ++i) {
-    auto victim = end().pd.register_memory(std::as_writable_bytes(std::span(memory_.data(), 64)),
-                                           Access::RemoteWrite | Access::RemoteInvalidate);
+    auto victim = end().pd.register_memory(
+        std::as_writable_bytes(std::span(memory_.data(), 64)),
+        RegionOptions{.access = Access::RemoteWrite | Access::RemoteInvalidate,
+                      .queue_pair = &end().qp});
     if (!victim) return tl::unexpected(victim.error());
     victims_.push_back(std::move(*victim));
   }

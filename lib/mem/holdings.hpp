@@ -1,0 +1,61 @@
+/// \file
+/// What an STag has that an entry of a table has no place for: pieces of memory, and ties to
+/// regions.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/fail.hpp"
+#include "mem/dependents.hpp"
+#include "mem/piece_list.hpp"
+
+namespace rnic::mem {
+
+/// Of one STag. It stays in its place as long as it lives.
+class Holding {
+ public:
+  Holding(uint32_t pieces, uint32_t ties, size_t position)
+      : pieces_(pieces), ties_(ties), capacity_(pieces), position_(position) {}
+  Holding(const Holding&) = delete;
+  Holding& operator=(const Holding&) = delete;
+
+  [[nodiscard]] PieceList& pieces() { return pieces_; }
+  [[nodiscard]] const PieceList& pieces() const { return pieces_; }
+  [[nodiscard]] uint32_t capacity() const { return capacity_; }
+
+  /// Lets `slot`, whose it is, stand on a region; on as many as it was made for.
+  void stand_on(Dependents& region, uint32_t slot);
+  /// It stands on no region and has no piece any more.
+  void clear();
+
+  /// Its place in Holdings, which alone writes it.
+  [[nodiscard]] size_t position() const { return position_; }
+  void move_to(size_t position) { position_ = position; }
+
+ private:
+  PieceList pieces_;
+  std::vector<Tie> ties_;
+  uint32_t capacity_;
+  size_t position_;
+};
+
+/// All holdings of a table, with a limit for the pieces that they have together.
+class Holdings {
+ public:
+  explicit Holdings(uint64_t max_pieces) : max_pieces_(max_pieces) {}
+
+  /// ResourceExhausted when the pieces of all of them would be too many. \throw std::bad_alloc
+  Result<Holding*> make(uint32_t pieces, uint32_t ties);
+  /// It was made here.
+  void drop(Holding* holding);
+  [[nodiscard]] uint64_t pieces() const { return pieces_; }
+
+ private:
+  uint64_t max_pieces_;
+  uint64_t pieces_ = 0;  // capacities of all
+  std::vector<std::unique_ptr<Holding>> all_;
+};
+
+}  // namespace rnic::mem
