@@ -184,7 +184,7 @@ void QueuePair::receive_completed(const Completion& completion) {
 }
 
 void QueuePair::last_receive_done() {
-  if (!orphaned_) owner_.last_receive_done(*this);
+  if (!orphaned_) parts_.owner.last_receive_done(*this);
 }
 
 void QueuePair::leave_srq() {
