@@ -238,6 +238,7 @@ void Device::validate() {
   connections_.validate();
   resources_.for_each_qp([](const QueuePair* qp) { qp->validate(); });
   framing::validate(*framing_.hold);
+  tuf::validate(*framing_.pack);
 }
 
 Result<QueuePair*> Device::create_qp(const QueuePairSpec& spec) {

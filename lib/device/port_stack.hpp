@@ -76,6 +76,7 @@ struct PortStack {
     framed.abort_all();
   }
   void validate() {
+    interface.validate();
     stack.validate();
     streams.validate();
     framed.validate();

@@ -284,7 +284,7 @@ class SocketTable final : private SocketOwner, private ListenerOwner<Kind> {
     RNIC_CHECK(numbered == live());
     sockets_.for_each([this](base::Handle handle, const Socket& socket) {
       RNIC_CHECK(by_number_[handle.index] == &socket);
-      static_cast<const typename Kind::Octets&>(socket).validate();
+      socket.validate();
     });
   }
 

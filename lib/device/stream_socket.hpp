@@ -87,6 +87,10 @@ class StreamSocket final : public TcpSocket<StreamKind> {
   void stream_again(mpa::Session& session, base::Now now);
 
   llp::InspectVerdict inspect(base::Range range, base::ByteView octets, base::Now now) override;
+  void validate() const {
+    ByteStream::validate();
+    switch_.validate();
+  }
 
  private:
   StreamShared& shared_;

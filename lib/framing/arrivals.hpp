@@ -1,5 +1,5 @@
 /// \file
-/// What has arrived of a stream, and how far its PDUs have come.
+/// Keeps track of what has arrived of a stream, and of how far its PDUs have come.
 #pragma once
 
 #include <algorithm>
@@ -36,6 +36,7 @@ class Arrivals {
     RNIC_CHECK(deliver_next_ <= place_next_ && place_next_ <= ordered_ && ordered_ <= arrived_);
     held_.validate();
     placed_.validate();
+    parts_.validate();
   }
 
  protected:

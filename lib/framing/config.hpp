@@ -1,6 +1,6 @@
 /// \file
-/// What a session is told whichever framing it speaks: how much its receiver offers and keeps, and
-/// how long its start may take.
+/// The configuration of a session, whichever framing it speaks: how much its receiver offers and
+/// keeps, and how long its start may take.
 #pragma once
 
 #include <cstdint>

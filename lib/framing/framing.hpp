@@ -22,7 +22,7 @@ struct HoldStoreDeleter {
 using HoldStorePtr = std::unique_ptr<HoldStore, HoldStoreDeleter>;
 /// \param octets total hold space; one maximal PDU more is kept back for the delivery point.
 [[nodiscard]] HoldStorePtr make_hold_store(uint64_t octets);
-/// What such a store asks the machine for.
+/// The memory that such a store asks the machine for.
 [[nodiscard]] uint64_t hold_store_octets(uint64_t octets);
 [[nodiscard]] uint64_t held_octets(const HoldStore& store);
 /// Most of it at any one time.

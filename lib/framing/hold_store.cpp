@@ -131,6 +131,8 @@ void HoldStore::free_page(uint32_t index) {
 }
 
 void HoldStore::validate() const {
+  ranges_.validate();
+  placed_.validate();
   uint32_t general = 0;
   uint32_t reserve = 0;
   uint64_t octets = 0;

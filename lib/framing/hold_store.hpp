@@ -52,7 +52,7 @@ struct PlacedPdu {
 /// held.
 inline constexpr uint32_t kLocatedMax = 128;
 
-/// What is known of one segment: inspect() finds it out, place() of the same range uses it.
+/// One segment with the PDUs in it: inspect() finds them, place() of the same range uses them.
 struct LocatedSegment {
   const void* owner = nullptr;
   base::Range range;
@@ -75,7 +75,7 @@ class HoldStore {
   static constexpr uint32_t kReserveNodes = 256;
 
   explicit HoldStore(uint64_t octets);
-  /// What it asks the machine for.
+  /// The memory that it asks the machine for.
   [[nodiscard]] static uint64_t octets_for(uint64_t octets);
 
   [[nodiscard]] uint32_t open_session() { return next_session_++; }
@@ -145,7 +145,7 @@ class HoldStore {
   std::array<base::ByteView, kPduSizeMax / wire::kMpaMarkerInterval + 3> pieces_;
 };
 
-/// What one session holds.
+/// The octets that one session holds.
 class HeldOctets {
  public:
   HeldOctets(HoldStore& store, uint64_t limit)

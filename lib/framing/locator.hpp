@@ -1,6 +1,5 @@
 /// \file
-/// What a framing protocol brings along to receive: where a PDU begins and ends, and what proves
-/// it.
+/// A framing protocol's part in receiving: it tells where a PDU begins and ends, and proves it.
 #pragma once
 
 #include <concepts>
@@ -22,14 +21,14 @@ enum class Refusal : uint8_t {
   Suspected,  ///< nothing can prove the segment, and it may be damaged
 };
 
-/// What is known of the place of a PDU.
+/// How much is known of the place of a PDU.
 enum class Extent : uint8_t {
   Known,    ///< begin and end are known; the octets between need not all be there
   Unknown,  ///< octets that tell the end are not there yet
   Bad,      ///< no PDU can begin so
 };
 
-/// What a Locator does that has nothing of its own to do there.
+/// A Locator inherits these where it has nothing of its own to do.
 class LocatorDefaults {
  public:
   /// A segment, or a new part of one, is about to be placed.
@@ -44,6 +43,8 @@ class LocatorDefaults {
   void passed(uint64_t /*end*/, uint64_t /*unit_end*/) {}
   /// No framing unit reaches beyond `offset`, where the next PDU in order begins.
   [[nodiscard]] bool at_unit_end(uint64_t) const { return true; }
+  /// Checks the invariants of the locator's own state; called between the receiver's calls.
+  void validate(const Arrivals&) const {}
 };
 
 /// A framing protocol's part of the Receiver, which takes it as a template parameter: each PDU

@@ -1,13 +1,13 @@
 /// \file
-/// What is wrong with a PDU of a framing protocol.
+/// The errors of PDUs of framing protocols.
 #pragma once
 
 #include <cstdint>
 
 namespace rnic::framing {
 
-/// What the receiver of a framing finds wrong. The rest of the stream cannot be read. Each framing
-/// has some of them only, and tells DDP by llp::FramingError.
+/// The receiver of a framing has found a PDU wrong. The rest of the stream cannot be read. Each
+/// framing has some of them only, and tells DDP by llp::FramingError.
 enum class PduError : uint8_t {
   None,
   Crc,         ///< MPA: the CRC is another one than that of the FPDU (RFC 5044 s.8, error 2)

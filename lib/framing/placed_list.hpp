@@ -27,6 +27,7 @@ class PlacedList {
   void clear();
 
   [[nodiscard]] PlacedPdu* front() { return head_ == kNone ? nullptr : &pool_[head_]; }
+  [[nodiscard]] bool empty() const { return head_ == kNone; }
   /// A PDU in the list ends exactly here.
   [[nodiscard]] bool ends_at(uint64_t offset) const;
   /// Start of the first PDU in the list that begins at or behind `offset`; UINT64_MAX when none

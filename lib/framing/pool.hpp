@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "base/check.hpp"
 #include "base/zero_array.hpp"
 
 namespace rnic::framing {
@@ -38,7 +39,15 @@ class Pool {
   T& operator[](uint32_t index) { return nodes_[index]; }
   const T& operator[](uint32_t index) const { return nodes_[index]; }
   [[nodiscard]] uint32_t free() const { return free_; }
-  /// What it asks the machine for.
+  /// Counts the free nodes anew.
+  void validate() const {
+    uint32_t back = 0;
+    for (uint32_t i = head_; i != kNone; i = nodes_[i].next) {
+      RNIC_CHECK(i < fresh_ && ++back <= fresh_);
+    }
+    RNIC_CHECK(free_ == back + (nodes_.size() - fresh_));
+  }
+  /// The memory that it asks the machine for.
   [[nodiscard]] static uint64_t octets_for(uint64_t capacity) {
     return base::ZeroArray<T>::octets_for(capacity);
   }

@@ -20,7 +20,7 @@ struct ReadDepths {
   uint16_t ord = kReadsByApplication;
 };
 
-/// What both ends hold to; a depth is empty where an end leaves it to its application.
+/// Both ends hold to it; a depth is empty where an end leaves it to its application.
 struct AgreedReads {
   std::optional<uint32_t> ird;
   std::optional<uint32_t> ord;

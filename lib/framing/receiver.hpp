@@ -84,7 +84,8 @@ class Receiver final : private Arrivals {
 
   using Arrivals::arrived;
   using Arrivals::in_order;
-  using Arrivals::validate;
+  /// Checks the invariants; they hold between calls.
+  void validate() const;
   [[nodiscard]] uint64_t held() const { return held_.octets(); }
   [[nodiscard]] const ReceiverStats& stats() const { return stats_; }
   /// Those of held() that are in order: the begin of the PDU at the delivery point.

@@ -41,6 +41,14 @@ void Receiver<L>::discard() {
 }
 
 template <Locator L>
+void Receiver<L>::validate() const {
+  Arrivals::validate();
+  locator_.validate(arrivals());
+  RNIC_CHECK(!stopped_ || (held_.empty() && placed().empty()));
+  RNIC_CHECK(!can_drop_ || stream_ != nullptr);
+}
+
+template <Locator L>
 uint32_t Receiver<L>::extract_kept(uint64_t offset, uint8_t* dst, uint32_t n) {
   const uint32_t node = held_.containing(offset);
   if (node == kNone) return 0;

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/bytes.hpp"
+#include "base/check.hpp"
 
 namespace rnic::framing {
 
@@ -26,14 +27,15 @@ class SegmentParts {
   [[nodiscard]] bool contains(base::Range part) const {
     return whole_.begin <= part.begin && part.end <= whole_.end;
   }
-  /// What room to ask for when `part` comes next. \param in_order the part begins at the delivery
-  /// point, and so is the first of its segment
+  /// Tells what room to ask for when `part` comes next. \param in_order the part begins at the
+  /// delivery point, and so is the first of its segment
   [[nodiscard]] Room with(base::Range part, bool in_order) {
     if (in_order || !contains(part) || part.begin < end_) parts_ = 0;
     if (parts_ == 0) first_ = part.begin;
     end_ = part.end;
     return {{first_, end_}, ++parts_};
   }
+  void validate() const { RNIC_CHECK(parts_ == 0 || first_ < end_); }
 
  private:
   base::Range whole_;

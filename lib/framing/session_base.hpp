@@ -1,6 +1,6 @@
 /// \file
-/// What the sessions of all framings have in common: what stands below and above them, the receiver
-/// with its window, and the MULPDU that was told.
+/// The common part of the sessions of all framings: it knows the stream below and the endpoint
+/// above, has the receiver with its window, and remembers the MULPDU that was told.
 #pragma once
 
 #include <algorithm>
@@ -37,6 +37,7 @@ class SessionBase : public StartSession, private ReceiverOwner {
   [[nodiscard]] const ReceiverStats& receiver_stats() const final { return receiver_.stats(); }
   void validate() const final {
     receiver_.validate();
+    validate_start();
     RNIC_CHECK(!full_operation() || user_ != nullptr);
   }
 
@@ -106,6 +107,8 @@ class SessionBase : public StartSession, private ReceiverOwner {
  private:
   /// Octets of the peer until the start-up's next decision; SIZE_MAX when it awaits no frame.
   [[nodiscard]] virtual size_t wanted_of_start() const = 0;
+  /// Checks the invariants of the framing's own start-up.
+  virtual void validate_start() const = 0;
 
   llp::Stream* stream_ = nullptr;
   llp::FramingUser* user_ = nullptr;

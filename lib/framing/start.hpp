@@ -16,7 +16,7 @@ namespace rnic::framing {
 
 enum class Role : uint8_t { Initiator, Responder };
 
-/// What a ULP wants of one connection.
+/// A ULP asks for these on one connection.
 struct StartOptions {
   std::optional<uint8_t> revision;  ///< initiator: instead of the configured one
   bool exchange_reads = false;      ///< initiator: tell ird and ord (RFC 6581)
@@ -26,7 +26,7 @@ struct StartOptions {
   uint16_t ord_required = 0;  ///< responder: outbound Reads without which it rejects the request
 };
 
-/// What the peer's start frame says.
+/// The contents of the peer's start frame.
 struct StartOffer {
   uint8_t revision = 1;
   bool markers = false;
@@ -41,7 +41,7 @@ struct StartOffer {
   [[nodiscard]] bool has_reads() const { return enhanced || reads_in_data; }
 };
 
-/// What was agreed in the start-up.
+/// Both ends have agreed on it in the start-up.
 struct Negotiated : ConnectionFacts {
   uint8_t rtr_kinds = 0;  ///< wire::kMpaRtr*; initiator: the one to send; responder: its Reply's
 };
@@ -81,7 +81,8 @@ enum class StartFailure : uint8_t {
 /// Why a start-up fails whose stream ends. \param opened there was a TCP connection
 [[nodiscard]] StartFailure start_failure_of(StreamEnd how, bool opened);
 
-/// Who owns the session's start-up (the device's connection management). Called on the worker.
+/// The owner of a session's start-up (the device's connection management) is called through it, on
+/// the worker.
 class StartEvents {
  public:
   virtual ~StartEvents() = default;

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/check.hpp"
+
 namespace rnic::framing {
 
 void StartFrameSender::set(std::vector<uint8_t> octets) {
@@ -25,6 +27,10 @@ bool StartFrameSender::rebuild(uint64_t offset, uint32_t length, llp::Frame& out
   if (offset < base_ || offset - base_ + length > frame_.size()) return false;
   std::memcpy(out.append(length), frame_.data() + (offset - base_), length);
   return true;
+}
+
+void StartFrameSender::validate() const {
+  RNIC_CHECK(sent_ <= size_ && (frame_.size() == size_ || (frame_.empty() && !pending())));
 }
 
 void StartFrameSender::acknowledged(uint64_t end_offset) {

@@ -30,6 +30,7 @@ class StartFrameSender {
   [[nodiscard]] uint32_t unsent() const { return size_ - sent_; }
   /// Behind the frame's last octet.
   [[nodiscard]] uint64_t end_offset() const { return base_ + size_; }
+  void validate() const;
 
  private:
   std::vector<uint8_t> frame_;  // empty once it is acknowledged

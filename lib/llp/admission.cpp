@@ -126,6 +126,25 @@ base::Handle Admission::gives_way(const IpAddress& from) const {
   return own_first ? seats_[mine.oldest].who : gives_way();
 }
 
+void Admission::validate() const {
+  uint32_t seated = 0;
+  for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+    const Holder& holder = holders_[ranks_[rank]];
+    RNIC_CHECK(holder.rank == rank && holder.count != 0 && find(holder.prefix) == ranks_[rank]);
+    RNIC_CHECK(rank == 0 || !before(ranks_[rank], ranks_[(rank - 1) / 2]));
+    uint32_t count = 0;
+    uint32_t older = kNone;
+    for (uint32_t i = holder.oldest; i != kNone; older = i, i = seats_[i].younger) {
+      RNIC_CHECK(seats_[i].holder == ranks_[rank] && seats_[i].older == older);
+      RNIC_CHECK(older == kNone || seats_[older].number < seats_[i].number);
+      RNIC_CHECK(++count <= holder.count);
+    }
+    RNIC_CHECK(older == holder.youngest && count == holder.count);
+    seated += count;
+  }
+  RNIC_CHECK(seated == size_ && size_ <= capacity());
+}
+
 // --- the heap ---
 
 bool Admission::before(uint32_t a, uint32_t b) const {

@@ -42,6 +42,8 @@ class Admission {
   [[nodiscard]] base::Handle gives_way(const IpAddress& from) const;
   /// The same without a newcomer.
   [[nodiscard]] base::Handle gives_way() const;
+  /// Counts the seats anew, by holder, and checks that who gives way stands in front.
+  void validate() const;
 
  private:
   struct Seat {

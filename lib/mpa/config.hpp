@@ -1,5 +1,5 @@
 /// \file
-/// What one connection of MPA does.
+/// The configuration of MPA on one connection.
 #pragma once
 
 #include <cstdint>

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "base/bytes.hpp"
+#include "base/check.hpp"
 #include "framing/locator.hpp"
 #include "mpa/config.hpp"
 #include "mpa/counters.hpp"
@@ -36,6 +37,11 @@ class DropPolicy {
   }
   /// Another segment is looked at: what has_proven() knew ends.
   void forget_proven() { proven_ = {framing::kUnlocated, framing::kUnlocated}; }
+  /// Checks that no segment is dropped more often than it may be.
+  void validate() const {
+    suspicions_.validate();
+    for (const DropCount& count : drop_counts_) RNIC_CHECK(count.drops <= config_.drop_limit);
+  }
 
  private:
   struct DropCount {

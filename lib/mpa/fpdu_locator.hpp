@@ -43,6 +43,7 @@ class FpduLocator final : public framing::LocatorDefaults {
     drop_policy_.placed(span, data);
   }
   [[nodiscard]] framing::PduError overlap() const { return framing::PduError::BadMarker; }
+  void validate(const framing::Arrivals&) const { drop_policy_.validate(); }
 
  private:
   [[nodiscard]] bool find_first(const framing::Arrivals& arrivals,

@@ -34,7 +34,7 @@ class FpduReader {
   }
   /// Where the FPDU of a marker begins; kUnlocated when the marker points to none.
   [[nodiscard]] uint64_t marker_target(uint64_t marker, const uint8_t* octets) const;
-  /// What is wrong with an FPDU whose octets lie at `data` in one piece.
+  /// Proves an FPDU whose octets lie at `data` in one piece. \return what is wrong with it
   [[nodiscard]] framing::PduError verify(const framing::PduSpan& span, const uint8_t* data) const;
 
  private:

@@ -1,5 +1,5 @@
 /// \file
-/// What the two start frames agree on, as functions of values: markers, CRC, revision (RFC 5044
+/// The agreement of the two start frames, as functions of values: markers, CRC, revision (RFC 5044
 /// s.7.1, app. C; draft-ietf-rddp-mpa-00 s.8.1), depth of the Read queues and the kind of RTR
 /// (RFC 6581 s.9).
 #pragma once
@@ -44,7 +44,7 @@ void emit_prefix(const StartPlan& plan, uint8_t* dst);
 /// Makes the frame a reject.
 void make_reject(StartPlan& plan);
 
-/// What a frame says; `data` is all of its private data. `prefix` becomes the number of octets that
+/// Reads a frame; `data` is all of its private data. `prefix` becomes the number of octets that
 /// are not the ULP's.
 [[nodiscard]] framing::StartOffer read_offer(const Config& config, const StartPlan* request,
                                              const wire::MpaStartHeader& header,

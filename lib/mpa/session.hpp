@@ -95,6 +95,11 @@ class Session final : public framing::SessionBase<FpduLocator> {
   [[nodiscard]] size_t wanted_of_start() const override {
     return parsing() ? parser_.wanted() : SIZE_MAX;
   }
+  void validate_start() const override {
+    parser_.validate();
+    sender_.validate();
+    last_message_.validate();
+  }
   /// Why the start-up fails when a peer that lives ends the stream: without a Reply it may not
   /// serve this revision (RFC 6581 s.10).
   [[nodiscard]] framing::StartFailure end_of_stream(StartState state, bool reset) const;

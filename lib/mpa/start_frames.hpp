@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/bytes.hpp"
+#include "base/check.hpp"
 #include "framing/start.hpp"
 #include "mpa/config.hpp"
 #include "mpa/negotiation.hpp"
@@ -41,6 +42,11 @@ class StartFrameParser {
   [[nodiscard]] base::ByteView private_data() const;
   /// Gives the buffer back once nobody reads the private data any more.
   void release() { buffer_.reset(); }
+  /// Checks that no more was taken than the frame has.
+  void validate() const {
+    RNIC_CHECK(have_ <= (header_ && !failure_ ? frame_size() : kFrameMax));
+    RNIC_CHECK(!header_ || have_ >= wire::kMpaStartHeaderSize);
+  }
 
  private:
   static constexpr size_t kFrameMax = wire::kMpaStartHeaderSize + wire::kMpaPrivateDataMax;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/check.hpp"
 #include "crc/crc.hpp"
 
 namespace rnic::mpa {
@@ -54,6 +55,18 @@ void Suspicions::compare(base::Range range, const uint8_t* octets) {
     entry = {};
     --used_;
   }
+}
+
+void Suspicions::validate() const {
+  uint32_t used = 0;
+  for (const Entry& entry : entries_) {
+    if (entry.range.begin == UINT64_MAX) continue;
+    ++used;
+    RNIC_CHECK(entry.not_placed <= entry.range.size());
+    // What came again as it was dropped proves nothing, and the entry stays.
+    RNIC_CHECK(entry.not_placed != 0 || entry.difference == 0);
+  }
+  RNIC_CHECK(used == used_);
 }
 
 }  // namespace rnic::mpa

@@ -29,6 +29,8 @@ class Suspicions {
     if (used_ != 0) [[unlikely]]
       compare(range, octets);
   }
+  /// Counts the entries anew.
+  void validate() const;
 
  private:
   struct Entry {

@@ -1,5 +1,5 @@
 /// \file
-/// What an interface is made from.
+/// The configuration of an interface.
 #pragma once
 
 #include <cstdint>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/check.hpp"
 #include "base/log.hpp"
 
 namespace rnic::net {
@@ -57,6 +58,10 @@ base::Now Dad::next_deadline() const {
   base::Now next = base::kNever;
   for (const Tentative& t : tentative_) next = base::earlier(next, t.deadline);
   return next;
+}
+
+void Dad::validate() const {
+  for (const Tentative& t : tentative_) RNIC_CHECK(!routes_.is_ours(t.address));
 }
 
 }  // namespace rnic::net

@@ -33,6 +33,8 @@ class Dad {
   /// \return an address to be asked for now; call until there is none.
   std::optional<IpAddress> due(base::Now now);
   [[nodiscard]] base::Now next_deadline() const;
+  /// Checks that no tentative address is in use.
+  void validate() const;
 
  private:
   struct Tentative {

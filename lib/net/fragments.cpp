@@ -237,6 +237,20 @@ void Fragments::update_deadline() {
   }
 }
 
+void Fragments::validate() const {
+  uint64_t octets = 0;
+  for (const Datagram& d : datagrams_) {
+    if (!d.taken) continue;
+    uint64_t of_ranges = 0;
+    for (uint32_t i = 0; i < d.count; ++i) of_ranges += d.ranges[i].end - d.ranges[i].first;
+    RNIC_CHECK(d.octets == (d.dead ? 0 : of_ranges));
+    RNIC_CHECK(d.count <= Reassembler::kMaxFragments && d.quoted <= kQuote);
+    RNIC_CHECK(next_deadline_ <= d.deadline);
+    octets += d.octets;
+  }
+  RNIC_CHECK(octets == octets_ && octets_ <= octets_max_);
+}
+
 bool Fragments::expire_one(base::Now now, ExpiredDatagram& expired) {
   if (now < next_deadline_) return false;
   for (Datagram& d : datagrams_) {

@@ -74,6 +74,8 @@ class Fragments {
   /// \return whether one was ended; `expired` has an empty quote when nothing is to be reported
   bool expire_one(base::Now now, ExpiredDatagram& expired);
   [[nodiscard]] base::Now next_deadline() const { return next_deadline_; }
+  /// Counts the octets that wait anew, of each datagram and of all.
+  void validate() const;
 
  private:
   static constexpr uint32_t kQuote = 128;

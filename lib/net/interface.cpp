@@ -87,6 +87,14 @@ class Interface::Impl final : public NeighbourUser {
     port_.free({&frame, 1});
   }
 
+  void validate() const {
+    tx_.validate();
+    neighbours_.validate();
+    dad_.validate();
+    fragments_.validate();
+    path_mtu_.validate();
+  }
+
   [[nodiscard]] bool trusted() const {
     return port_.info().checksum == port::ChecksumMode::Trusted;
   }
@@ -212,5 +220,7 @@ uint32_t Interface::link_mtu(IpAddress destination) const {
 void Interface::reduce_path_mtu(IpAddress destination, uint32_t mtu, base::Now now) {
   if (mtu < impl_->config_.mtu) impl_->path_mtu_.reduce(destination, mtu, now);
 }
+
+void Interface::validate() const { impl_->validate(); }
 
 }  // namespace rnic::net

@@ -14,7 +14,7 @@
 
 namespace rnic::net {
 
-/// What the port says about a received checksum.
+/// The port vouches for a received checksum, or we look ourselves.
 /// \param trusted checksums left open count as good: the medium is memory.
 [[nodiscard]] inline bool vouched(port::Checksum checksum, bool trusted) {
   return checksum == port::Checksum::Good || (trusted && checksum == port::Checksum::Open);

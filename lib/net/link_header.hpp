@@ -41,7 +41,7 @@ class LinkHeader {
     base::ByteView packet;
   };
 
-  /// What a frame of at least an Ethernet header carries. Empty: it is of another VLAN (counted).
+  /// Opens a frame of at least an Ethernet header. Empty: it is of another VLAN (counted).
   [[nodiscard]] std::optional<Opened> open(base::ByteView frame, Counters& counters) const {
     const uint16_t type = base::load_be16(frame.data() + wire::kEtherTypeAt);
     if (vlan_ == 0 && type != wire::kEtherTypeVlan) [[likely]] {

@@ -266,6 +266,29 @@ void Neighbours::set_deadline(Entry& entry, base::Now deadline) {
   next_deadline_ = base::earlier(next_deadline_, deadline);
 }
 
+void Neighbours::validate() const {
+  uint32_t size = 0;
+  uint32_t parked = 0;
+  for (uint32_t i = 0; i < made_; ++i) {
+    const Entry& entry = entries_[i];
+    if (entry.state == State::Free) continue;
+    ++size;
+    parked += entry.parked_count;
+    RNIC_CHECK(entry.parked_count <= kParked && entry.parked_first < kParked);
+    RNIC_CHECK(entry.parked_count == 0 || entry.state == State::Incomplete);
+    RNIC_CHECK(next_deadline_ <= entry.deadline);
+  }
+  RNIC_CHECK(size == size_ && parked == parked_ && parked_ <= kParkedInAll);
+  uint32_t chained = 0;
+  for (size_t h = 0; h < heads_.size(); ++h) {
+    for (uint32_t i = heads_[h]; i != kNone; i = entries_[i].next) {
+      RNIC_CHECK(i < made_ && entries_[i].state != State::Free && ++chained <= size_);
+      RNIC_CHECK((hash(entries_[i].ip) & (heads_.size() - 1)) == h);
+    }
+  }
+  RNIC_CHECK(chained == size_);
+}
+
 void Neighbours::on_timers(base::Now now) {
   if (now < next_deadline_) return;
   for (Entry& entry : made()) {

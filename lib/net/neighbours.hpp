@@ -20,7 +20,7 @@
 
 namespace rnic::net {
 
-/// What the table asks of the interface.
+/// The table calls the interface through it.
 class NeighbourUser {
  public:
   virtual ~NeighbourUser() = default;
@@ -84,7 +84,10 @@ class Neighbours {
   /// Changes whenever a result of find() may no longer hold, and when a neighbour was not used for
   /// long.
   [[nodiscard]] uint64_t generation() const { return generation_; }
-  /// What a table asks the machine for.
+  /// Counts the entries and the parked frames anew: each neighbour is in the chain of its address,
+  /// and frames wait only for one whose address is not known.
+  void validate() const;
+  /// The memory that a table asks the machine for.
   [[nodiscard]] static uint64_t octets_for(uint32_t neighbours);
 
  private:

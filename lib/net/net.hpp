@@ -76,6 +76,9 @@ class Interface {
   /// whether it is still there.
   void doubt_path(IpAddress destination, base::Now now);
 
+  /// Counts the invariants of all parts anew; for tests.
+  void validate() const;
+
  private:
   class Impl;
   std::unique_ptr<Impl> impl_;

@@ -46,7 +46,7 @@ class Output {
   [[nodiscard]] const LinkHeader& link() const { return link_; }
 
  private:
-  // What the last destination's way was.
+  // The way of the last destination is remembered.
   struct Hop {
     bool valid = false;
     IpAddress destination;

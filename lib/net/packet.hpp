@@ -1,5 +1,5 @@
 /// \file
-/// What passes between an interface and the transport.
+/// The types that pass between an interface and the transport.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ struct TxFrame {
   uint8_t hop_limit = 0;      ///< TTL; 0: the interface's default; likewise
 };
 
-/// Who is told of ICMP errors about packets of ours.
+/// The interface calls it for each ICMP error that a packet of ours may have caused.
 class IcmpErrorUser {
  public:
   virtual ~IcmpErrorUser() = default;

@@ -1,11 +1,12 @@
 /// \file
-/// What is known of paths whose MTU is smaller than the link's (RFC 1191, RFC 8201).
+/// Remembers the paths whose MTU is smaller than the link's (RFC 1191, RFC 8201).
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 
+#include "base/check.hpp"
 #include "base/time.hpp"
 #include "rnic/address.hpp"
 
@@ -34,6 +35,17 @@ class PathMtu {
     Entry& entry = entries_[place(destination)];
     if (entry.destination == IpAddress{}) ++used_;
     entry = {destination, mtu, now + lifetime_};
+  }
+  /// Counts the entries anew, each of which is in its place.
+  void validate() const {
+    uint32_t used = 0;
+    for (size_t i = 0; i < kEntries; ++i) {
+      if (entries_[i].destination == IpAddress{}) continue;
+      ++used;
+      RNIC_CHECK(place(entries_[i].destination) == i);
+      RNIC_CHECK(entries_[i].mtu >= (entries_[i].destination.is_v4() ? kLeast4 : kLeast6));
+    }
+    RNIC_CHECK(used == used_);
   }
 
  private:

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 
+#include "base/check.hpp"
 #include "net/counters.hpp"
 #include "port/port.hpp"
 
@@ -52,6 +53,14 @@ class TxQueue {
   /// \return true when nothing is left unsent.
   bool flush(base::Now now);
   [[nodiscard]] uint32_t unsent() const { return unsent_count_; }
+  /// Checks the bounds, and that each packet has its memory.
+  void validate() const {
+    RNIC_CHECK(unsent_count_ + open_ <= kBurst && spare_count_ <= kBurst);
+    for (uint32_t i = 0; i < unsent_count_; ++i) {
+      RNIC_CHECK(unsent_[i].data != nullptr && unsent_[i].length != 0);
+    }
+    for (uint32_t i = 0; i < spare_count_; ++i) RNIC_CHECK(spare_[i].data != nullptr);
+  }
 
  private:
   void append(const port::Packet& packet, base::Now now) {

@@ -1,5 +1,5 @@
 /// \file
-/// What one ACK tells loss detection, recovery and congestion control.
+/// An ACK as loss detection, recovery and congestion control see it.
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,7 @@
 
 namespace rnic::tcp {
 
-/// What the sender is doing about loss.
+/// The phase of the sender's loss recovery.
 enum class LossState : uint8_t {
   Open,      ///< nothing is missing
   Disorder,  ///< SACKs or duplicate ACKs came, loss is not certain yet

@@ -32,6 +32,7 @@ uint32_t HalfOpenPlaces::held_by(const IpAddress& address) const {
 
 void HalfOpenPlaces::validate() const {
   RNIC_CHECK(taken_ <= limit_);
+  if (by_age_) by_age_->validate();
   RNIC_CHECK(!by_age_ || (by_age_->capacity() == limit_ && by_age_->size() == taken_));
 }
 

@@ -1,5 +1,5 @@
 /// \file
-/// What connections hold of what a stack has for all of them.
+/// How much the connections of a stack hold of its pools and lists.
 #pragma once
 
 #include <cstdint>

@@ -627,7 +627,7 @@ void Sender::validate() const {
   path_.validate();
   emss_.validate();
   persist_.validate();
-  // What is in flight is watched: RFC 6298 s.5.1.
+  // Timer::Rto runs while data is in flight: RFC 6298 s.5.1.
   if (synchronized(core_.life.state())) {
     RNIC_CHECK(core_.tcb.flight() == 0 || core_.timers().runs(Timer::Rto));
   }

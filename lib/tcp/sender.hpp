@@ -128,7 +128,7 @@ class Sender {
   // FINs, window probes and keep-alives wait for the room of a full segment, too.
   [[nodiscard]] bool begin(TxSlot& slot, base::Now now) { return writer_.begin(emss(), slot, now); }
 
-  // What goes out.
+  // Output.
   [[nodiscard]] Attempt send_tail_probe(base::Now now);
   [[nodiscard]] Attempt send_lost(base::Now now);
   [[nodiscard]] Attempt send_again(uint64_t number, base::Now now);
@@ -149,7 +149,7 @@ class Sender {
   /// Accounts for new data sent. \param aligned the range is a whole number of records
   void note_sent(base::Range range, bool aligned, base::Now now);
 
-  // What comes in.
+  // Input.
   void settle(AckResult& result, base::Now now);
   /// A predicted ACK covers records that were overtaken: one that was sent later had arrived
   /// before. \return false: there may be a loss

@@ -1,5 +1,5 @@
 /// \file
-/// What the connections of one stack share.
+/// The state that the connections of one stack share.
 #pragma once
 
 #include <algorithm>

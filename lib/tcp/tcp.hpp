@@ -47,7 +47,7 @@ struct TxSlot {
   uint8_t hop_limit = 0;      ///< TTL; 0: the interface's default
 };
 
-/// What the engine stands on; the device implements it over `net`.
+/// The engine sends through it; the device implements it over `net`.
 class Egress {
  public:
   virtual ~Egress() = default;

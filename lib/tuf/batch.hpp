@@ -12,7 +12,7 @@
 
 namespace rnic::tuf {
 
-/// What a sender knows about the stream that it builds.
+/// A sender builds the stream by it.
 struct SendLayout {
   FramedSendMode mode = FramedSendMode::Plain;  ///< of the next submission
   FrameFormat format;

@@ -1,5 +1,5 @@
 /// \file
-/// What one connection of ULP framing under DDP does.
+/// The configuration of ULP framing under DDP on one connection.
 #pragma once
 
 #include <cstdint>

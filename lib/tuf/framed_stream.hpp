@@ -22,7 +22,7 @@
 
 namespace rnic::tuf {
 
-/// What a framed stream tells its owner, on the owner's thread.
+/// A framed stream calls its owner through it, on the owner's thread.
 class FramedStreamEvents {
  public:
   virtual ~FramedStreamEvents() = default;

@@ -1,6 +1,6 @@
 /// \file
-/// What two ends of this project tell each other before they frame, which s.4 of the draft leaves
-/// open, and what follows from it, as functions of values.
+/// Two ends of this project tell each other before they frame what s.4 of the draft leaves open.
+/// These functions of values say what, and what follows from it.
 ///
 ///     initiator   Request -------->            what it wants, what it can, its key
 ///                        <--------  Reply      the same of the responder, and both modes; its
@@ -35,8 +35,9 @@ struct Agreed {
   uint32_t max_pdu_in = wire::kTufPduMax;
 };
 
-/// What this end says. A sender always has marker mode, and alignment mode when the transport keeps
-/// records whole (s.2). A receiver that does not see segments asks for marker mode alone.
+/// Makes the frame of this end. A sender always has marker mode, and alignment mode when the
+/// transport keeps records whole (s.2). A receiver that does not see segments asks for marker mode
+/// alone.
 [[nodiscard]] wire::TufStart make_start(const Config& config, const llp::StreamTraits& transport,
                                         wire::TufKey key);
 
@@ -44,7 +45,7 @@ struct Agreed {
 /// mode first (s.4). 0: none.
 [[nodiscard]] uint8_t choose_mode(uint8_t receiver_wants, uint8_t sender_has);
 
-/// What follows from `own` and `peer`; empty when a direction has no mode in common, or the values
+/// Decides by `own` and `peer`; empty when a direction has no mode in common, or the values
 /// are impossible.
 [[nodiscard]] std::optional<Agreed> agree(const wire::TufStart& own, const wire::TufStart& peer);
 

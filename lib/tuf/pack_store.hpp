@@ -26,6 +26,7 @@ class PackStore {
 
   [[nodiscard]] uint32_t free() const { return pool_.free(); }
   [[nodiscard]] uint32_t used() const { return capacity_ - pool_.free(); }
+  void validate() const { pool_.validate(); }
 
   /// Begins a chain; only while free() is not 0. \return its node
   uint32_t begin(const llp::RecordTag& tag) {

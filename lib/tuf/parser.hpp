@@ -10,7 +10,7 @@
 
 namespace rnic::tuf {
 
-/// What a receiver knows about the stream that it gets.
+/// A receiver reads the stream by it.
 struct ReceiveLayout {
   FramedReceiveMode mode = FramedReceiveMode::Plain;
   FrameFormat format;

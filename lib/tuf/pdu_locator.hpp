@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "base/check.hpp"
 #include "framing/receiver.hpp"
 #include "tuf/alignment_watch.hpp"
 #include "tuf/config.hpp"
@@ -48,6 +49,11 @@ class PduLocator final : public framing::LocatorDefaults {
     return !aligned() || frame_end_ == offset;
   }
   [[nodiscard]] framing::PduError overlap() const { return framing::PduError::BadLength; }
+  /// Checks that no framing PDU ends before the next PDU in order begins.
+  void validate(const framing::Arrivals& arrivals) const {
+    layout_.grid.validate();
+    RNIC_CHECK(frame_end_ >= arrivals.place_next());
+  }
 
  private:
   [[nodiscard]] bool aligned() const { return layout_.mode == FramedReceiveMode::Align; }

@@ -81,6 +81,11 @@ class Session final : public framing::SessionBase<PduLocator> {
            state_ == StartState::SendRequest;
   }
   [[nodiscard]] size_t wanted_of_start() const override { return parsing() ? wanted() : SIZE_MAX; }
+  void validate_start() const override {
+    reader_.validate();
+    sender_.validate();
+    send_grid_.validate();
+  }
   [[nodiscard]] size_t wanted() const;
   void answer(bool accepted, base::ByteView private_data,
               const framing::StartOptions& start_options);

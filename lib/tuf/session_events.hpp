@@ -1,5 +1,5 @@
 /// \file
-/// What only a session of ULP framing tells its owner.
+/// A session of ULP framing tells its owner more than other framings do.
 #pragma once
 
 #include "base/time.hpp"

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/bytes.hpp"
+#include "base/check.hpp"
 #include "wire/tuf.hpp"
 
 namespace rnic::tuf {
@@ -60,6 +61,10 @@ class StartFrameReader {
     if (&magic == &wire::kTufGoMagic || octets_.size() < wire::kTufStartSize) return true;
     const wire::TufStart start = header();
     return start.version == wire::kTufVersion && start.private_data <= wire::kTufPrivateDataMax;
+  }
+  void validate() const {
+    RNIC_CHECK(octets_.size() <= received_);
+    RNIC_CHECK(octets_.size() <= wire::kTufStartSize + wire::kTufPrivateDataMax);
   }
 
  private:

@@ -1,5 +1,5 @@
 /// \file
-/// What a framed stream is made with.
+/// The configuration of a framed stream.
 #pragma once
 
 #include <cstdint>

@@ -35,8 +35,10 @@ struct PackStoreDeleter {
 };
 using PackStorePtr = std::unique_ptr<PackStore, PackStoreDeleter>;
 [[nodiscard]] PackStorePtr make_pack_store(uint32_t ulpdus);
-/// What such a store asks the machine for.
+/// The memory that such a store asks the machine for.
 [[nodiscard]] uint64_t pack_store_octets(uint32_t ulpdus);
 [[nodiscard]] uint32_t packed_ulpdus(const PackStore& store);
+/// Checks its invariants.
+void validate(const PackStore& store);
 
 }  // namespace rnic::tuf

@@ -184,6 +184,59 @@ void f(ConnectionCore& core, Flight& flight, Life& other) {
         with open(os.path.join(ROOT, "docs/owners.md"), encoding="utf-8") as file:
             self.assertNotIn("`delete`", file.read())
 
+    def test_an_owner_that_cannot_recount_what_it_has(self):
+        self.plant("lib/tcp/more.hpp", None, """\
+class More {
+ public:
+  void add() { ++sum_; }
+
+ private:
+  int sum_ = 0;
+};
+class Constant {
+ public:
+  explicit Constant(int value) : value_(value) {}
+
+ private:
+  int value_;
+};
+class Recounted {
+ public:
+  void add() { ++total_; }
+  void validate() const { RNIC_CHECK(total_ >= 0); }
+
+ private:
+  int total_ = 0;
+};""")
+        self.plant("lib/rdmap/rtr_message.hpp", " private:", "  void validate() const;")
+        said = self.found()
+        self.assertIn("lib/tcp/more.hpp:1: More has no validate()", said)
+        self.assertNotIn("Constant has no", said)
+        self.assertNotIn("Recounted has no", said)
+        self.assertIn("lib/rdmap:1: RtrMessage needs no exception", said)
+
+    def test_a_const_function_that_changes_something(self):
+        self.plant("lib/tcp/more.cpp", None, """\
+void More::count() const {
+  ++counters_.more;
+}
+bool More::same(int other) const { return sum_ == other; }
+void More::elsewhere(Counters& counters) const noexcept {
+  ++counters.more;
+  const int sum = sum_ + 1;
+}
+uint32_t More::last() const {
+  hint_ = 3;
+  return list_[0].next_ = 2;
+}
+void More::may() { ++counters_.more; }""")
+        said = self.found()
+        self.assertIn("lib/tcp/more.cpp:2: a const function changes counters_", said)
+        self.assertIn("lib/tcp/more.cpp:10: a const function changes hint_", said)
+        self.assertIn("lib/tcp/more.cpp:11: a const function changes list_", said)
+        for line in (4, 5, 6, 7, 13):
+            self.assertNotIn(f"lib/tcp/more.cpp:{line}: a const", said)
+
     def test_friends_and_planted_defects(self):
         self.plant("lib/device/silence_watch.hpp", " private:", "  friend class Device;")
         self.plant("lib/device/more.cpp", None, "// a sabotage")

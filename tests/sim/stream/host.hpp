@@ -74,6 +74,7 @@ class Host final : public tcp::Egress, public llp::Acceptor {
   /// the host something does it behind that.
   void validate() {
     stack_.validate();
+    if (network_ != nullptr) network_->interface.validate();
     for (const Application* application : applications_) application->validate();
   }
   [[nodiscard]] const tcp::Stack& stack() const { return stack_; }
