@@ -45,5 +45,16 @@ TEST(PackStore, NodesAreUsedAgain) {
   EXPECT_EQ(store.free(), 2u);
 }
 
+TEST(PackStore, ANodeThatComesBackTwiceIsFound) {
+  PackStore store(4);
+  const uint32_t first = store.begin({1, 0});
+  store.append(first, {1, 1});
+  store.validate();
+  store.give(first);
+  store.validate();
+  store.give(first);
+  EXPECT_DEATH(store.validate(), "back") << "a ring of free nodes";
+}
+
 }  // namespace
 }  // namespace rnic::tuf

@@ -66,6 +66,21 @@ TEST(SubmissionRing, RoomIsWhatIsNotKeptLessAHead) {
 }
 
 // A part of a submission can be read from any octet on.
+TEST(SubmissionRing, FromHeadToHeadOneComesToTheEnd) {
+  Octets memory(64);
+  SubmissionRing ring(memory.data(), 64);
+  ring.submit(FramedSendMode::Align, sample(20, 3));
+  ring.submit(FramedSendMode::Align, sample(7, 4));
+  ring.validate();
+  ++memory[1];  // the length of the first
+  EXPECT_DEATH(ring.validate(), "position");
+  --memory[1];
+  ring.free_to(1);
+  EXPECT_DEATH(ring.validate(), "position") << "no head begins there";
+  ring.free_to(ring.written() + 1);
+  EXPECT_DEATH(ring.validate(), "freed");
+}
+
 TEST(SubmissionRing, ReadsFromWithin) {
   Octets memory(64);
   SubmissionRing ring(memory.data(), 64);
