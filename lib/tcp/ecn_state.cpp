@@ -6,10 +6,31 @@
 
 namespace rnic::tcp {
 
+[[gnu::noinline, gnu::cold]] void EcnState::set_agreement(EcnAgreement next) {
+  RNIC_CHECK(kEcnTransitions.allows(agreement_, next));
+  agreement_ = next;
+}
+
+[[gnu::noinline, gnu::cold]] void EcnState::set_cwr(CwrState next) {
+  if (next == cwr_) return;
+  RNIC_CHECK(kCwrTransitions.allows(cwr_, next));
+  cwr_ = next;
+}
+
 bool EcnState::fall_back() {
-  const bool first = !fell_back_;
-  fell_back_ = true;
-  return first;
+  if (agreement_ == EcnAgreement::Withdrawn || agreement_ == EcnAgreement::Declined) return false;
+  set_agreement(agreement_ == EcnAgreement::Offered ? EcnAgreement::Withdrawn
+                                                    : EcnAgreement::Declined);
+  return true;
+}
+
+void EcnState::take_syn(bool setup, bool answer, bool willing) {
+  if (agreement_ == EcnAgreement::Declined) return;
+  const bool offered = agreement_ != EcnAgreement::None;
+  if (!setup || !(answer ? offered : willing)) return set_agreement(EcnAgreement::Declined);
+  if (on()) return;
+  const bool asks = agreement_ != EcnAgreement::Withdrawn;
+  set_agreement(asks ? EcnAgreement::Agreed : EcnAgreement::EchoOnly);
 }
 
 void EcnState::set_echo(bool echo, Prediction& prediction) {
@@ -48,16 +69,15 @@ EcnState::Owed EcnState::take_owed() {
 }
 
 bool EcnState::take_cwr() {
-  const bool due = cwr_due_;
-  cwr_due_ = false;
-  return due;
+  if (cwr_ != CwrState::Owed) return false;
+  set_cwr(CwrState::Said);
+  return true;
 }
 
 void EcnState::note_reduction(uint64_t snd_nxt) {
-  if (!on_) return;
+  if (!on()) return;
   // CWR answers marks, and without ECT nothing that we send is marked.
-  cwr_due_ = sends_ect();
-  reduced_ = true;
+  set_cwr(sends_ect() ? CwrState::Owed : CwrState::Said);
   reduced_until_ = snd_nxt;
 }
 
@@ -69,7 +89,7 @@ uint32_t EcnState::hold() {
 
 void EcnState::validate() const {
   RNIC_CHECK(owed_count_ <= kMaxOwed && holds_ <= kMaxHolds);
-  RNIC_CHECK(on_ || (!echo_ && !cwr_due_ && !reduced_ && owed_count_ == 0));
+  RNIC_CHECK(on() || (!echo_ && cwr_ == CwrState::None && owed_count_ == 0));
 }
 
 }  // namespace rnic::tcp

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/seq32.hpp"
+#include "tcp/ecn_phases.hpp"
 #include "tcp/prediction.hpp"
 
 namespace rnic::tcp {
@@ -23,25 +24,26 @@ inline constexpr uint8_t kCe = 3;
 class EcnState {
  public:
   /// The SYNs have agreed on ECN.
-  [[nodiscard]] bool on() const { return on_; }
+  [[nodiscard]] bool on() const { return agreement_ >= EcnAgreement::Agreed; }
   /// New data may be sent as ECN-capable.
-  [[nodiscard]] bool sends_ect() const { return on_ && !fell_back_; }
+  [[nodiscard]] bool sends_ect() const { return agreement_ == EcnAgreement::Agreed; }
+  [[nodiscard]] EcnAgreement agreement() const { return agreement_; }
 
   // --- The handshake (RFC 3168 s.6.1.1) ---
 
   /// Our SYN asks for ECN.
-  void offer() { offered_ = true; }
+  void offer() {
+    if (agreement_ != EcnAgreement::Offered) set_agreement(EcnAgreement::Offered);
+  }
   /// The next SYN does not ask: a middlebox may drop SYNs that do. \return it asked until now
   bool fall_back();
   /// Takes the peer's SYN or SYN-ACK. \param setup it asks for ECN or agrees. \param answer it
   /// answers our SYN. \param willing we agree if it is no answer
-  void take_syn(bool setup, bool answer, bool willing) {
-    on_ = setup && (answer ? offered_ : willing);
-  }
+  void take_syn(bool setup, bool answer, bool willing);
   /// Takes a SYN that arrives after the handshake was completed by another one. A host that has
   /// received a SYN that does not ask should not set ECT; the agreement to echo marks stays.
   void take_late_syn(bool setup) {
-    if (!setup) fell_back_ = true;
+    if (!setup && sends_ect()) set_agreement(EcnAgreement::EchoOnly);
   }
 
   // --- Receiving: ECN-Echo ---
@@ -75,16 +77,17 @@ class EcnState {
   void note_reduction(uint64_t snd_nxt);
   /// The window was reduced for an ECN-Echo: CWR follows even where we send no ECT, as agreed by
   /// RFC 3168 s.6.1.1.
-  void commit_cwr() { cwr_due_ = true; }
+  void commit_cwr() { set_cwr(CwrState::Owed); }
   /// The reduction was spurious.
-  void undo() { cwr_due_ = reduced_ = false; }
+  void undo() { set_cwr(CwrState::None); }
+  [[nodiscard]] CwrState cwr() const { return cwr_; }
   /// Data that was in flight at the last reduction is still unacknowledged.
   [[nodiscard]] bool reduced_beyond(uint64_t snd_una) const {
-    return reduced_ && snd_una < reduced_until_;
+    return cwr_ != CwrState::None && snd_una < reduced_until_;
   }
   /// The mark that this ACK echoes may have been answered by the last reduction.
   [[nodiscard]] bool answered(uint64_t snd_una) const {
-    return reduced_ && snd_una <= reduced_until_;
+    return cwr_ != CwrState::None && snd_una <= reduced_until_;
   }
   /// A mark met a window of one segment. \return how many marks in a row did so before
   uint32_t hold();
@@ -96,17 +99,19 @@ class EcnState {
   static constexpr uint32_t kMaxOwed = 4;
   static constexpr uint8_t kMaxHolds = 6;
 
+  /// The one place that sets the agreement.
+  void set_agreement(EcnAgreement next);
+  /// The one place that sets the state of CWR, if it is another one.
+  void set_cwr(CwrState next);
   void set_echo(bool echo, Prediction& prediction);
 
-  bool offered_ = false;
-  bool fell_back_ = false;  // a SYN of either side did not ask: ECT is not set any more
-  bool on_ = false;
+  EcnAgreement agreement_ = EcnAgreement::None;
+  CwrState cwr_ = CwrState::None;
   bool echo_ = false;
-  bool cwr_due_ = false;
-  bool reduced_ = false;  // reduced_until_ is valid
-  uint8_t holds_ = 0;     // consecutive marks that met a window of one segment
+  uint8_t holds_ = 0;  // consecutive marks that met a window of one segment
   uint8_t owed_count_ = 0;
-  uint64_t reduced_until_ = 0;  // SND.NXT at the last reduction: marks below it are answered
+  // While a reduction stands: SND.NXT at that moment. Marks below it are answered.
+  uint64_t reduced_until_ = 0;
   // DCTCP: ACKs owed for the segments before each change of CE, oldest first. Their marks
   // alternate: the newest one reports the opposite of echo_.
   std::array<base::Seq32, kMaxOwed> owed_{};

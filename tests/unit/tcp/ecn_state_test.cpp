@@ -4,6 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "support/transitions.hpp"
+
 namespace rnic::tcp {
 namespace {
 
@@ -15,22 +22,96 @@ struct Agreed {
 };
 
 TEST(EcnState, IsOnWhereOneSideAsksAndTheOtherAgrees) {
-  Prediction prediction;
-  EcnState e;
-  e.take_syn(true, true, true);
-  EXPECT_FALSE(e.on()) << "an answer to what was not asked";
-  e.offer();
-  e.take_syn(true, true, false);
-  EXPECT_TRUE(e.on());
-  e.take_syn(false, true, true);
-  EXPECT_FALSE(e.on());
-  EXPECT_TRUE(e.fall_back());
-  EXPECT_FALSE(e.fall_back()) << "known";
+  EcnState silent;
+  silent.take_syn(true, true, true);
+  EXPECT_FALSE(silent.on()) << "an answer to what was not asked";
+  EcnState asking;
+  asking.offer();
+  asking.offer();
+  asking.take_syn(true, true, false);
+  EXPECT_TRUE(asking.on());
+  asking.take_syn(true, true, false);
+  EXPECT_TRUE(asking.sends_ect());
+  asking.take_syn(false, true, true);
+  EXPECT_FALSE(asking.on()) << "the SYN came again, and does not ask";
+  EcnState tired;
+  tired.offer();
+  EXPECT_TRUE(tired.fall_back());
+  EXPECT_FALSE(tired.fall_back()) << "known";
+  tired.take_syn(true, true, true);
+  EXPECT_TRUE(tired.on()) << "the answer to the SYN that asked";
+  EXPECT_FALSE(tired.sends_ect());
   Agreed late;
   EXPECT_TRUE(late.ecn.sends_ect());
   late.ecn.take_late_syn(false);
   EXPECT_TRUE(late.ecn.on());
   EXPECT_FALSE(late.ecn.sends_ect());
+}
+
+TEST(EcnAgreements, EachPairIsLegalOrNot) {
+  // None, Offered, Withdrawn, Declined, Agreed, EchoOnly
+  testing::expect_transitions(
+      kEcnTransitions, {".x.xx.", "..xxx.", "...x.x", "......", "...x.x", "...x.."}, "...x..");
+}
+
+TEST(EcnAgreements, WhateverHappensLeadsToALegalOneAndEachLegalOneIsReached) {
+  const std::array<std::pair<const char*, std::function<void(EcnState&)>>, 6> events{{
+      {"our SYN asks",
+       [](EcnState& e) {
+         if (e.agreement() <= EcnAgreement::Offered) e.offer();
+       }},
+      {"our SYN does not ask",
+       [](EcnState& e) {
+         if (!e.on()) e.fall_back();
+       }},
+      {"the answer agrees", [](EcnState& e) { e.take_syn(true, true, true); }},
+      {"the answer does not", [](EcnState& e) { e.take_syn(false, true, true); }},
+      {"the peer asks", [](EcnState& e) { e.take_syn(true, false, true); }},
+      {"a late SYN does not", [](EcnState& e) { e.take_late_syn(false); }},
+  }};
+  testing::SeenTransitions seen(kEcnTransitions);
+  std::vector<EcnState> reached(1);
+  for (size_t i = 0; i < reached.size() && i < 1000; ++i) {
+    for (const auto& [name, event] : events) {
+      EcnState e = reached[i];
+      event(e);
+      e.validate();
+      seen.note(reached[i].agreement(), e.agreement(), name);
+      if (e.agreement() != reached[i].agreement()) reached.push_back(e);
+    }
+  }
+  seen.expect_all();
+}
+
+TEST(CwrStates, EachPairIsLegalOrNot) {
+  // None, Owed, Said
+  testing::expect_transitions(kCwrTransitions, {".xx", "x.x", "xx."}, "...");
+}
+
+TEST(CwrStates, WhateverHappensLeadsToALegalOneAndEachLegalOneIsReached) {
+  testing::SeenTransitions seen(kCwrTransitions);
+  const auto step = [&seen](EcnState& e, const char* name, const auto& event) {
+    const CwrState before = e.cwr();
+    event(e);
+    e.validate();
+    seen.note(before, e.cwr(), name);
+  };
+  const auto reduce = [](EcnState& e) { e.note_reduction(1); };
+  const auto undo = [](EcnState& e) { e.undo(); };
+  const auto send = [](EcnState& e) { static_cast<void>(e.take_cwr()); };
+  EcnState e;
+  e.take_syn(true, false, true);
+  step(e, "reduced", reduce);
+  step(e, "undone", undo);
+  step(e, "reduced", reduce);
+  step(e, "sent", send);
+  step(e, "reduced", reduce);
+  step(e, "sent", send);
+  step(e, "undone", undo);
+  e.take_late_syn(false);
+  step(e, "reduced without ECT", reduce);
+  step(e, "a mark of before", [](EcnState& s) { s.commit_cwr(); });
+  seen.expect_all();
 }
 
 TEST(EcnState, AMarkIsEchoedUntilCwrComes) {

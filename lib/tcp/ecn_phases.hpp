@@ -1,0 +1,45 @@
+/// \file
+/// What the SYNs agree on about ECN (RFC 3168 s.6.1.1), and how far the answer to a mark has come
+/// (s.6.1.2), with their legal transitions.
+#pragma once
+
+#include <cstdint>
+
+#include "base/transitions.hpp"
+
+namespace rnic::tcp {
+
+enum class EcnAgreement : uint8_t {
+  None,       ///< no SYN has come or gone
+  Offered,    ///< our SYN asks
+  Withdrawn,  ///< our latest SYN does not ask any more; the answer to an earlier one may agree
+  Declined,   ///< there is no agreement
+  Agreed,     ///< marks are echoed, and our data is sent as ECN-capable
+  EchoOnly,   ///< marks are echoed; a SYN of either side did not ask, so ECT is not set (any more)
+};
+
+/// A SYN that comes again without asking ends what was agreed, until the handshake is complete.
+inline constexpr base::Transitions<EcnAgreement, EcnAgreement::EchoOnly> kEcnTransitions{
+    {EcnAgreement::None, {EcnAgreement::Offered, EcnAgreement::Declined, EcnAgreement::Agreed}},
+    {EcnAgreement::Offered,
+     {EcnAgreement::Withdrawn, EcnAgreement::Declined, EcnAgreement::Agreed}},
+    {EcnAgreement::Withdrawn, {EcnAgreement::Declined, EcnAgreement::EchoOnly}},
+    {EcnAgreement::Agreed, {EcnAgreement::Declined, EcnAgreement::EchoOnly}},
+    {EcnAgreement::EchoOnly, {EcnAgreement::Declined}},
+};
+
+enum class CwrState : uint8_t {
+  None,  ///< no reduction stands
+  Owed,  ///< the next segment of new data carries CWR
+  Said,  ///< the peer knows of the reduction, or need not, since nothing of ours is marked
+};
+
+/// A window may be reduced again before the peer was told, or after. An undo takes a reduction
+/// back.
+inline constexpr base::Transitions<CwrState, CwrState::Said> kCwrTransitions{
+    {CwrState::None, {CwrState::Owed, CwrState::Said}},
+    {CwrState::Owed, {CwrState::None, CwrState::Said}},
+    {CwrState::Said, {CwrState::None, CwrState::Owed}},
+};
+
+}  // namespace rnic::tcp
