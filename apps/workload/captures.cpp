@@ -18,7 +18,7 @@ int with_captures(const std::string& program, Context& context, int status) {
   for (const std::string& name : context.device_names()) {
     const auto device = context.device(name);
     if (!device) continue;
-    const uint64_t lost = device->counter("capture", "write_errors");
+    const uint64_t lost = device->counter("capture", "write_errors").value_or(0);
     if (lost == 0) continue;
     std::cerr << program << ": the capture of " << name << " lacks " << lost
               << " frames that could not be written\n";

@@ -71,6 +71,7 @@ class LengthSession final : public SessionBase<LengthLocator> {
  private:
   void broken(PduError, base::Now) override {}
   [[nodiscard]] size_t wanted_of_start() const override { return 1; }
+  void validate_start() const override {}
 
   StartEvents& owner_;
   Negotiated agreed_;
