@@ -562,7 +562,7 @@ std::vector<Call> connection_calls() {
          two_ends(w);
          must(w.a.qp.modify({.state = QueuePairState::Error}));
        },
-       [](World& w) { return of(w.a.qp.modify({.state = QueuePairState::Idle, .ird = 2})); },
+       [](World& w) { return of(w.a.qp.modify({.state = QueuePairState::Idle})); },
        [](World& w) {
          if (w.a.qp.state() != QueuePairState::Idle) broken("the queue pair is not idle");
        }},
