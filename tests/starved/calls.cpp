@@ -298,6 +298,13 @@ std::vector<Call> device_calls() {
          return all ? of(w.near().abort(all->front().id)) : of(all);
        },
        nullptr},
+      {"QueuePair::state, QueuePair::query, QueuePair::info", connected,
+       [](World& w) {
+         static_cast<void>(w.a.qp.state());
+         const auto attributes = w.a.qp.query();
+         return attributes ? of(w.a.qp.info()) : of(attributes);
+       },
+       nullptr},
       {"Device::event_fd", nullptr, [](World& w) { return of(w.near().event_fd()); }, nullptr},
       {"Device::alloc_pd, ProtectionDomain::~ProtectionDomain", nullptr,
        [](World& w) { return keep(w.pd, w.near().alloc_pd()); }, nullptr},
@@ -564,17 +571,10 @@ std::vector<Call> connection_calls() {
          two_ends(w);
          must(w.a.qp.modify({.state = QueuePairState::Error}));
        },
-       [](World& w) { return of(w.a.qp.modify({.state = QueuePairState::Idle, .ird = 2})); },
+       [](World& w) { return of(w.a.qp.modify({.state = QueuePairState::Idle})); },
        [](World& w) {
          if (w.a.qp.state() != QueuePairState::Idle) broken("the queue pair is not idle");
        }},
-      {"QueuePair::state, QueuePair::query, QueuePair::info", connected,
-       [](World& w) {
-         static_cast<void>(w.a.qp.state());
-         const auto attributes = w.a.qp.query();
-         return attributes ? of(w.a.qp.info()) : of(attributes);
-       },
-       nullptr},
       {"QueuePair::~QueuePair", connected,
        [](World& w) {
          w.a.qp = QueuePair();

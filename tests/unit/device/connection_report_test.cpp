@@ -85,7 +85,10 @@ TEST_F(Reports, LimitsAreToldAndHold_VERBS_22) {
     ++qps;
   }
   std::vector<uint8_t> memory(8);
-  const mem::RegionSpec region{.address = memory.data(), .length = 8, .pd = 1};
+  mem::RegionSpec region;
+  region.address = memory.data();
+  region.length = memory.size();
+  region.pd = 1;
   while (true) {
     const auto stag = device.register_memory(region);
     if (!stag) {
