@@ -44,7 +44,8 @@ class WorkRequests : public ::testing::Test {
   Side a_{world_.left};
   Side b_{world_.right};
   Memory from_{a_.pd, octets(kSize, 1), kEverything};
-  Memory to_{b_.pd, std::vector<uint8_t>(kSize), kEverything | Access::RemoteInvalidate};
+  Memory to_{b_.pd, std::vector<uint8_t>(kSize), kEverything | Access::RemoteInvalidate,
+             &b_.qp};
 };
 
 // Each kind of Send, from a list of pieces and from inline data that is overwritten at once.
@@ -53,7 +54,8 @@ TEST_F(WorkRequests, SendsOfEachKind_VERBS_06) {
     for (const bool solicited : {false, true}) {
       for (const bool kept : {false, true}) {
         SCOPED_TRACE(::testing::Message() << invalidate << solicited << kept);
-        Memory window(b_.pd, octets(8, 1), Access::RemoteWrite | Access::RemoteInvalidate);
+        Memory window(b_.pd, octets(8, 1), Access::RemoteWrite | Access::RemoteInvalidate,
+                      &b_.qp);
         const auto expected = kept ? octets(kMaxInline, 5) : gathered();
         std::vector<uint8_t> data = octets(kMaxInline, 5);
         SendRequest work{.id = 5, .solicited = solicited};
