@@ -52,7 +52,7 @@ struct ConnectionInfo {
   uint32_t lost = 0;             ///< of these: presumed lost
   uint32_t retransmitted = 0;    ///< of these: a retransmission is in the network
   uint32_t total_resent = 0;     ///< of these: sent more than once
-  uint64_t resent_segments = 0;  ///< sent again since the connection began
+  uint64_t resent_segments = 0;  ///< sent again since the connection began, modulo 2^32
   uint32_t reorder_degree = 3;   ///< segments of reordering that are tolerated (RFC 5681: 3)
   bool reordering_seen = false;  ///< RFC 8985 s.6.2
 

@@ -72,7 +72,7 @@ void Flight::sent(uint64_t octets, base::Now now) {
   if (core_.tcb.flight() == 0) progress_at_ = now;
   core_.tcb.snd_nxt += octets;
   if (core_.tcb.flight() > flight_peak_ || core_.tcb.snd_una >= flight_peak_to_) {
-    flight_peak_ = core_.tcb.flight();
+    flight_peak_ = static_cast<uint32_t>(core_.tcb.flight());
     flight_peak_to_ = core_.tcb.snd_nxt;
   }
   last_sent_at_ = now;

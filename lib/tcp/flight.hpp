@@ -199,7 +199,7 @@ class Flight {
     // start it is enough that half of it was in flight at once within the last round trip, since
     // cwnd may double in one.
     const bool full = core_.tcb.snd_una - acked < cwnd_full_to_ ||
-                      (cc_.in_slow_start() && 2 * flight_peak_ > cc_.cwnd());
+                      (cc_.in_slow_start() && 2 * uint64_t{flight_peak_} > cc_.cwnd());
     if (!full) {
       cc_.on_unused_window(now);
     } else if (!cc_.gather(acked)) {
@@ -242,8 +242,8 @@ class Flight {
   SpuriousDetector spurious_;
   uint64_t cwnd_full_to_ = 0;  // octets below it were sent while cwnd was the limit
   // Largest number of octets in flight since SND.UNA passed flight_peak_to_.
-  uint64_t flight_peak_ = 0;
-  uint64_t resent_segments_ = 0;  // since the connection began
+  uint32_t flight_peak_ = 0;      // no window is larger than 2^30 (RFC 7323 s.2.3)
+  uint32_t resent_segments_ = 0;  // since the connection began; wraps
   uint64_t flight_peak_to_ = 0;   // when SND.UNA reaches it the peak is measured anew
   base::Now last_sent_at_{};
   base::Now progress_at_{};  // last time the peer acknowledged something, or sending began
