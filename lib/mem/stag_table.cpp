@@ -157,7 +157,8 @@ Result<Stag> StagTable::add(const RegionSpec& spec) {
   if (names_.empty()) {
     return fail(ErrorCode::ResourceExhausted,
                 "all " + std::to_string(names_.limit()) +
-                    " regions of the device are in use: deregister some or raise limits.max_regions");
+                    " regions of the device are in use: deregister some or raise "
+                    "limits.max_regions");
   }
   const auto holding = holding_for(spec);
   if (!holding) return tl::unexpected(holding.error());
@@ -275,7 +276,8 @@ Result<Stag> StagTable::add_unbound(uint32_t pd, Kind kind, uint32_t max_pieces,
   if (names_.empty()) {
     return fail(ErrorCode::ResourceExhausted,
                 "all " + std::to_string(names_.limit()) +
-                    " regions and windows of the device are in use: end some or raise limits.max_regions");
+                    " regions and windows of the device are in use: end some or raise "
+                    "limits.max_regions");
   }
   auto holding = holdings_.make(max_pieces, max_parts);
   if (!holding) return tl::unexpected(holding.error());

@@ -51,7 +51,7 @@ struct TransportInfo {
   uint64_t ssthresh = 0;             ///< octets; UINT32_MAX and more: no loss yet
   uint64_t in_flight = 0;            ///< octets sent and believed to be in the network
   uint64_t peer_window = 0;          ///< octets; 0 also where the transport cannot tell
-  uint64_t retransmitted = 0;        ///< segments sent again, since the connection began, modulo 2^32
+  uint64_t retransmitted = 0;        ///< segments sent again since it began, modulo 2^32
 };
 
 /// What stands between a queue pair and the next octet that it sends.
