@@ -31,11 +31,11 @@ class StreamSwitch final : public StreamUser {
   /// them as at any others, but they cannot come again: without room for them the stream is
   /// aborted.
   void pass_on(base::Range range, base::ByteView octets, bool in_order, base::Now now);
-  /// How many users there have been; 0 before begin().
+  /// How many users there have been; 0 before begin(), and when the stream has ended.
   [[nodiscard]] uint32_t users() const { return count_; }
   /// Checks that the parts follow each other, in either direction.
   void validate() const {
-    RNIC_CHECK(count_ <= kMaxUsers && (count_ != 0) == (parts_[0].user != nullptr));
+    RNIC_CHECK(count_ <= kMaxUsers && (count_ == 0 || parts_[0].user != nullptr));
     for (uint32_t i = 1; i < count_; ++i) {
       RNIC_CHECK(parts_[i].user != nullptr);
       RNIC_CHECK(parts_[i - 1].sent_from <= parts_[i].sent_from);

@@ -9,7 +9,13 @@ class WindowsApiTest : public ::testing::TestWithParam<bool> {
  protected:
   static constexpr uint32_t kSize = 4096;
 
-  void SetUp() override { world_.connect(a_, b_); }
+  // A responder sends nothing, and does nothing that was posted to be sent, before the initiator's
+  // first FPDU has come (RFC 5044 s.7.1.2): an empty Write is one.
+  void SetUp() override {
+    world_.connect(a_, b_);
+    must(a_.qp.post_write(0, {}, {}));
+    world_.expect_done(a_.send_cq, 0, 0);
+  }
 
   /// The peer writes `n` octets there, which it is allowed to.
   void expect_written(uint32_t stag, uint64_t offset, uint32_t n, uint64_t at) {
