@@ -191,7 +191,8 @@ TEST_F(Reports, ALossIsSeenAtBothEnds_SEC_6_4_4_01) {
   EXPECT_EQ(sender.transport.retransmitted, left().device->tcp_counters().retransmitted_segments);
   EXPECT_LT(sender.transport.ssthresh, UINT32_MAX);
   const ReceivePaths receiver = right().device->info(*peer_, now_).received;
-  EXPECT_GT(receiver.placed_early, 0u);
+  // Without markers what comes out of order has no known place: it is held.
+  EXPECT_GT(receiver.held, 0u);
   EXPECT_EQ(receiver.placed_early, right().device->mpa_counters().placed_early_octets);
   EXPECT_EQ(receiver.held, right().device->mpa_counters().held_octets);
   EXPECT_EQ(receiver.held_now, 0u);

@@ -227,7 +227,9 @@ TEST_F(Resources, ACompletionQueueIsAsDeepAsTwoQueues) {
     const auto refused = device().create_cq(depth);
     ASSERT_FALSE(refused.has_value());
     EXPECT_EQ(refused.error().message,
-              "create_cq: completion queue depth " + std::to_string(depth) + " is outside 1..32");
+              "create_cq: a depth of " + std::to_string(depth) +
+                  " is outside 1..32 (twice limits.max_work_depth): raise that, or use several "
+                  "queues");
   }
 }
 
