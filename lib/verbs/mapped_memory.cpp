@@ -94,15 +94,13 @@ Status check_mapped(const char* call, std::span<const std::byte> memory, bool wr
 }
 
 ProcessMaps::ProcessMaps()
-    : fd_(open("/proc/self/maps", O_RDONLY | O_CLOEXEC)), takes_questions_(takes_questions(fd_)) {}
-
-ProcessMaps::~ProcessMaps() {
-  if (fd_ >= 0) close(fd_);
-}
+    : maps_(wakeup::Descriptor::open(
+          [] { return ::open("/proc/self/maps", O_RDONLY | O_CLOEXEC); })),
+      takes_questions_(takes_questions(maps_.get())) {}
 
 std::optional<Mapping> ProcessMaps::ask(uint64_t address) const {
   MapQuery query = query_of(address);
-  if (ioctl(fd_, kMapQuery, &query) != 0) return std::nullopt;
+  if (ioctl(maps_.get(), kMapQuery, &query) != 0) return std::nullopt;
   return Mapping{.begin = query.begin,
                  .end = query.end,
                  .readable = (query.flags & kReadable) != 0,
@@ -114,7 +112,7 @@ std::string ProcessMaps::text() const {
   std::array<char, 16384> part;
   // By position, as several threads may read at once.
   for (ssize_t n = 0;
-       (n = pread(fd_, part.data(), part.size(), static_cast<off_t>(all.size()))) > 0;) {
+       (n = pread(maps_.get(), part.data(), part.size(), static_cast<off_t>(all.size()))) > 0;) {
     all.append(part.data(), static_cast<size_t>(n));
   }
   return all;
@@ -123,7 +121,7 @@ std::string ProcessMaps::text() const {
 Status ProcessMaps::check(const char* call, std::span<const std::byte> memory,
                           bool writable) const {
   if (memory.empty()) return {};
-  if (fd_ < 0) {
+  if (!maps_.is_open()) {
     return base::fail(ErrorCode::Environment,
                       std::string(call) +
                           ": /proc/self/maps could not be opened when the context was, and tells "

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/fail.hpp"
+#include "wakeup/descriptor.hpp"
 
 namespace rnic::verbs {
 
@@ -34,9 +35,6 @@ using FindMapping = std::function<std::optional<Mapping>(uint64_t address)>;
 class ProcessMaps {
  public:
   ProcessMaps();
-  ~ProcessMaps();
-  ProcessMaps(const ProcessMaps&) = delete;
-  ProcessMaps& operator=(const ProcessMaps&) = delete;
 
   /// check_mapped() of the process as it is now: by one question a mapping where the kernel takes
   /// them (Linux 6.11), else all of them are read. Environment: they could not be opened.
@@ -47,7 +45,7 @@ class ProcessMaps {
   [[nodiscard]] std::optional<Mapping> ask(uint64_t address) const;
   [[nodiscard]] std::string text() const;
 
-  const int fd_;
+  const wakeup::Descriptor maps_;
   const bool takes_questions_;
 };
 

@@ -97,6 +97,7 @@ Status ProtectionDomain::destroy() {
 Result<MemoryRegion> ProtectionDomain::register_spec(const char* call, mem::RegionSpec& spec,
                                                      const RegionOptions& options) {
   if (device_ == nullptr) return empty_handle();
+  if (device_->is_abandoned()) return verbs::abandoned();
   spec.pd = pd_;
   spec.rights = options.access;
   spec.key = options.key;
@@ -148,6 +149,7 @@ Status ProtectionDomain::reregister(MemoryRegion& region, const RegionChanges& c
   constexpr const char* kCall = "ProtectionDomain::reregister";
   return guarded(kCall, [&]() -> Status {
     if (device_ == nullptr || region.device_ == nullptr) return empty_handle();
+    if (device_->is_abandoned()) return verbs::abandoned();
     if (region.device_ != device_) return another_device("the region");
     const mem::Stag stag{region.stag_};
     std::vector<base::ByteSpan> pieces;

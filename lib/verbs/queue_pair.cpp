@@ -76,6 +76,15 @@ Status to_status(device::PostResult result, const char* queue, uint32_t depth) {
   return {};
 }
 
+Status receive_status(device::PostResult result, const device::QueuePairSpec& spec) {
+  if (result != device::PostResult::Ok && spec.srq != nullptr) {
+    return refused(
+        ErrorCode::WrongState,
+        "the queue pair takes its receives from a shared receive queue: post them there");
+  }
+  return to_status(result, "receive", spec.receive_depth);
+}
+
 }  // namespace
 
 /// Fixed memory for trace events; the worker fills it.
@@ -168,19 +177,14 @@ Status QueuePair::post_receive(const ReceiveRequest& request) {
   if (qp_ == nullptr) return empty_handle();
   if (device_->is_abandoned()) return abandoned();
   const device::PostResult result = qp_->post_receive(request);
-  if (result != device::PostResult::Ok && qp_->spec().srq != nullptr) {
-    return refused(
-        ErrorCode::WrongState,
-        "the queue pair takes its receives from a shared receive queue: post them there");
-  }
-  if (result != device::PostResult::Ok)
-    return to_status(result, "receive", qp_->spec().receive_depth);
+  if (result != device::PostResult::Ok) return receive_status(result, qp_->spec());
   device_->wake();
   return {};
 }
 
 ListPosted QueuePair::post_send(std::span<const SendRequest> requests) {
   if (qp_ == nullptr) return {0, empty_handle()};
+  if (device_->is_abandoned()) return {0, abandoned()};
   const auto [taken, result] = qp_->post_sends(requests);
   if (taken != 0) device_->wake();
   return {taken, to_status(result, "send", qp_->spec().send_depth)};
@@ -188,9 +192,10 @@ ListPosted QueuePair::post_send(std::span<const SendRequest> requests) {
 
 ListPosted QueuePair::post_receive(std::span<const ReceiveRequest> requests) {
   if (qp_ == nullptr) return {0, empty_handle()};
+  if (device_->is_abandoned()) return {0, abandoned()};
   const auto [taken, result] = qp_->post_receives(requests);
   if (taken != 0) device_->wake();
-  return {taken, to_status(result, "receive", qp_->spec().receive_depth)};
+  return {taken, receive_status(result, qp_->spec())};
 }
 
 namespace {

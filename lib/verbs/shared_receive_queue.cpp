@@ -51,6 +51,7 @@ uint32_t SharedReceiveQueue::number() const { return srq_ == nullptr ? 0 : srq_-
 
 Status SharedReceiveQueue::post_receive(const ReceiveRequest& request) {
   if (srq_ == nullptr) return empty_handle();
+  if (device_->is_abandoned()) return verbs::abandoned();
   switch (srq_->post_receive(request)) {
     case rdmap::PostResult::Ok: device_->wake(); return {};
     case rdmap::PostResult::Full:

@@ -3,6 +3,7 @@
 
 #include "arguments.hpp"
 
+#include <array>
 #include <climits>
 #include <cstdint>
 #include <span>
@@ -105,8 +106,7 @@ std::vector<Extreme> resources() {
          return of(w.a.pd.register_memory(
              std::as_writable_bytes(std::span(w.a.octets.data(), uint64_t{1} << 46)),
              Access::RemoteWrite));
-       },
-       false},
+       }},
       {"ProtectionDomain::register_memory",
        [](World& w) {
          w.a = w.end(w.near());
@@ -181,6 +181,145 @@ std::vector<Extreme> work() {
          return w.a.qp.post_immediate(kMost64, {});
        },
        false},
+  };
+}
+
+void region_of(World& w) {
+  w.a = w.end(w.near());
+  w.region.emplace(must(w.a.pd.register_memory(std::as_writable_bytes(std::span(w.a.octets)),
+                                               Access::Bind | Access::LocalWrite)));
+}
+
+void srq_of(World& w) {
+  w.pd.emplace(must(w.near().alloc_pd()));
+  w.srq.emplace(must(w.pd->create_srq({.depth = 16, .max_sges = 2})));
+}
+
+const MemoryGrant kWidest{kMost32, static_cast<Access>(kMost32), kMost64};
+constexpr Sge kFar{kMost64, kMost32, kMost32};
+constexpr RemoteAddress kThere{kMost32, kMost64};
+
+/// The ends of what names memory.
+std::vector<Extreme> memory() {
+  return {
+      {"ProtectionDomain::register_pieces",
+       [](World& w) {
+         w.a = w.end(w.near());
+         const std::array<std::span<std::byte>, 1> pieces{
+             std::as_writable_bytes(std::span(w.a.octets.data(), kMost64))};
+         return of(w.a.pd.register_pieces(pieces,
+                                          {.access = Access::LocalWrite, .offset = kMost64}));
+       }},
+      {"ProtectionDomain::reregister",
+       [](World& w) {
+         region_of(w);
+         return w.a.pd.reregister(*w.region, {.offset = kMost64});
+       }},
+      {"ProtectionDomain::allocate_region",
+       [](World& w) {
+         w.a = w.end(w.near());
+         return of(w.a.pd.allocate_region(kMost32));
+       }},
+      {"MemoryWindow::bind",
+       [](World& w) {
+         region_of(w);
+         MemoryWindow window = must(w.a.pd.create_window(WindowType::Domain));
+         return window.bind(*w.region, kMost64, kMost32, static_cast<Access>(kMost32));
+       }},
+      {"QueuePair::post_bind_window",
+       [](World& w) {
+         w.a = w.end(w.near());
+         return w.a.qp.post_bind_window(kMost64, kWidest, {kMost64, kMost32, kMost32});
+       },
+       false},
+      {"QueuePair::post_fast_register",
+       [](World& w) {
+         w.a = w.end(w.near());
+         return w.a.qp.post_fast_register(kMost64, kWidest, {{kMost64, kMost32, kMost32}});
+       },
+       false},
+      {"QueuePair::post_local_invalidate",
+       [](World& w) {
+         w.a = w.end(w.near());
+         return w.a.qp.post_local_invalidate(kMost64, kMost32);
+       },
+       false},
+  };
+}
+
+/// The ends of a call for each operation.
+std::vector<Extreme> operations() {
+  return {
+      {"QueuePair::post_write",
+       [](World& w) {
+         w.a = w.end(w.near());
+         return w.a.qp.post_write(kMost64, {kFar}, kThere);
+       },
+       false},
+      {"QueuePair::post_write_immediate",
+       [](World& w) {
+         w.a = w.end(w.near());
+         return w.a.qp.post_write_immediate(kMost64, {kFar}, kThere, {});
+       },
+       false},
+      {"QueuePair::post_read",
+       [](World& w) {
+         w.a = w.end(w.near());
+         return w.a.qp.post_read(kMost64, {kFar}, kThere);
+       },
+       false},
+      {"QueuePair::post_read_invalidate",
+       [](World& w) {
+         w.a = w.end(w.near());
+         return w.a.qp.post_read_invalidate(kMost64, kFar, kThere);
+       },
+       false},
+      {"QueuePair::post_send_invalidate",
+       [](World& w) {
+         w.a = w.end(w.near());
+         return w.a.qp.post_send_invalidate(kMost64, {kFar}, kMost32);
+       },
+       false},
+  };
+}
+
+/// The ends of depths and marks.
+std::vector<Extreme> queues() {
+  return {
+      {"ProtectionDomain::create_srq",
+       [](World& w) {
+         w.pd.emplace(must(w.near().alloc_pd()));
+         return of(w.pd->create_srq({.depth = kMost32, .max_sges = kMost32}));
+       }},
+      {"SharedReceiveQueue::post_receive",
+       [](World& w) {
+         srq_of(w);
+         ReceiveRequest request{.id = kMost64};
+         while (request.sges.size() < 100'000) request.sges.push_back({});
+         return w.srq->post_receive(request);
+       }},
+      {"SharedReceiveQueue::arm_limit",
+       [](World& w) {
+         srq_of(w);
+         return w.srq->arm_limit(kMost32);
+       },
+       false},
+      {"SharedReceiveQueue::arm_high_water",
+       [](World& w) {
+         srq_of(w);
+         return w.srq->arm_high_water(kMost32);
+       },
+       false},
+      {"SharedReceiveQueue::resize",
+       [](World& w) {
+         srq_of(w);
+         return w.srq->resize(kMost32);
+       }},
+      {"CompletionQueue::resize",
+       [](World& w) {
+         w.cq.emplace(must(w.near().create_cq(64)));
+         return w.cq->resize(kMost32);
+       }},
   };
 }
 
@@ -285,7 +424,8 @@ std::vector<Extreme> streams() {
 const std::vector<Extreme>& extremes() {
   static const std::vector<Extreme> all = [] {
     std::vector<Extreme> list;
-    for (const auto& part : {resources(), work(), connections(), streams()}) {
+    for (const auto& part : {resources(), queues(), memory(), work(), operations(), connections(),
+                             streams()}) {
       list.insert(list.end(), part.begin(), part.end());
     }
     return list;

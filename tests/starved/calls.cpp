@@ -471,6 +471,148 @@ std::vector<Call> memory_calls() {
   };
 }
 
+// --- shared receive queues, windows, regions of several pieces ---
+
+void with_srq(World& w) {
+  w.pd.emplace(must(w.near().alloc_pd()));
+  w.srq.emplace(must(w.pd->create_srq({.depth = 16, .max_sges = 2})));
+}
+
+std::vector<Call> srq_calls() {
+  return {
+      {"ProtectionDomain::create_srq, SharedReceiveQueue::~SharedReceiveQueue, "
+       "SharedReceiveQueue::number",
+       [](World& w) { w.pd.emplace(must(w.near().alloc_pd())); },
+       [](World& w) { return keep(w.srq, w.pd->create_srq({.depth = 16, .max_sges = 2})); },
+       [](World& w) {
+         if (w.srq->number() == 0) broken("the shared receive queue has no number");
+       }},
+      {"SharedReceiveQueue::destroy", with_srq, [](World& w) { return of(w.srq->destroy()); },
+       nullptr},
+      {"SharedReceiveQueue::post_receive", with_srq,
+       [](World& w) { return of(w.srq->post_receive({.id = 1})); },
+       [](World& w) {
+         if (!w.turn_until([&w] { return must(w.srq->info()).posted != 0; })) {
+           broken("nothing is posted");
+         }
+       }},
+      {"SharedReceiveQueue::arm_limit, SharedReceiveQueue::arm_high_water", with_srq,
+       [](World& w) {
+         const Outcome outcome = of(w.srq->arm_high_water(3));
+         return outcome.done ? of(w.srq->arm_limit(0)) : outcome;
+       },
+       nullptr},
+      {"SharedReceiveQueue::resize", with_srq, [](World& w) { return of(w.srq->resize(64)); },
+       [](World& w) {
+         if (must(w.srq->info()).depth != 64) broken("the queue has another depth");
+       }},
+      {"SharedReceiveQueue::info", with_srq, [](World& w) { return of(w.srq->info()); }, nullptr},
+      {"CompletionQueue::resize, CompletionQueue::info, CompletionQueue::number",
+       [](World& w) { w.cq.emplace(must(w.near().create_cq(64))); },
+       [](World& w) {
+         const Outcome outcome = of(w.cq->resize(128));
+         if (w.cq->number() == 0) return Outcome{false, ErrorCode::Protocol, true};
+         return outcome.done ? of(w.cq->info()) : outcome;
+       },
+       nullptr},
+  };
+}
+
+std::span<std::byte> octets_of(World& w, size_t from, size_t count) {
+  return std::as_writable_bytes(std::span(w.octets).subspan(from, count));
+}
+
+void bindable(World& w) {
+  connected(w);
+  w.region.emplace(
+      must(w.b.pd.register_memory(octets_of(w, 0, 300), Access::Bind | Access::LocalWrite)));
+}
+
+void with_window(World& w) {
+  bindable(w);
+  w.window.emplace(must(w.b.pd.create_window(WindowType::Domain)));
+}
+
+/// Of the responder, which does nothing of its queue before the initiator's first message.
+void first_message(World& w) {
+  must(w.a.qp.post_send(a_write(w)));
+  one_completion(w, w.a.cq);
+}
+
+std::vector<Call> window_calls() {
+  return {
+      {"ProtectionDomain::register_pieces", two_ends,
+       [](World& w) {
+         const std::array<std::span<std::byte>, 2> pieces{octets_of(w, 0, 100),
+                                                          octets_of(w, 200, 50)};
+         return keep(w.region, w.a.pd.register_pieces(pieces, {.access = Access::LocalWrite}));
+       },
+       [](World& w) {
+         if (w.region->length() != 150) broken("the region has another length");
+       }},
+      {"ProtectionDomain::reregister", bindable,
+       [](World& w) {
+         return of(w.b.pd.reregister(*w.region, {.access = Access::RemoteRead}));
+       },
+       nullptr},
+      {"ProtectionDomain::allocate_region", two_ends,
+       [](World& w) { return keep(w.region, w.a.pd.allocate_region(4)); }, nullptr},
+      {"ProtectionDomain::create_window, MemoryWindow::~MemoryWindow, MemoryWindow::stag", bindable,
+       [](World& w) { return keep(w.window, w.b.pd.create_window(WindowType::Domain)); },
+       [](World& w) {
+         if (w.window->stag() == 0) broken("the window has no STag");
+       }},
+      {"MemoryWindow::bind", with_window,
+       [](World& w) {
+         return of(w.window->bind(*w.region, w.region->address(), 100, Access::RemoteWrite));
+       },
+       nullptr},
+      {"MemoryWindow::unbind, MemoryWindow::destroy",
+       [](World& w) {
+         with_window(w);
+         must(w.window->bind(*w.region, w.region->address(), 100, Access::RemoteWrite));
+       },
+       [](World& w) {
+         // Bound again where a destroy() that failed comes once more.
+         const Outcome outcome =
+             of(w.window->bind(*w.region, w.region->address(), 100, Access::RemoteWrite));
+         if (!outcome.done) return outcome;
+         const Outcome unbound = of(w.window->unbind());
+         return unbound.done ? of(w.window->destroy()) : unbound;
+       },
+       nullptr},
+      {"QueuePair::post_bind_window",
+       [](World& w) {
+         bindable(w);
+         w.window.emplace(must(w.b.pd.create_window(WindowType::QueuePair)));
+         first_message(w);
+       },
+       [](World& w) {
+         const MemoryGrant grant{next_key(w.window->stag()), Access::RemoteRead, 0};
+         return of(w.b.qp.post_bind_window(1, grant, w.region->sge(0, 100)));
+       },
+       [](World& w) { one_completion(w, w.b.cq); }},
+      {"QueuePair::post_fast_register",
+       [](World& w) {
+         connected(w);
+         w.region.emplace(must(w.b.pd.allocate_region(2)));
+         first_message(w);
+       },
+       [](World& w) {
+         const MemoryGrant grant{next_key(w.region->stag()), Access::RemoteRead, 0};
+         return of(w.b.qp.post_fast_register(1, grant, {w.b.region.sge(0, 100)}));
+       },
+       [](World& w) { one_completion(w, w.b.cq); }},
+      {"QueuePair::post_local_invalidate",
+       [](World& w) {
+         connected(w);
+         w.region.emplace(must(w.a.pd.register_memory(octets_of(w, 0, 100), Access::RemoteRead)));
+       },
+       [](World& w) { return of(w.a.qp.post_local_invalidate(1, w.region->stag())); },
+       [](World& w) { one_completion(w, w.a.cq); }},
+  };
+}
+
 // --- QueuePair ---
 
 void atomic_target(World& w) {
@@ -529,6 +671,53 @@ std::vector<Call> post_calls() {
        [](World& w) {
          return of(w.a.qp.post_immediate(4, {1, 2, 3}));
        },
+       [](World& w) { one_completion(w, w.b.cq); }},
+  };
+}
+
+RemoteAddress remote(World& w) { return {w.b.region.stag(), w.b.region.address()}; }
+
+void receives(World& w) {
+  connected(w);
+  must(w.b.qp.post_receive({.id = 9}));
+}
+
+/// A call for each operation.
+std::vector<Call> operation_calls() {
+  return {
+      {"QueuePair::post_write", connected,
+       [](World& w) {
+         return of(w.a.qp.post_write(1, {w.a.region.sge(0, 64)}, remote(w)));
+       },
+       atomic_done},
+      {"QueuePair::post_write_immediate", receives,
+       [](World& w) {
+         return of(w.a.qp.post_write_immediate(1, {w.a.region.sge(0, 64)}, remote(w), {1, 2}));
+       },
+       [](World& w) { one_completion(w, w.b.cq); }},
+      {"QueuePair::post_read", connected,
+       [](World& w) {
+         return of(w.a.qp.post_read(1, {w.a.region.sge(0, 64)}, remote(w)));
+       },
+       atomic_done},
+      {"QueuePair::post_read_invalidate",
+       [](World& w) {
+         connected(w);
+         w.region.emplace(must(w.a.pd.register_memory(octets_of(w, 0, 100), Access::LocalWrite)));
+       },
+       [](World& w) {
+         return of(w.a.qp.post_read_invalidate(1, w.region->sge(0, 64), remote(w)));
+       },
+       atomic_done},
+      {"QueuePair::post_send_invalidate",
+       [](World& w) {
+         connected(w);
+         must(w.b.qp.post_receive({.id = 9}));
+         w.region.emplace(must(w.b.pd.register_memory(
+             octets_of(w, 0, 100), {.access = Access::RemoteWrite | Access::RemoteInvalidate,
+                                    .queue_pair = &w.b.qp})));
+       },
+       [](World& w) { return of(w.a.qp.post_send_invalidate(1, {}, w.region->stag())); },
        [](World& w) { one_completion(w, w.b.cq); }},
   };
 }
@@ -618,7 +807,7 @@ std::vector<Call> stream_calls() {
        nullptr, where},
       {"Stream::readable, Stream::writable, Stream::unacknowledged, Stream::at_end, "
        "Stream::is_converted, Stream::state, Stream::how_ended, Stream::is_valid, Stream::status, "
-       "StreamListener::port",
+       "StreamListener::local",
        streams,
        [](World& w) {
          const Stream& s = w.near_stream;
@@ -730,7 +919,7 @@ std::vector<Call> framed_calls() {
        "FramedStream::send_mode, FramedStream::receive_mode, FramedStream::send_interval, "
        "FramedStream::receive_interval, FramedStream::packing, FramedStream::state, "
        "FramedStream::how_ended, FramedStream::status, FramedStream::is_valid, "
-       "FramedStreamListener::port",
+       "FramedStreamListener::local",
        framed,
        [](World& w) {
          const FramedStream& s = w.near_framed;
@@ -909,7 +1098,8 @@ const std::vector<Call>& calls() {
     std::vector<Call> out;
     for (const auto& part :
          {config_calls(), context_calls(), device_calls(), listen_calls(), listen_stream_calls(),
-          memory_calls(), post_calls(), connection_calls(), stream_calls(), stream_ends(),
+          memory_calls(), srq_calls(), window_calls(), post_calls(), operation_calls(),
+          connection_calls(), stream_calls(), stream_ends(),
           framed_calls(), framed_changes(), background_calls(), background_streams()}) {
       out.insert(out.end(), part.begin(), part.end());
     }

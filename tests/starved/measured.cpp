@@ -37,7 +37,8 @@ uint64_t in_status(const char* name) {
 }
 
 [[noreturn]] void child(uint64_t address_space, const std::function<std::string()>& body,
-                        Report& report) {
+                        const std::function<void()>& before_it, Report& report) {
+  if (before_it) before_it();
   std::ofstream("/proc/self/clear_refs") << "5";  // begins the count of VmHWM
   alarm(120);  // a hang is a failure, whatever the machine's load
   // A page that is touched is a page, not the 2 MB around it.
@@ -64,7 +65,8 @@ void limit_addresses(uint64_t more) {
   setrlimit(RLIMIT_AS, &limit);
 }
 
-Spent in_child(uint64_t address_space, const std::function<std::string()>& body) {
+Spent in_child(uint64_t address_space, const std::function<std::string()>& body,
+               const std::function<void()>& before) {
   static auto* report = static_cast<Report*>(
       mmap(nullptr, sizeof(Report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   std::memset(static_cast<void*>(report), 0, sizeof *report);
@@ -73,7 +75,7 @@ Spent in_child(uint64_t address_space, const std::function<std::string()>& body)
   const pid_t pid = fork();
   if (pid == 0) {
     dup2(fileno(said), STDERR_FILENO);
-    child(address_space, body, *report);
+    child(address_space, body, before, *report);
   }
   int status = 0;
   rusage usage{};

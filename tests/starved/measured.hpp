@@ -21,8 +21,10 @@ struct Spent {
   Footprint grown;         ///< to the most that it was
 };
 
+/// \param before what the child does first, unlimited and unmeasured
 /// \param address_space most that the process may map beyond what it has; UINT64_MAX: no limit
-[[nodiscard]] Spent in_child(uint64_t address_space, const std::function<std::string()>& body);
+[[nodiscard]] Spent in_child(uint64_t address_space, const std::function<std::string()>& body,
+                             const std::function<void()>& before = {});
 
 /// From here on the process may map so much more than it has.
 void limit_addresses(uint64_t more);

@@ -29,13 +29,6 @@ class Starved : public ::testing::TestWithParam<Setting> {
   void SetUp() override {
     // What the first line of the log takes once is taken before the children are made.
     base::log(base::LogLevel::Warning, "starved", "a line like those of the children");
-    if (GetParam().below == Below::Sockets) return;
-    // DPDK starts once in a process; its memory is the child's own after fork().
-    static const bool started = [] {
-      const World world(Setting{Below::Wire, false});
-      return true;
-    }();
-    ASSERT_TRUE(started);
   }
 
   /// Every request of the call from number `from` on, one after the other.

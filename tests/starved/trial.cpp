@@ -144,6 +144,8 @@ void note_death(int signal) {
   for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGALRM}) {
     std::signal(signal, note_death);
   }
+  // DPDK starts in each of them: a process that was forked from one with DPDK has none.
+  if (setting.below == Below::Wire) const World world(Setting{Below::Wire, false});
   const int before = descriptors();
   const int64_t blocks = live_blocks();
   report.good = try_it(call, setting, refusals, report);

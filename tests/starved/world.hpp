@@ -103,7 +103,9 @@ class World {
   std::optional<ProtectionDomain> pd;
   std::optional<CompletionQueue> cq;
   std::optional<QueuePair> qp;
+  std::optional<SharedReceiveQueue> srq;
   std::optional<MemoryRegion> region;
+  std::optional<MemoryWindow> window;
   std::optional<StreamListener> listener;
   Stream near_stream;
   Stream far_stream;

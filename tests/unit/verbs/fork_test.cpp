@@ -193,6 +193,11 @@ void ask_queues(Findings& found, Everything& all) {
   expect_abandoned(found, qp.post_immediate(1, {}), "post_immediate");
   expect_abandoned(found, qp.connect(at("10.0.0.2", 7471)), "connect");
   expect_abandoned(found, qp.accept({}), "accept");
+  expect_abandoned(found, qp.info(), "info");
+  const std::array<SendRequest, 1> sends;
+  expect_abandoned(found, qp.post_send(sends).status, "post_send of a list");
+  const std::array<ReceiveRequest, 1> receives;
+  expect_abandoned(found, qp.post_receive(receives).status, "post_receive of a list");
   expect_abandoned(found, qp.disconnect(), "disconnect");
   expect_abandoned(found, qp.query(), "query");
   expect_abandoned(found, qp.modify({}), "modify");
@@ -229,6 +234,9 @@ void ask_devices(Findings& found, Everything& all) {
   found.expect(device.poll() == 0 && context.poll() == 0, "a poll does something");
   found.expect(device.counters().empty(), "there are counters");
   expect_abandoned(found, device.counter("device", "doorbells"), "counter");
+  expect_abandoned(found, device.limits(), "limits");
+  expect_abandoned(found, device.connections(), "connections");
+  expect_abandoned(found, device.abort({}), "abort");
   found.expect(device.quiescent(), "something is under way");
   found.expect(device.new_framing_key() == 0, "there is a key");
   found.expect(device.name() == "rnic0", "the name is lost");
