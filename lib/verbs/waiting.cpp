@@ -160,7 +160,9 @@ bool Runtime::wait_until(const std::function<bool()>& done, base::Now deadline) 
     came = done();
     return came || is_abandoned();
   };
-  return (threaded() ? watch_until(over, deadline) : drive_until(over, deadline)) && came;
+  // By reference, for which std::function needs no memory.
+  const auto end = std::ref(over);
+  return (threaded() ? watch_until(end, deadline) : drive_until(end, deadline)) && came;
 }
 
 /// Inline: this thread is the device.

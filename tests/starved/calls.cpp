@@ -539,7 +539,7 @@ void first_message(World& w) {
   one_completion(w, w.a.cq);
 }
 
-std::vector<Call> window_calls() {
+std::vector<Call> region_calls() {
   return {
       {"ProtectionDomain::register_pieces", two_ends,
        [](World& w) {
@@ -557,6 +557,11 @@ std::vector<Call> window_calls() {
        nullptr},
       {"ProtectionDomain::allocate_region", two_ends,
        [](World& w) { return keep(w.region, w.a.pd.allocate_region(4)); }, nullptr},
+  };
+}
+
+std::vector<Call> window_calls() {
+  return {
       {"ProtectionDomain::create_window, MemoryWindow::~MemoryWindow, MemoryWindow::stag", bindable,
        [](World& w) { return keep(w.window, w.b.pd.create_window(WindowType::Domain)); },
        [](World& w) {
@@ -1098,8 +1103,8 @@ const std::vector<Call>& calls() {
     std::vector<Call> out;
     for (const auto& part :
          {config_calls(), context_calls(), device_calls(), listen_calls(), listen_stream_calls(),
-          memory_calls(), srq_calls(), window_calls(), post_calls(), operation_calls(),
-          connection_calls(), stream_calls(), stream_ends(),
+          memory_calls(), region_calls(), srq_calls(), window_calls(), post_calls(),
+          operation_calls(), connection_calls(), stream_calls(), stream_ends(),
           framed_calls(), framed_changes(), background_calls(), background_streams()}) {
       out.insert(out.end(), part.begin(), part.end());
     }
