@@ -42,7 +42,7 @@ spdlog::logger& logger() {
   if (there != nullptr) return there->logger;
   auto made = std::make_unique<Log>();
   made->logger.set_pattern("%H:%M:%S.%e %^%l%$ %v");
-  made->logger.set_level(least.load());
+  made->logger.set_level(spdlog::level::trace);  // log() drops what is below `least`
   made->parents = of_parent.load();
   if (!current.compare_exchange_strong(there, made.get())) return there->logger;
   return made.release()->logger;
@@ -61,12 +61,9 @@ spdlog::level::level_enum to_spdlog(LogLevel level) {
 
 }  // namespace
 
-void set_log_level(LogLevel level) {
-  least.store(to_spdlog(level));
-  logger().set_level(to_spdlog(level));
-}
+void set_log_level(LogLevel level) noexcept { least.store(to_spdlog(level)); }
 
-bool log_enabled(LogLevel level) { return logger().should_log(to_spdlog(level)); }
+bool log_enabled(LogLevel level) noexcept { return to_spdlog(level) >= least.load(); }
 
 void renew_log() noexcept {
   Log* const before = current.exchange(nullptr);
@@ -74,6 +71,7 @@ void renew_log() noexcept {
 }
 
 void log(LogLevel level, std::string_view layer, std::string_view message) noexcept {
+  if (!log_enabled(level)) return;
   const bool written = attempt([&] { logger().log(to_spdlog(level), "{}: {}", layer, message); });
   static_cast<void>(written);  // there is nobody to tell
 }

@@ -15,8 +15,8 @@ namespace rnic::base {
 enum class LogLevel : uint8_t { Debug, Info, Warning, Error, Off };
 
 /// Lines below `level` are dropped. Lines go to stderr. Default: Warning.
-void set_log_level(LogLevel level);
-[[nodiscard]] bool log_enabled(LogLevel level);
+void set_log_level(LogLevel level) noexcept;
+[[nodiscard]] bool log_enabled(LogLevel level) noexcept;
 /// In a child behind a fork, before it logs: a thread that it does not have may hold the log's lock
 /// for ever, so it gets a lock of its own. The level stays. Takes no memory and no lock.
 void renew_log() noexcept;

@@ -12,6 +12,8 @@
 #include <cstring>
 #include <exception>
 
+#include "base/log.hpp"
+
 namespace rnic::starved {
 
 namespace {
@@ -144,6 +146,8 @@ void note_death(int signal) {
   for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGALRM}) {
     std::signal(signal, note_death);
   }
+  // The log of a child is made anew when it is first written, and stays.
+  base::log(base::LogLevel::Warning, "starved", "a line of a child");
   // DPDK starts in each of them: a process that was forked from one with DPDK has none.
   if (setting.below == Below::Wire) const World world(Setting{Below::Wire, false});
   const int before = descriptors();

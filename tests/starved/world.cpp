@@ -135,9 +135,9 @@ End World::end(Device& device) {
   options.ird = options.ord = 2;
   end.qp = must(end.pd.create_qp(end.cq, end.cq, options));
   end.octets.resize(2048);
-  end.region =
-      must(end.pd.register_memory(std::as_writable_bytes(std::span(end.octets)),
-                                  Access::LocalWrite | Access::RemoteWrite | Access::RemoteRead));
+  end.region = must(end.pd.register_memory(
+      std::as_writable_bytes(std::span(end.octets)),
+      Access::LocalWrite | Access::RemoteWrite | Access::RemoteRead | Access::Bind));
   return end;
 }
 

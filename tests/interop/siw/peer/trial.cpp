@@ -73,7 +73,12 @@ Status Trial::register_memory() {
   AccessSet rights = Access::LocalWrite;
   if (plan_.breach != Breach::WriteNoRight) rights |= Access::RemoteWrite;
   if (plan_.breach != Breach::ReadNoRight) rights |= Access::RemoteRead;
-  auto region = end().pd.register_memory(std::as_writable_bytes(memory_.octets()), rights);
+  RegionOptions options{.access = rights};
+  if (needs_invalidation()) {
+    options.access |= Access::RemoteInvalidate;
+    options.queue_pair = &end().qp;
+  }
+  auto region = end().pd.register_memory(std::as_writable_bytes(memory_.octets()), options);
   if (!region) return tl::unexpected(region.error());
   auto control_region =
       end().pd.register_memory(std::as_writable_bytes(control_.octets()), Access::LocalWrite);

@@ -46,10 +46,11 @@ class Trial : public Conversation {
   [[nodiscard]] bool breaks_now() const {
     return plan_.breach != Breach::None && round_ == plan_.breach_round;
   }
-  [[nodiscard]] bool invalidates_first() const {
-    return breaks_now() &&
-           (plan_.breach == Breach::WriteInvalidated || plan_.breach == Breach::ReadInvalidated);
+  /// The breach needs a region that its user has invalidated before.
+  [[nodiscard]] bool needs_invalidation() const {
+    return plan_.breach == Breach::WriteInvalidated || plan_.breach == Breach::ReadInvalidated;
   }
+  [[nodiscard]] bool invalidates_first() const { return breaks_now() && needs_invalidation(); }
   [[nodiscard]] std::span<uint8_t> message(size_t index) {
     return memory_.octets().subspan(offsets_[index], plan_.sizes[index]);
   }
