@@ -1,0 +1,134 @@
+// rnic-spin: random calls of the whole API, from a seed, held against a model.
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "program/program.hpp"
+#include "rnic-spin/spinner.hpp"
+#include "workload/command_line.hpp"
+
+namespace rnic::spin {
+
+namespace {
+
+constexpr int kOk = 0;
+constexpr int kBroken = 1;
+constexpr int kUsage = 2;
+
+struct Options {
+  uint64_t seed = 1;
+  uint64_t steps = 100000;
+  double seconds = 0;  // 0: so many steps
+  std::string port = "wire";
+  bool threaded = false;
+  bool verbose = false;
+  std::vector<std::string> overrides;
+};
+
+/// Addresses of the host's own, so that nobody else's program is met.
+const char* const kSockets = R"(
+[[device]]
+name = "rnic0"
+port = "socket"
+address = "127.92.83.1/8"
+[[device]]
+name = "rnic1"
+port = "socket"
+address = "127.92.83.2/8"
+)";
+
+Config config_of(const Options& options) {
+  Config config = options.port == "socket" ? Config::from_text(kSockets, "the sockets of rnic-spin")
+                                           : Config::loopback();
+  if (options.threaded) config.set("worker.mode=threaded");
+  for (const std::string& one : options.overrides) config.set(one);
+  return config;
+}
+
+std::string command_of(const Options& options, uint64_t steps) {
+  std::string command = "rnic-spin --seed " + std::to_string(options.seed) + " --steps " +
+                        std::to_string(steps) + " --port " + options.port;
+  if (options.threaded) command += " --threaded";
+  for (const std::string& one : options.overrides) command += " --set " + one;
+  return command;
+}
+
+void print_counts(const Judge& judge) {
+  for (const auto& [what, count] : judge.counts()) {
+    std::printf("%10llu %s\n", static_cast<unsigned long long>(count), what.c_str());
+  }
+}
+
+int report_violation(const Options& options, const Judge& judge, uint64_t steps,
+                     const std::string& what) {
+  std::cerr << "the last answers, completions and events:\n";
+  for (const std::string& line : judge.history()) std::cerr << "  " << line << "\n";
+  std::cerr << "rnic-spin: step " << steps << ": " << what << "\nagain with: "
+            << command_of(options, steps) << "\n";
+  return kBroken;
+}
+
+int spin(Context& context, const Options& options) {
+  Spinner spinner(context, options.seed);
+  const auto until = std::chrono::steady_clock::now() +
+                     std::chrono::duration_cast<std::chrono::nanoseconds>(
+                         std::chrono::duration<double>(options.seconds));
+  uint64_t steps = 0;
+  const auto done = [&] {
+    if (options.seconds > 0) return std::chrono::steady_clock::now() >= until;
+    return steps >= options.steps;
+  };
+  try {
+    spinner.start();
+    for (; !done(); ++steps) spinner.step();
+    spinner.finish();
+  } catch (const Violation& violation) {
+    return report_violation(options, spinner.judge(), steps, violation.what());
+  }
+  if (options.verbose) print_counts(spinner.judge());
+  std::printf("%llu steps, nothing wrong; seed %llu\n", static_cast<unsigned long long>(steps),
+              static_cast<unsigned long long>(options.seed));
+  return kOk;
+}
+
+int run(int argc, char** argv) {
+  Options options;
+  CLI::App app{
+      "Calls everything that the API has, in an order that a seed says, on two devices of this\n"
+      "process, and holds each answer, completion, event and octet of memory against what they\n"
+      "have to be. Ends with status 1 at the first that is wrong. Examples:\n"
+      "  rnic-spin --steps 1000000\n"
+      "  rnic-spin --seconds 600 --seed 7 --threaded\n"
+      "  rnic-spin --port socket"};
+  app.add_option("--seed", options.seed, "says what is called; what is answered depends on the time, too")
+      ->capture_default_str();
+  app.add_option("--steps", options.steps, "how many")->capture_default_str();
+  app.add_option("--seconds", options.seconds, "how long, instead of --steps")
+      ->check(CLI::Range(0.1, 86400.0))
+      ->check(workload::a_number());
+  app.add_option("--port", options.port, "wire (in memory), or socket (of the system)")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"wire", "socket"}));
+  app.add_flag("--threaded", options.threaded, "the devices have workers");
+  app.add_flag("--verbose", options.verbose, "print how often each answer came");
+  app.add_option("--set", options.overrides, "override one key of the configuration")
+      ->allow_extra_args(false);
+  if (auto status = workload::parse_command_line(app, "rnic-spin", argc, argv)) return *status;
+  auto context = Context::open(config_of(options));
+  if (!context) {
+    std::cerr << "rnic-spin: " << context.error().message << "\n";
+    return kUsage;
+  }
+  return spin(*context, options);
+}
+
+}  // namespace
+}  // namespace rnic::spin
+
+int main(int argc, char** argv) {
+  return rnic::program::run("rnic-spin", [&] { return rnic::spin::run(argc, argv); });
+}

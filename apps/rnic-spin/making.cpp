@@ -1,0 +1,406 @@
+#include "rnic-spin/making.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace rnic::spin {
+
+namespace {
+
+using enum ErrorCode;
+
+constexpr size_t kMostDomains = 4;
+constexpr size_t kMostQueues = 6;
+constexpr size_t kMostShared = 3;
+constexpr size_t kMostRegions = 24;
+constexpr size_t kMostWindows = 10;
+constexpr size_t kMostPairs = 12;
+constexpr AccessSet kRemote = Access::RemoteRead | Access::RemoteWrite | Access::RemoteAtomic;
+
+/// Some rights: each of `of` in half of the cases.
+AccessSet some(Dice& dice, AccessSet of) {
+  AccessSet chosen;
+  for (uint32_t bit = 0; bit < 7; ++bit) {
+    const AccessSet right = static_cast<Access>(1u << bit);
+    if (of.contains(right) && dice.chance(50)) chosen |= right;
+  }
+  return chosen;
+}
+
+std::span<std::byte> octets_of(const Field& field, Place place) {
+  switch (place) {
+    case Place::Store: return field.store();
+    case Place::Target: return field.target();
+    case Place::Inbox: return field.inbox();
+    case Place::Words: return field.words();
+  }
+  return {};
+}
+
+AccessSet rights_for(Dice& dice, Place place) {
+  switch (place) {
+    case Place::Store: return Access::LocalRead | some(dice, Access::RemoteRead | Access::Bind);
+    case Place::Target: {
+      AccessSet rights = Access::LocalWrite;
+      rights |= some(dice, Access::RemoteWrite | Access::RemoteRead | Access::Bind);
+      return rights;
+    }
+    case Place::Inbox: return Access::LocalWrite;
+    case Place::Words: {
+      AccessSet rights = Access::LocalWrite | Access::RemoteAtomic;
+      return rights | some(dice, Access::Bind);
+    }
+  }
+  return {};
+}
+
+Expect unless(bool in_use) { return in_use ? Expect::Failure : Expect::Success; }
+
+}  // namespace
+
+void Making::make_domain(Side& side) {
+  if (side.domains.size() == kMostDomains) return;
+  auto made = side.device.alloc_pd();
+  if (!world_.judge.answered("alloc_pd", made, Expect::Success, {})) return;
+  side.domains.push_back(std::make_shared<Domain>(Domain{.handle = std::move(*made)}));
+}
+
+void Making::end_domain(Side& side) {
+  const auto domain = world_.dice.any(side.domains);
+  if (domain == nullptr) return;
+  if (world_.dice.chance(70)) {
+    const Status status = domain->handle.destroy();
+    if (!world_.judge.answered("ProtectionDomain::destroy", status, unless(domain->users > 0),
+                               {WrongState})) {
+      return;
+    }
+  }
+  domain->handle = {};
+  std::erase(side.domains, domain);
+}
+
+void Making::make_queue(Side& side) {
+  if (side.queues.size() == kMostQueues) return;
+  const auto depth = static_cast<uint32_t>(1 + world_.dice.below(256));
+  auto made = side.device.create_cq(depth, {.fits_all = world_.dice.chance(50)});
+  if (!world_.judge.answered("create_cq", made, Expect::Success, {})) return;
+  side.queues.push_back(
+      std::make_shared<Queue>(Queue{.handle = std::move(*made), .depth = depth}));
+}
+
+void Making::change_queue(Side& side) {
+  const auto queue = world_.dice.any(side.queues);
+  if (queue == nullptr) return;
+  const auto depth = static_cast<uint32_t>(1 + world_.dice.below(256));
+  if (depth < queue->demand) return;  // it would overrun, which loses completions
+  const Status status = queue->handle.resize(depth);
+  // Nobody has polled what came meanwhile.
+  if (world_.judge.answered("CompletionQueue::resize", status, Expect::Either, {WrongState})) {
+    queue->depth = depth;
+  }
+}
+
+void Making::end_queue(Side& side) {
+  const auto queue = world_.dice.any(side.queues);
+  if (queue == nullptr) return;
+  if (world_.dice.chance(80)) {
+    const Status status = queue->handle.destroy();
+    if (!world_.judge.answered("CompletionQueue::destroy", status, unless(queue->users > 0),
+                               {WrongState})) {
+      return;
+    }
+  } else if (queue->users > 0 && world_.dice.chance(80)) {
+    return;  // else few queue pairs would live long enough to be of use
+  }
+  queue->handle = {};
+  std::erase(side.queues, queue);
+}
+
+void Making::make_shared(Side& side) {
+  const auto domain = world_.dice.any(side.domains);
+  if (domain == nullptr || side.shared.size() == kMostShared) return;
+  const auto depth = static_cast<uint32_t>(1 + world_.dice.below(32));
+  auto made = domain->handle.create_srq({.depth = depth});
+  if (!world_.judge.answered("create_srq", made, Expect::Success, {})) return;
+  ++domain->users;
+  side.shared.push_back(std::make_shared<SharedQueue>(
+      SharedQueue{.handle = std::move(*made), .domain = domain, .depth = depth}));
+}
+
+void Making::change_shared(Side& side) {
+  const auto shared = world_.dice.any(side.shared);
+  if (shared == nullptr) return;
+  const auto number = static_cast<uint32_t>(world_.dice.below(40));
+  switch (world_.dice.below(3)) {
+    case 0:
+      world_.judge.answered("arm_limit", shared->handle.arm_limit(number), Expect::Either,
+                            {InvalidArgument});
+      return;
+    case 1:
+      world_.judge.answered("arm_high_water", shared->handle.arm_high_water(number),
+                            Expect::Either, {InvalidArgument});
+      return;
+    default: {
+      const auto info = shared->handle.info();
+      world_.judge.answered("SharedReceiveQueue::info", info, Expect::Success, {});
+      if (info) {
+        world_.judge.require(info->posted + info->taken <= shared->posted.size(),
+                             "a shared receive queue has more than was posted");
+      }
+    }
+  }
+}
+
+void Making::end_shared(Side& side) {
+  const auto shared = world_.dice.any(side.shared);
+  if (shared == nullptr) return;
+  if (world_.dice.chance(70)) {
+    const Status status = shared->handle.destroy();
+    if (!world_.judge.answered("SharedReceiveQueue::destroy", status, unless(shared->users > 0),
+                               {WrongState})) {
+      return;
+    }
+  }
+  shared->handle = {};
+  --shared->domain->users;
+  std::erase(side.shared, shared);
+  if (shared->users == 0) arrivals_.give_up(side, *shared);
+}
+
+RegionOptions Making::any_options(Side& side, Region& region) {
+  RegionOptions options{.access = region.access};
+  if (world_.dice.chance(50)) options.offset = world_.dice.below(1u << 30) * Field::kUnit;
+  if (world_.dice.chance(30)) options.key = static_cast<uint8_t>(world_.dice.below(256));
+  const auto pair = world_.dice.any(side.pairs);
+  if (pair != nullptr && pair->domain == region.domain && region.place == Place::Target &&
+      world_.dice.chance(30)) {
+    options.queue_pair = &pair->handle;
+    options.access |= Access::RemoteInvalidate;
+    region.access = options.access;
+    region.only = pair->life->number;
+  }
+  return options;
+}
+
+void Making::make_region(Side& side) {
+  const auto domain = world_.dice.any(side.domains);
+  if (domain == nullptr || side.regions.size() == kMostRegions) return;
+  auto region = std::make_shared<Region>();
+  region->domain = domain;
+  region->place = static_cast<Place>(world_.dice.below(4));
+  region->access = rights_for(world_.dice, region->place);
+  const auto octets = octets_of(side.field, region->place);
+  const bool whole = region->place >= Place::Inbox || world_.dice.chance(30);
+  region->from = whole ? 0 : world_.dice.below(octets.size() / Field::kUnit) * Field::kUnit;
+  const size_t length = whole ? octets.size() : world_.dice.below(octets.size() - region->from);
+  auto made = domain->handle.register_memory(octets.subspan(region->from, length),
+                                             any_options(side, *region));
+  if (!world_.judge.answered("register_memory", made, Expect::Success, {})) return;
+  region->handle = std::move(*made);
+  ++domain->users;
+  side.regions.push_back(std::move(region));
+}
+
+void Making::change_region(Side& side) {
+  const auto region = world_.dice.any(side.regions);
+  const auto domain = world_.dice.any(side.domains);
+  if (region == nullptr || domain == nullptr || region->only != 0) return;
+  const uint32_t before = region->handle.stag();
+  const Expect expect = region->may_be_bound || region->may_be_gone ? Expect::Either
+                                                                     : unless(region->windows > 0);
+  const AccessSet access = rights_for(world_.dice, region->place);
+  const Status status = domain->handle.reregister(region->handle, {.access = access});
+  if (!world_.judge.answered("reregister", status, expect, {WrongState, NotFound})) return;
+  world_.judge.require(region->handle.stag() != before, "a region registered anew has its STag");
+  side.disturbed = world_.next_id;
+  --region->domain->users;
+  ++domain->users;
+  region->domain = domain;
+  region->access = access;
+}
+
+void Making::end_region(Side& side) {
+  const auto region = world_.dice.any(side.regions);
+  if (region == nullptr) return;
+  side.disturbed = world_.next_id;
+  if (world_.dice.chance(70)) {
+    const Expect expect = region->may_be_bound || region->may_be_gone
+                              ? Expect::Either
+                              : unless(region->windows > 0);
+    if (!world_.judge.answered("deregister", region->handle.deregister(), expect,
+                               {WrongState, NotFound})) {
+      return;
+    }
+  }
+  region->handle = {};
+  --region->domain->users;
+  forget_windows(side, *region);
+  std::erase(side.regions, region);
+}
+
+void Making::forget_windows(Side& side, const Region& region) {
+  for (const auto& window : side.windows) {
+    if (window->bound.get() == &region) window->bound = nullptr;
+  }
+}
+
+void Making::make_window(Side& side) {
+  const auto domain = world_.dice.any(side.domains);
+  if (domain == nullptr || side.windows.size() == kMostWindows) return;
+  const WindowType type = world_.dice.chance(50) ? WindowType::Domain : WindowType::QueuePair;
+  auto made = domain->handle.create_window(type);
+  if (!world_.judge.answered("create_window", made, Expect::Success, {})) return;
+  ++domain->users;
+  side.windows.push_back(std::make_shared<Window>(
+      Window{.handle = std::move(*made), .domain = domain, .type = type}));
+}
+
+void Making::bind_window(Side& side) {
+  const auto window = world_.dice.any(side.windows);
+  const auto region = world_.dice.any(side.regions);
+  if (window == nullptr || region == nullptr) return;
+  const AccessSet access = some(world_.dice, kRemote);
+  const auto length = static_cast<uint32_t>(region->handle.length());
+  const Status status =
+      window->handle.bind(region->handle, region->handle.address(), length, access);
+  if (!world_.judge.answered("MemoryWindow::bind", status, Expect::Either,
+                             {PermissionDenied, InvalidArgument, WrongState, NotFound})) {
+    return;
+  }
+  const bool may = window->type == WindowType::Domain && region->domain == window->domain &&
+                   region->access.contains(Access::Bind);
+  world_.judge.require(may, "a window was bound to what it must not");
+  if (window->bound != nullptr) --window->bound->windows;
+  window->bound = region;
+  window->access = access;
+  ++region->windows;
+}
+
+void Making::end_window(Side& side) {
+  const auto window = world_.dice.any(side.windows);
+  if (window == nullptr) return;
+  if (world_.dice.chance(30)) {
+    if (!world_.judge.answered("unbind", window->handle.unbind(), Expect::Either,
+                               {WrongState, NotFound})) {
+      return;
+    }
+  } else {
+    if (world_.dice.chance(50)) {
+      world_.judge.answered("MemoryWindow::destroy", window->handle.destroy(), Expect::Success,
+                            {});
+    }
+    window->handle = {};
+    --window->domain->users;
+    std::erase(side.windows, window);
+  }
+  if (window->bound != nullptr) --window->bound->windows;
+  window->bound = nullptr;
+}
+
+std::shared_ptr<Queue> Making::any_queue(Side& side, uint64_t demand) {
+  std::vector<std::shared_ptr<Queue>> fitting;
+  std::ranges::copy_if(side.queues, std::back_inserter(fitting), [&](const auto& queue) {
+    return queue->demand + demand <= queue->depth;
+  });
+  return world_.dice.any(fitting);
+}
+
+void Making::make_pair(Side& side) {
+  const auto domain = world_.dice.any(side.domains);
+  if (domain == nullptr || side.pairs.size() == kMostPairs) return;
+  auto pair = std::make_shared<Pair>();
+  pair->domain = domain;
+  pair->depth = static_cast<uint32_t>(1 + world_.dice.below(16));
+  if (const auto shared = world_.dice.any(side.shared); shared != nullptr) {
+    if (shared->domain == domain && world_.dice.chance(50)) pair->shared = shared;
+  }
+  // Room for both queues in each: they may be one.
+  const uint64_t demand = 2 * pair->depth + (pair->shared == nullptr ? 0 : 2 * pair->shared->depth);
+  pair->send_queue = any_queue(side, 2 * demand);
+  pair->receive_queue = any_queue(side, 2 * demand);
+  if (pair->send_queue == nullptr || pair->receive_queue == nullptr) return;
+  QueuePairOptions options{.send_depth = pair->depth, .receive_depth = pair->depth};
+  options.ird = options.ord = static_cast<uint32_t>(1 + world_.dice.below(4));
+  options.answer_close = world_.dice.chance(80);
+  options.srq = pair->shared == nullptr ? nullptr : &pair->shared->handle;
+  auto made =
+      domain->handle.create_qp(pair->send_queue->handle, pair->receive_queue->handle, options);
+  if (!world_.judge.answered("create_qp", made, Expect::Success, {})) return;
+  pair->handle = std::move(*made);
+  ++domain->users;
+  if (pair->shared != nullptr) ++pair->shared->users;
+  for (const auto& queue : {pair->send_queue, pair->receive_queue}) {
+    ++queue->users;
+    queue->demand += demand;
+  }
+  arrivals_.begin_life(side, *pair);
+  side.pairs.push_back(std::move(pair));
+}
+
+void Making::end_pair(Side& side) {
+  const auto pair = world_.dice.any(side.pairs);
+  if (pair == nullptr) return;
+  const uint64_t demand = 2 * pair->depth + (pair->shared == nullptr ? 0 : 2 * pair->shared->depth);
+  if (world_.dice.chance(50)) {
+    world_.judge.answered("QueuePair::destroy", pair->handle.destroy(), Expect::Success, {});
+  }
+  pair->handle = {};
+  arrivals_.end_life(side, *pair);
+  --pair->domain->users;
+  if (pair->shared != nullptr && --pair->shared->users == 0 && !pair->shared->handle.number()) {
+    arrivals_.give_up(side, *pair->shared);
+  }
+  for (const auto& queue : {pair->send_queue, pair->receive_queue}) {
+    --queue->users;
+    queue->demand -= demand;
+  }
+  std::erase(side.pairs, pair);
+}
+
+void Making::use_empty(Side& side) {
+  QueuePair pair;
+  CompletionQueue queue;
+  MemoryRegion region;
+  MemoryWindow window;
+  ProtectionDomain domain;
+  SharedReceiveQueue shared;
+  Completion done;
+  const auto empty = [&](const char* call, const Status& status) {
+    world_.judge.answered(std::string(call) + " of an empty handle", status, Expect::Failure,
+                          {WrongState});
+  };
+  switch (world_.dice.below(9)) {
+    case 0: return empty("post_send", pair.post_send(SendRequest{}));
+    case 1: return empty("connect", pair.connect({side.device.address(), 1}));
+    case 2: return empty("modify", pair.modify({.state = QueuePairState::Error}));
+    case 3:
+      world_.judge.answered("deregister of an empty handle", region.deregister(), Expect::Success,
+                            {});
+      return;
+    case 4: return empty("unbind", window.unbind());
+    case 5: return empty("resize", queue.resize(1));
+    case 6:
+      world_.judge.answered("create_srq of an empty handle", domain.create_srq(), Expect::Failure,
+                            {WrongState});
+      return;
+    case 7: return empty("SRQ post_receive", shared.post_receive(ReceiveRequest{}));
+    default: world_.judge.require(queue.poll({&done, 1}) == 0, "an empty queue has a completion");
+  }
+}
+
+void Making::end_all(Side& side) {
+  while (!side.domains.empty() || !side.queues.empty() || !side.shared.empty() ||
+         !side.regions.empty() || !side.windows.empty() || !side.pairs.empty()) {
+    switch (world_.dice.below(6)) {
+      case 0: end_domain(side); break;
+      case 1: end_queue(side); break;
+      case 2: end_shared(side); break;
+      case 3: end_region(side); break;
+      case 4: end_window(side); break;
+      default: end_pair(side); break;
+    }
+  }
+}
+
+}  // namespace rnic::spin
