@@ -116,7 +116,8 @@ void Arrivals::judge_status(const Side& side, const Posted& posted, const Comple
                      done.status == CompletionStatus::LocalLength;
   // A message may be longer than the receive that it finds.
   const bool longer = done.opcode == Opcode::Receive;
-  world_.judge.require(!local || disturbed || longer, "nothing was wrong with it: " + name_of(done));
+  world_.judge.require(!local || disturbed || longer,
+                       "nothing was wrong with it: " + name_of(done));
 }
 
 void Arrivals::received(Side& side, const Posted& posted, const Completion& done) {

@@ -104,7 +104,8 @@ int run(int argc, char** argv) {
       "  rnic-spin --steps 1000000\n"
       "  rnic-spin --seconds 600 --seed 7 --threaded\n"
       "  rnic-spin --port socket"};
-  app.add_option("--seed", options.seed, "says what is called; what is answered depends on the time, too")
+  app.add_option("--seed", options.seed,
+                 "says what is called; what is answered depends on the time, too")
       ->capture_default_str();
   app.add_option("--steps", options.steps, "how many")->capture_default_str();
   app.add_option("--seconds", options.seconds, "how long, instead of --steps")

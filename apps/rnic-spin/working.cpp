@@ -196,8 +196,10 @@ void Working::bad(Side& side) {
   const auto pair = side.any_running(world_.dice);
   if (pair == nullptr || !world_.dice.chance(10)) return;
   const auto there = reach(side, *pair, Place::Target, Access::RemoteWrite);
-  const auto sges = pieces(side, *pair->domain, Place::Store, 0, 64);
-  if (!there || !sges) return;
+  if (!there) return;
+  // A piece without octets needs no region: the octets are right where the request is, after all.
+  const auto sges = pieces(side, *pair->domain, Place::Store, there->from, 64);
+  if (!sges) return;
   SendRequest request{.opcode = Opcode::Write};
   request.sges = *sges;
   request.remote = there->begin;

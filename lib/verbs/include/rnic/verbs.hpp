@@ -22,8 +22,8 @@
 /// and peers notice nothing. A child may open contexts of its own, over ports that need no DPDK.
 ///
 /// A handle that nothing was put into, or that was moved from or destroyed, is empty: its calls
-/// answer WrongState, nothing or 0, and destroy() and deregister() have nothing to do. Who moves into a handle that is not empty destroys what it
-/// stood for.
+/// answer WrongState, nothing or 0, and destroy() and deregister() have nothing to do. Who moves
+/// into a handle that is not empty destroys what it stood for.
 #pragma once
 
 #include <chrono>

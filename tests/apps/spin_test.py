@@ -1,0 +1,45 @@
+"""rnic-spin: nothing is wrong on any kind of device, and bad arguments are refused."""
+
+import os
+import subprocess
+import sys
+import unittest
+
+SPIN = os.path.abspath(sys.argv[1])
+STEPS = 100000
+
+
+def run(*args):
+    return subprocess.run([SPIN, *args], capture_output=True, text=True, timeout=120, check=False)
+
+
+class Spin(unittest.TestCase):
+    def test_nothing_is_wrong(self):
+        for seed, setting in enumerate(([], ["--threaded"], ["--port", "socket"],
+                                        ["--port", "socket", "--threaded"])):
+            with self.subTest(setting=setting):
+                # With workers a call waits for the worker's turn.
+                steps = STEPS // 4 if "--threaded" in setting else STEPS
+                ran = run("--seed", str(seed), "--steps", str(steps), "--verbose", *setting)
+                self.assertEqual(ran.returncode, 0, ran.stderr[-4000:])
+                lines = ran.stdout.splitlines()
+                self.assertEqual(lines[-1], f"{steps} steps, nothing wrong; seed {seed}")
+                # It has moved octets of each kind, or it shows nothing.
+                for what in ("Send", "Write", "Read", "FetchAdd", "Receive"):
+                    done = [line for line in lines if line.endswith(f"{what} completed: success")]
+                    self.assertEqual(len(done), 1, what)
+                    self.assertGreater(int(done[0].split()[0]), 10, what)
+
+    def test_bad_arguments(self):
+        for args in (["--port", "carrier-pigeon"], ["--seconds", "0"], ["--steps", "many"],
+                     ["--set", "no.such.key=1"]):
+            with self.subTest(args=args):
+                ran = run(*args)
+                self.assertEqual(ran.returncode, 2)
+                self.assertEqual(ran.stdout, "")
+                self.assertIn("rnic-spin: ", ran.stderr)
+                self.assertEqual(ran.stderr.count("\n"), 1, ran.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
