@@ -198,6 +198,10 @@ void Arrivals::check_memory() {
   for (const auto& side : world_.sides) {
     const auto wrong = side->field.check();
     world_.judge.require(!wrong, side->device.name() + ": " + wrong.value_or(""));
+    for (const size_t slot : side->free_slots) {
+      const auto written = side->field.check_message(slot, 0);
+      world_.judge.require(!written, "where no receive is posted: " + written.value_or(""));
+    }
     for (size_t i = 0; i < Field::kWords; ++i) {
       world_.judge.require(side->field.word(i) <= side->added[i],
                            "more was added to a word than was posted");

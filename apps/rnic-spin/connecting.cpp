@@ -21,10 +21,7 @@ void Connecting::connect(Side& side) {
   const Device& peer = world_.other(side).device;
   const uint16_t port = world_.dice.chance(95) ? kPort : kPort + 1;
   const Status status = pair->handle.connect({peer.address(), port}, token_of(*pair));
-  // What has come is known once its event was read.
-  const Expect expect = pair->phase == Phase::None    ? Expect::Either
-                        : pair->phase == Phase::Over ? Expect::Failure
-                                                     : Expect::Failure;
+  const Expect expect = pair->phase == Phase::None ? Expect::Either : Expect::Failure;
   if (world_.judge.answered("connect", status, expect, {WrongState, ResourceExhausted})) {
     pair->phase = Phase::Starting;
     pair->peer = 0;

@@ -53,7 +53,7 @@ class Field {
   }
 
   size_t size_;
-  std::unique_ptr<std::byte[]> octets_;  // aligned to a page within what was allocated
+  std::unique_ptr<std::byte[]> octets_;
 };
 
 }  // namespace rnic::spin

@@ -47,7 +47,6 @@ struct Life {
   Outstanding sends;
   Outstanding receives;
   bool shares_receives = false;  ///< they belong to a shared receive queue
-  bool gone = false;             ///< the queue pair was destroyed: what is outstanding may be lost
 };
 
 }  // namespace rnic::spin

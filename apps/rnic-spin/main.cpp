@@ -1,4 +1,6 @@
-// rnic-spin: random calls of the whole API, from a seed, held against a model.
+// rnic-spin: random calls of the verbs, from a seed, held against a model.
+
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <chrono>
@@ -29,21 +31,28 @@ struct Options {
   std::vector<std::string> overrides;
 };
 
-/// Addresses of the host's own, so that nobody else's program is met.
-const char* const kSockets = R"(
-[[device]]
-name = "rnic0"
-port = "socket"
-address = "127.92.83.1/8"
-[[device]]
-name = "rnic1"
-port = "socket"
-address = "127.92.83.2/8"
-)";
+int complain(const Error& error) {
+  std::cerr << "rnic-spin: " << error.message << "\n";
+  return kUsage;
+}
+
+/// Two devices at loopback addresses of this process's own: several may run at once.
+std::string socket_devices() {
+  const auto pid = static_cast<unsigned>(getpid());
+  const std::string prefix =
+      "127." + std::to_string(1 + (pid >> 8) % 250) + "." + std::to_string(pid % 256) + ".";
+  std::string text;
+  for (const char* end : {"0", "1"}) {
+    text += "[[device]]\nname = \"rnic" + std::string(end) + "\"\nport = \"socket\"\naddress = \"" +
+            prefix + "1" + end + "/8\"\n";
+  }
+  return text;
+}
 
 Config config_of(const Options& options) {
-  Config config = options.port == "socket" ? Config::from_text(kSockets, "the sockets of rnic-spin")
-                                           : Config::loopback();
+  Config config = options.port == "socket"
+                      ? Config::from_text(socket_devices(), "the sockets of rnic-spin")
+                      : Config::loopback();
   if (options.threaded) config.set("worker.mode=threaded");
   for (const std::string& one : options.overrides) config.set(one);
   return config;
@@ -83,7 +92,7 @@ int spin(Context& context, const Options& options) {
     return steps >= options.steps;
   };
   try {
-    spinner.start();
+    if (Status status = spinner.start(); !status) return complain(status.error());
     for (; !done(); ++steps) spinner.step();
     spinner.finish();
   } catch (const Violation& violation) {
@@ -98,9 +107,10 @@ int spin(Context& context, const Options& options) {
 int run(int argc, char** argv) {
   Options options;
   CLI::App app{
-      "Calls everything that the API has, in an order that a seed says, on two devices of this\n"
-      "process, and holds each answer, completion, event and octet of memory against what they\n"
-      "have to be. Ends with status 1 at the first that is wrong. Examples:\n"
+      "Makes, uses and ends domains, regions, windows, queues, queue pairs and connections, in an\n"
+      "order that a seed says, on two devices of this process, and holds answers, completions,\n"
+      "events and memory against what they may be. Ends with status 1 at the first that is wrong.\n"
+      "Streams, framed streams, fast registration and invalidation are left out. Examples:\n"
       "  rnic-spin --steps 1000000\n"
       "  rnic-spin --seconds 600 --seed 7 --threaded\n"
       "  rnic-spin --port socket"};
@@ -120,10 +130,7 @@ int run(int argc, char** argv) {
       ->allow_extra_args(false);
   if (auto status = workload::parse_command_line(app, "rnic-spin", argc, argv)) return *status;
   auto context = Context::open(config_of(options));
-  if (!context) {
-    std::cerr << "rnic-spin: " << context.error().message << "\n";
-    return kUsage;
-  }
+  if (!context) return complain(context.error());
   return spin(*context, options);
 }
 

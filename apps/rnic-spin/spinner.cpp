@@ -22,14 +22,14 @@ Spinner::Spinner(Context& context, uint64_t seed)
   for (const Action& action : actions_) weights_ += action.weight;
 }
 
-void Spinner::start() {
+Status Spinner::start() {
   for (const std::string& name : world_.context.device_names()) {
     auto device = world_.context.device(name);
-    if (!world_.judge.answered("device", device, Expect::Success, {})) return;
-    world_.judge.answered("listen", device->listen(kPort), Expect::Success, {});
+    if (!device) return tl::unexpected(device.error());
+    if (Status status = device->listen(kPort); !status) return status;
     world_.sides.push_back(std::make_unique<Side>(*device));
   }
-  world_.judge.require(world_.sides.size() == 2, "rnic-spin works on two devices");
+  return {};
 }
 
 std::vector<Spinner::Action> Spinner::objects() {

@@ -13,16 +13,19 @@
 
 namespace rnic::spin {
 
-/// Makes every call of the API, with good arguments and bad ones, in an order that the seed says,
-/// on the two devices of a context; holds each answer, completion and event against what it knows
-/// of the objects, and the memory against Field's rule.
+/// Makes calls of the verbs, with good arguments and bad ones, in an order that the seed says, on
+/// the two devices of a context; holds answers, completions and events against what it knows of the
+/// objects, and the memory against Field's rule. Left out are streams and framed streams, regions
+/// of several pieces, fast registration, invalidation (by Send, Read or locally), CompareSwap,
+/// lists, descriptors and traces.
 class Spinner {
  public:
   /// \param context has two devices, which can reach each other
   Spinner(Context& context, uint64_t seed);
 
-  /// Makes the devices and listens. Throws Violation, as the others do.
-  void start();
+  /// Finds the devices and listens. An error is the machine's or the configuration's: the others
+  /// throw Violation.
+  [[nodiscard]] Status start();
   /// One call, or a few that belong together.
   void step();
   /// Ends everything, in an order that the seed says; nothing may be left.

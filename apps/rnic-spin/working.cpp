@@ -27,23 +27,20 @@ Stretch any_stretch(Dice& dice, size_t from, size_t length, size_t most) {
 
 }  // namespace
 
-bool Working::post(Side& side, Pair& pair, SendRequest request, Posted posted) {
+void Working::post(Pair& pair, SendRequest request, Posted posted) {
   // A place is free before its completion is polled, but the completion queue has room for two
   // completions a place and no more.
   const size_t outstanding = pair.life->sends.size();
-  if (outstanding >= 2 * pair.depth) return false;
+  if (outstanding >= 2 * pair.depth) return;
   const bool room = outstanding < pair.depth;
   request.id = posted.id = world_.next_id++;
   posted.opcode = request.opcode;
   posted.signaled = request.signaled = outstanding + 1 >= pair.depth || world_.dice.chance(80);
   const std::string call = std::string("post ") + to_string(request.opcode);
-  if (!world_.judge.answered(call, pair.handle.post_send(request),
-                             room ? Expect::Success : Expect::Either, {ResourceExhausted})) {
-    return false;
+  if (world_.judge.answered(call, pair.handle.post_send(request),
+                            room ? Expect::Success : Expect::Either, {ResourceExhausted})) {
+    pair.life->sends.post(posted);
   }
-  pair.life->sends.post(posted);
-  static_cast<void>(side);
-  return true;
 }
 
 std::optional<SgeList> Working::pieces(const Side& side, const Domain& domain, Place place,
@@ -113,7 +110,7 @@ void Working::send(Side& side) {
   request.fence = world_.dice.chance(10);
   if (world_.dice.chance(15)) {
     request.opcode = Opcode::Immediate;
-    post(side, *pair, request, {});
+    post(*pair, request, {});
     return;
   }
   const Stretch what = any_stretch(world_.dice, 0, Field::kOctets, Field::kSlot / 2);
@@ -125,7 +122,7 @@ void Working::send(Side& side) {
     if (!sges) return;
     request.sges = *sges;
   }
-  post(side, *pair, request, posted);
+  post(*pair, request, posted);
 }
 
 void Working::write(Side& side) {
@@ -142,7 +139,7 @@ void Working::write(Side& side) {
   }
   request.sges = *sges;
   request.remote = {there->begin.stag, there->begin.offset + what.from - there->from};
-  post(side, *pair, request, {.length = static_cast<uint32_t>(what.length)});
+  post(*pair, request, {.length = static_cast<uint32_t>(what.length)});
 }
 
 void Working::read(Side& side) {
@@ -156,7 +153,7 @@ void Working::read(Side& side) {
   SendRequest request{.opcode = Opcode::Read};
   request.sges = *sink;
   request.remote = {there->begin.stag, there->begin.offset + what.from - there->from};
-  post(side, *pair, request,
+  post(*pair, request,
        {.length = static_cast<uint32_t>(what.length), .place = what.from});
 }
 
@@ -171,7 +168,7 @@ void Working::atomic(Side& side) {
   request.atomic.data = 1;
   // It may be there before the call returns.
   ++world_.other(side).added[word];
-  post(side, *pair, request, {.length = kAtomicSize});
+  post(*pair, request, {.length = kAtomicSize});
 }
 
 void Working::local(Side& side) {
@@ -189,7 +186,7 @@ void Working::local(Side& side) {
                    .offset = region->handle.address()};
   request.sges = {region->handle.sge(0, static_cast<uint32_t>(region->handle.length()))};
   region->may_be_bound = true;
-  post(side, *pair, request, {.sound = false});  // it may be bound already
+  post(*pair, request, {.sound = false});  // it may be bound already
 }
 
 void Working::bad(Side& side) {
@@ -197,7 +194,7 @@ void Working::bad(Side& side) {
   if (pair == nullptr || !world_.dice.chance(10)) return;
   const auto there = reach(side, *pair, Place::Target, Access::RemoteWrite);
   if (!there) return;
-  // A piece without octets needs no region: the octets are right where the request is, after all.
+  // From the right place: where the spoilt piece has no octets the request is sound after all.
   const auto sges = pieces(side, *pair->domain, Place::Store, there->from, 64);
   if (!sges) return;
   SendRequest request{.opcode = Opcode::Write};
@@ -213,7 +210,7 @@ void Working::bad(Side& side) {
       request.sges[0].stag ^= 0x100;
       posted.sound = false;
   }
-  post(side, *pair, request, posted);
+  post(*pair, request, posted);
 }
 
 void Working::refused(Side& side) {

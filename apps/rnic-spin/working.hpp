@@ -52,8 +52,7 @@ class Working {
     size_t length = 0;
   };
 
-  /// \return whether it was taken
-  bool post(Side& side, Pair& pair, SendRequest request, Posted posted);
+  void post(Pair& pair, SendRequest request, Posted posted);
   /// Pieces of local memory for octets of a part; nothing where no region has them.
   [[nodiscard]] std::optional<SgeList> pieces(const Side& side, const Domain& domain, Place place,
                                               size_t from, size_t length);

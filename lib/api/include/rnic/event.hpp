@@ -59,9 +59,9 @@ struct Rejected : Common {
   ConnectionFacts facts;  ///< what the peer's start frame says: revision, peer_ird, peer_ord
 };
 
-/// A request that was not answered is gone, or one whose accept() came too late for the peer: then
-/// the event bears the number of its queue pair. One that was not answered is left out while half
-/// of the queue of events is full: answering says NotFound.
+/// A request that was not answered is gone, or one that was accepted and did not become a
+/// connection: then the event bears the number of its queue pair. One that was not answered is left
+/// out while half of the queue of events is full: answering says NotFound.
 struct RequestWithdrawn : Ending {
   RequestHandle request;
 };
