@@ -16,7 +16,7 @@ namespace rnic::device {
 
 /// Limits of one device; memory for them is asked for at start, and touched as it fills.
 struct Limits {
-  uint32_t max_qps = 1024;              ///< queue pairs, 1..4095 (numbers begin at 1)
+  uint32_t max_qps = 1024;              ///< queue pairs, 1..65535 (numbers begin at 1)
   uint32_t max_cqs = 1024;              ///< completion queues
   uint32_t max_pds = 256;               ///< protection domains
   uint32_t max_srqs = 256;              ///< shared receive queues

@@ -409,7 +409,7 @@ constexpr Key kKeys[] = {
     {"socket", "align", Conformance, in_socket<&Sock::align>, "", kNone,
      "ask the system to begin segments where FPDUs begin (MSG_EOR)"},
 
-    {"limits", "max_qps", Basic, in_limits<&Lim::max_qps>, "", {1, 4095}, "queue pairs"},
+    {"limits", "max_qps", Basic, in_limits<&Lim::max_qps>, "", {1, 65535}, "queue pairs"},
     {"limits", "max_cqs", Advanced, in_limits<&Lim::max_cqs>, "", {1, 65536}, "completion queues"},
     {"limits", "max_pds", Advanced, in_limits<&Lim::max_pds>, "", {1, 65536}, "protection domains"},
     {"limits", "max_srqs", Advanced, in_limits<&Lim::max_srqs>, "", {1, 65536},

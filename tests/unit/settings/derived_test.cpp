@@ -42,11 +42,11 @@ struct Row {
   uint64_t of_most;
 };
 constexpr Row kRows[] = {
-    {"limits.max_qps", 64, 1024, 2048, 4095},
-    {"limits.max_cqs", 64, 1024, 2048, 4095},
-    {"limits.max_pds", 16, 256, 512, 1023},
-    {"limits.max_srqs", 16, 256, 512, 1023},
-    {"limits.max_regions", 4096, 65536, 131072, 262080},
+    {"limits.max_qps", 64, 1024, 2048, 65535},
+    {"limits.max_cqs", 64, 1024, 2048, 65535},
+    {"limits.max_pds", 16, 256, 512, 16383},
+    {"limits.max_srqs", 16, 256, 512, 16383},
+    {"limits.max_regions", 4096, 65536, 131072, 4194240},
     {"limits.max_starting", 4, 256, 512, 16384},
     {"limits.max_pending_requests", 4, 128, 256, 8192},
     {"limits.max_events", 256, 4096, 8192, 262144},
