@@ -207,8 +207,8 @@ std::vector<Extreme> memory() {
          w.a = w.end(w.near());
          const std::array<std::span<std::byte>, 1> pieces{
              std::as_writable_bytes(std::span(w.a.octets.data(), kMost64))};
-         return of(w.a.pd.register_pieces(pieces,
-                                          {.access = Access::LocalWrite, .offset = kMost64}));
+         return of(
+             w.a.pd.register_pieces(pieces, {.access = Access::LocalWrite, .offset = kMost64}));
        }},
       {"ProtectionDomain::reregister",
        [](World& w) {
@@ -419,13 +419,117 @@ std::vector<Extreme> streams() {
   };
 }
 
+// --- calls that wait ---
+
+constexpr auto kLimit = std::chrono::seconds(5);
+
+void adapters(World& w) {
+  w.near_adapter.emplace(must(blocking::Adapter::open(*w.context, "rnic0")));
+  w.far_adapter.emplace(must(blocking::Adapter::open(*w.context, "rnic1")));
+}
+
+void linked(World& w) {
+  adapters(w);
+  auto ends = must(w.near_adapter->connect_pair(*w.far_adapter, 7471, kLimit));
+  w.near_link = std::move(ends.first);
+  w.far_link = std::move(ends.second);
+}
+
+blocking::ConnectionOptions most() {
+  blocking::ConnectionOptions options;
+  options.message_size = options.receives = options.reads = kMost32;
+  options.connect = wishes();
+  return options;
+}
+
+std::vector<Extreme> waiting_meetings() {
+  return {
+      {"Adapter::connect",
+       [](World& w) {
+         adapters(w);
+         return of(w.near_adapter->connect({w.far_address, kNobody}, kLimit, most()));
+       }},
+      {"Adapter::connect",
+       [](World& w) {
+         adapters(w);
+         blocking::ConnectionOptions options;
+         options.message_size = 1;
+         options.receives = kMost32 >> 10;
+         return of(w.near_adapter->connect({w.far_address, kNobody}, kLimit, options));
+       }},
+      {"Adapter::connect",
+       [](World& w) {
+         adapters(w);
+         return of(w.near_adapter->connect("10.0.0.2", kNobody, std::chrono::hours::min()));
+       }},
+      {"Adapter::connect_pair",
+       [](World& w) {
+         adapters(w);
+         return of(w.near_adapter->connect_pair(*w.far_adapter, kNobody, kLimit, most()));
+       }},
+      {"Adapter::listen",
+       [](World& w) {
+         adapters(w);
+         return of(w.near_adapter->listen({kUnanswered, kNobody}));
+       }},
+      {"Adapter::register_memory",
+       [](World& w) {
+         adapters(w);
+         return of(w.near_adapter->register_memory(
+             std::as_writable_bytes(std::span(w.octets.data(), kMost64)), Access::LocalWrite));
+       }},
+      {"Listener::accept",
+       [](World& w) {
+         adapters(w);
+         w.blocking_listener = must(w.far_adapter->listen(kNobody));
+         return of(w.blocking_listener.accept(std::chrono::hours::max(), most()));
+       }},
+  };
+}
+
+std::vector<Extreme> waiting_work() {
+  return {
+      {"Connection::write",
+       [](World& w) {
+         linked(w);
+         return of(w.near_link.write({kFar}, kThere, kLimit));
+       }},
+      {"Connection::read",
+       [](World& w) {
+         linked(w);
+         return of(w.near_link.read({kFar}, kThere, kLimit));
+       }},
+      {"Connection::fetch_add",
+       [](World& w) {
+         linked(w);
+         return of(w.near_link.fetch_add(kThere, kMost64, kLimit));
+       }},
+      {"Connection::compare_swap",
+       [](World& w) {
+         linked(w);
+         return of(w.near_link.compare_swap(kThere, kMost64, kMost64, kLimit));
+       }},
+      {"Connection::carry_out",
+       [](World& w) {
+         linked(w);
+         return of(w.near_link.carry_out(widest(), kLimit));
+       }},
+      {"Connection::receive",
+       [](World& w) {
+         linked(w);
+         return of(w.near_link.receive(std::as_writable_bytes(std::span(w.octets.data(), kMost64)),
+                                       std::chrono::hours(0)));
+       }},
+  };
+}
+
 }  // namespace
 
 const std::vector<Extreme>& extremes() {
   static const std::vector<Extreme> all = [] {
     std::vector<Extreme> list;
     for (const auto& part : {resources(), queues(), memory(), work(), operations(), connections(),
-                             streams()}) {
+                             streams(), waiting_meetings(), waiting_work()}) {
       list.insert(list.end(), part.begin(), part.end());
     }
     return list;

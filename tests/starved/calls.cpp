@@ -1105,7 +1105,8 @@ const std::vector<Call>& calls() {
          {config_calls(), context_calls(), device_calls(), listen_calls(), listen_stream_calls(),
           memory_calls(), region_calls(), srq_calls(), window_calls(), post_calls(),
           operation_calls(), connection_calls(), stream_calls(), stream_ends(),
-          framed_calls(), framed_changes(), background_calls(), background_streams()}) {
+          framed_calls(), framed_changes(), background_calls(), background_streams(),
+          blocking_calls()}) {
       out.insert(out.end(), part.begin(), part.end());
     }
     return out;

@@ -10,7 +10,7 @@ import sys
 HEADERS = ("lib/api/include/rnic", "lib/verbs/include/rnic")
 # Made by the compiler, or a value of a few octets: nothing in them asks the machine for anything,
 # and what their numbers come to is asked where they are used.
-NOTHING_ASKED = {"Fault::failed", "FramingOptions::plain", "ReceivePaths::slow_share", *(
+NOTHING_ASKED = {"Fault::failed", "FramingOptions::plain", "ReceivePaths::slow_share", "TimeLimit::span", *(
     f"{name}::{call}" for name, calls in (
         ("FrameFormat", "head length_of opaque tells_length"),
         ("AccessSet", "all bits contains without"),

@@ -47,6 +47,8 @@ struct Call {
 };
 
 [[nodiscard]] const std::vector<Call>& calls();
+/// Those of rnic/blocking.hpp; calls() has them, too.
+[[nodiscard]] std::vector<Call> blocking_calls();
 
 /// What became of a trial.
 struct Verdict {

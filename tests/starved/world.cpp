@@ -100,6 +100,11 @@ World::World(const Setting& with, const std::vector<std::string>& overrides)
 
 World::~World() {
   // In the order that the API asks for.
+  near_link = blocking::Connection();
+  far_link = blocking::Connection();
+  blocking_listener = blocking::Listener();
+  near_adapter.reset();
+  far_adapter.reset();
   near_framed.close();
   far_framed.close();
   framed_listener.reset();

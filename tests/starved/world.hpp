@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "rnic/blocking.hpp"
 #include "rnic/verbs.hpp"
 
 namespace rnic::starved {
@@ -113,6 +114,11 @@ class World {
   FramedStream near_framed;
   FramedStream far_framed;
   FramingOptions framing;
+  std::optional<blocking::Adapter> near_adapter;
+  std::optional<blocking::Adapter> far_adapter;
+  blocking::Listener blocking_listener;
+  blocking::Connection near_link;
+  blocking::Connection far_link;
   std::array<uint8_t, 300> octets{};
   IpAddress near_address;
   IpAddress far_address;

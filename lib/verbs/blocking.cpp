@@ -1,0 +1,334 @@
+// Handles of the public API: calls that wait.
+
+#include "rnic/blocking.hpp"
+
+#include <netdb.h>
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <utility>
+
+#include "base/fail.hpp"
+#include "base/starved.hpp"
+#include "verbs/blocking_link.hpp"
+#include "verbs/boundary.hpp"
+#include "verbs/event_desk.hpp"
+
+namespace rnic::blocking {
+
+using verbs::abandoned;
+using verbs::BlockingLink;
+using verbs::empty_handle;
+using verbs::EventDesk;
+using verbs::guarded;
+using verbs::guarded_or;
+using verbs::quietly;
+using verbs::WaitEnd;
+
+namespace {
+
+/// Of an address that the system has found.
+std::optional<Endpoint> endpoint_of(const addrinfo& found, uint16_t port) {
+  if (found.ai_family == AF_INET && found.ai_addrlen >= sizeof(sockaddr_in)) {
+    sockaddr_in address{};
+    std::memcpy(&address, found.ai_addr, sizeof address);
+    return Endpoint{IpAddress::v4(ntohl(address.sin_addr.s_addr)), port};
+  }
+  if (found.ai_family == AF_INET6 && found.ai_addrlen >= sizeof(sockaddr_in6)) {
+    sockaddr_in6 address{};
+    std::memcpy(&address, found.ai_addr, sizeof address);
+    uint64_t halves[2] = {};
+    for (size_t i = 0; i < 16; ++i) {
+      halves[i / 8] = halves[i / 8] << 8 | address.sin6_addr.s6_addr[i];
+    }
+    return Endpoint{IpAddress(halves[0], halves[1]), port};
+  }
+  return std::nullopt;
+}
+
+Result<std::vector<Endpoint>> resolve(const std::string& host, uint16_t port) {
+  addrinfo wanted{};
+  wanted.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int error = getaddrinfo(host.c_str(), nullptr, &wanted, &found);
+  if (error == EAI_MEMORY) {
+    return base::fail(ErrorCode::ResourceExhausted, "out of memory: looking up " + host);
+  }
+  if (error != 0) return base::fail(ErrorCode::NotFound, host + ": " + gai_strerror(error));
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, freeaddrinfo);
+  std::vector<Endpoint> all;
+  for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
+    if (const auto endpoint = endpoint_of(*at, port)) all.push_back(*endpoint);
+  }
+  if (all.empty()) return base::fail(ErrorCode::NotFound, host + ": it has no IP address");
+  return all;
+}
+
+/// Carries `body` out on what stands behind a Connection.
+template <typename Body>
+auto on_link(const char* call, const std::unique_ptr<BlockingLink>& link, TimeLimit limit,
+             Body&& body) -> decltype(body(*link, WaitEnd(link->desk().context(), limit.span()))) {
+  if (link == nullptr) return empty_handle();
+  if (link->desk().is_abandoned()) return abandoned();
+  return guarded(call, [&] { return body(*link, WaitEnd(link->desk().context(), limit.span())); });
+}
+
+Result<Connection> connect_to(const std::shared_ptr<EventDesk>& desk, const Endpoint& remote,
+                              std::chrono::nanoseconds limit, const ConnectionOptions& options) {
+  auto link = BlockingLink::make(desk, options);
+  if (!link) return tl::unexpected(std::move(link.error()));
+  const WaitEnd end(desk->context(), limit);
+  if (auto started = (*link)->connect(remote, options); !started) {
+    return tl::unexpected(std::move(started.error()));
+  }
+  if (auto done = (*link)->await_established(end, to_string(remote)); !done) {
+    return tl::unexpected(std::move(done.error()));
+  }
+  return Connection(std::move(*link));
+}
+
+/// One peer that asks for `local`. Nothing: it went away again.
+Result<std::optional<Connection>> accept_one(const std::shared_ptr<EventDesk>& desk,
+                                             const Endpoint& local, const WaitEnd& end,
+                                             const ConnectionOptions& options) {
+  auto link = BlockingLink::make(desk, options);
+  if (!link) return tl::unexpected(std::move(link.error()));
+  std::optional<RequestHandle> request;
+  const auto asked = [&] { return (request = desk->request_at(local)).has_value(); };
+  if (!desk->wait(std::ref(asked), end)) {
+    return base::fail(ErrorCode::TimedOut, "nobody asked for a connection in time");
+  }
+  const auto accepted = (*link)->accept(*request, options);
+  // One that was refused for want of something stays, and the call may be made again.
+  if (!accepted && accepted.error().code != ErrorCode::NotFound) {
+    return tl::unexpected(accepted.error());
+  }
+  (*link)->set_peer_data(desk->drop_request(*request));
+  if (!accepted) return std::optional<Connection>{};
+  if (auto done = (*link)->await_established(end, "the peer"); !done) {
+    if (done.error().code == ErrorCode::TimedOut) return tl::unexpected(std::move(done.error()));
+    return std::optional<Connection>{};
+  }
+  return std::optional<Connection>(Connection(std::move(*link)));
+}
+
+Result<Connection> accept_at(const std::shared_ptr<EventDesk>& desk, const Endpoint& local,
+                             const WaitEnd& end, const ConnectionOptions& options) {
+  for (;;) {
+    auto one = accept_one(desk, local, end, options);
+    if (!one) return tl::unexpected(std::move(one.error()));
+    if (*one) return std::move(**one);
+  }
+}
+
+}  // namespace
+
+// --- Connection ---
+
+Connection::Connection() = default;
+Connection::Connection(std::unique_ptr<BlockingLink> link) : link_(std::move(link)) {}
+Connection::Connection(Connection&& other) noexcept = default;
+Connection& Connection::operator=(Connection&& other) noexcept = default;
+Connection::~Connection() = default;
+
+Result<Completion> Connection::send(std::span<const std::byte> message, TimeLimit limit) {
+  return on_link("Connection::send", link_, limit,
+                 [&](BlockingLink& link, const WaitEnd& end) { return link.send(message, end); });
+}
+
+Result<Completion> Connection::send(const SgeList& source, TimeLimit limit) {
+  SendRequest request;
+  request.sges = source;
+  return carry_out(request, limit);
+}
+
+Result<Completion> Connection::receive(std::span<std::byte> into, TimeLimit limit) {
+  return on_link("Connection::receive", link_, limit,
+                 [&](BlockingLink& link, const WaitEnd& end) { return link.receive(into, end); });
+}
+
+Result<Completion> Connection::write(const SgeList& source, const RemoteAddress& target,
+                                     TimeLimit limit) {
+  SendRequest request;
+  request.opcode = Opcode::Write;
+  request.sges = source;
+  request.remote = target;
+  return carry_out(request, limit);
+}
+
+Result<Completion> Connection::read(const SgeList& sink, const RemoteAddress& source,
+                                    TimeLimit limit) {
+  SendRequest request;
+  request.opcode = Opcode::Read;
+  request.sges = sink;
+  request.remote = source;
+  return carry_out(request, limit);
+}
+
+Result<Completion> Connection::fetch_add(const RemoteAddress& remote, uint64_t add,
+                                         TimeLimit limit) {
+  SendRequest request;
+  request.opcode = Opcode::FetchAdd;
+  request.remote = remote;
+  request.atomic.data = add;
+  return carry_out(request, limit);
+}
+
+Result<Completion> Connection::compare_swap(const RemoteAddress& remote, uint64_t compare,
+                                            uint64_t swap, TimeLimit limit) {
+  SendRequest request;
+  request.opcode = Opcode::CompareSwap;
+  request.remote = remote;
+  request.atomic = {
+      .data = swap, .mask = ~uint64_t{0}, .compare = compare, .compare_mask = ~uint64_t{0}};
+  return carry_out(request, limit);
+}
+
+Result<Completion> Connection::carry_out(const SendRequest& request, TimeLimit limit) {
+  return on_link(
+      "Connection::carry_out", link_, limit,
+      [&](BlockingLink& link, const WaitEnd& end) { return link.carry_out(request, end); });
+}
+
+Status Connection::close(TimeLimit limit) {
+  return on_link("Connection::close", link_, limit,
+                 [](BlockingLink& link, const WaitEnd& end) { return link.close(end); });
+}
+
+bool Connection::peer_closed() const { return link_ != nullptr && link_->peer_closed(); }
+
+std::span<const uint8_t> Connection::peer_data() const {
+  if (link_ == nullptr) return {};
+  return link_->peer_data();
+}
+
+Endpoint Connection::local() const { return link_ == nullptr ? Endpoint{} : link_->local(); }
+Endpoint Connection::remote() const { return link_ == nullptr ? Endpoint{} : link_->remote(); }
+uint32_t Connection::number() const { return link_ == nullptr ? 0 : link_->number(); }
+
+// --- Listener ---
+
+Listener::Listener(std::shared_ptr<EventDesk> desk, const Endpoint& local)
+    : desk_(std::move(desk)), local_(local) {}
+
+Listener::Listener(Listener&& other) noexcept { *this = std::move(other); }
+
+Listener& Listener::operator=(Listener&& other) noexcept {
+  std::swap(desk_, other.desk_);
+  std::swap(local_, other.local_);
+  Listener before;
+  std::swap(before.desk_, other.desk_);
+  std::swap(before.local_, other.local_);
+  return *this;
+}
+
+Listener::~Listener() {
+  if (desk_ == nullptr || desk_->is_abandoned()) return;
+  quietly([this] {
+    static_cast<void>(desk_->device().unlisten(local_));
+    while (const auto request = desk_->request_at(local_)) {
+      static_cast<void>(desk_->device().reject(*request));
+      static_cast<void>(desk_->drop_request(*request));
+    }
+  });
+}
+
+Result<Connection> Listener::accept(TimeLimit limit, const ConnectionOptions& options) {
+  if (desk_ == nullptr) return empty_handle();
+  if (desk_->is_abandoned()) return abandoned();
+  return guarded("Listener::accept", [&] {
+    return accept_at(desk_, local_, WaitEnd(desk_->context(), limit.span()), options);
+  });
+}
+
+// --- Adapter ---
+
+Result<Adapter> Adapter::open(Context& context, const std::string& device) {
+  return guarded("Adapter::open", [&]() -> Result<Adapter> {
+    auto desk = EventDesk::open(context, device);
+    if (!desk) return tl::unexpected(std::move(desk.error()));
+    return Adapter(std::move(*desk));
+  });
+}
+
+Result<Connection> Adapter::connect(const Endpoint& remote, TimeLimit limit,
+                                    const ConnectionOptions& options) {
+  if (desk_->is_abandoned()) return abandoned();
+  return guarded("Adapter::connect",
+                 [&] { return connect_to(desk_, remote, limit.span(), options); });
+}
+
+Result<Connection> Adapter::connect(const std::string& host, uint16_t port, TimeLimit limit,
+                                    const ConnectionOptions& options) {
+  if (desk_->is_abandoned()) return abandoned();
+  return guarded("Adapter::connect", [&]() -> Result<Connection> {
+    const auto remotes = resolve(host, port);
+    if (!remotes) return tl::unexpected(remotes.error());
+    const WaitEnd end(desk_->context(), limit.span());
+    Error last;
+    auto untried = static_cast<int64_t>(remotes->size());
+    for (const Endpoint& remote : *remotes) {
+      const std::chrono::nanoseconds left = end.left(desk_->context());
+      auto made = connect_to(desk_, remote, left == kForever ? left : left / untried, options);
+      if (made) return made;
+      last = std::move(made.error());
+      --untried;
+    }
+    return tl::unexpected(Error{last.code, host + ": " + last.message});
+  });
+}
+
+Result<Listener> Adapter::listen(const Endpoint& local, const ListenOptions& options) {
+  if (desk_->is_abandoned()) return abandoned();
+  return guarded("Adapter::listen", [&]() -> Result<Listener> {
+    if (auto done = desk_->device().listen(local, options); !done) {
+      return tl::unexpected(std::move(done.error()));
+    }
+    return Listener(desk_, local);
+  });
+}
+
+Result<Listener> Adapter::listen(uint16_t port, const ListenOptions& options) {
+  return listen(Endpoint{{}, port}, options);
+}
+
+Result<std::pair<Connection, Connection>> Adapter::connect_pair(Adapter& far, uint16_t port,
+                                                                TimeLimit limit,
+                                                                const ConnectionOptions& options) {
+  if (desk_->is_abandoned()) return abandoned();
+  using Pair = std::pair<Connection, Connection>;
+  return guarded("Adapter::connect_pair", [&]() -> Result<Pair> {
+    const Endpoint there{far.desk_->device().address(), port};
+    const WaitEnd end(desk_->context(), limit.span());
+    auto listener = far.listen(there);
+    if (!listener) return tl::unexpected(std::move(listener.error()));
+    auto link = BlockingLink::make(desk_, options);
+    if (!link) return tl::unexpected(std::move(link.error()));
+    if (auto started = (*link)->connect(there, options); !started) {
+      return tl::unexpected(std::move(started.error()));
+    }
+    auto accepted = accept_at(far.desk_, there, end, options);
+    if (!accepted) return tl::unexpected(std::move(accepted.error()));
+    if (auto done = (*link)->await_established(end, to_string(there)); !done) {
+      return tl::unexpected(std::move(done.error()));
+    }
+    return Pair(Connection(std::move(*link)), std::move(*accepted));
+  });
+}
+
+Result<MemoryRegion> Adapter::register_memory(std::span<std::byte> memory, AccessSet access) {
+  return desk_->pd().register_memory(memory, access);
+}
+
+std::optional<Event> Adapter::poll_event() {
+  if (desk_->is_abandoned()) return std::nullopt;
+  return guarded_or(std::optional<Event>{}, [this] { return desk_->take_other(); });
+}
+
+uint64_t Adapter::events_lost() const { return desk_->is_abandoned() ? 0 : desk_->lost(); }
+
+const Device& Adapter::device() const { return desk_->device(); }
+
+}  // namespace rnic::blocking

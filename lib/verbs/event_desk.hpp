@@ -1,0 +1,94 @@
+/// \file
+/// EventDesk: the events of one device, handed to those who wait for them (rnic/blocking.hpp).
+///
+/// Threads: every call may be made by several at once in a threaded context.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "rnic/verbs.hpp"
+
+namespace rnic::verbs {
+
+/// What became of the connection of one queue pair.
+struct Fate {
+  std::optional<event::Established> established{};
+  std::optional<Error> failure{};  ///< why it was not established
+  bool peer_closed = false;
+  bool ended = false;
+};
+
+/// A moment up to which a call waits, on the context's time line.
+class WaitEnd {
+ public:
+  WaitEnd(const Context& context, std::chrono::nanoseconds limit);
+  /// What is left of it: kForever where it never comes.
+  [[nodiscard]] std::chrono::nanoseconds left(const Context& context) const;
+
+ private:
+  std::chrono::nanoseconds at_;
+};
+
+class EventDesk {
+ public:
+  /// Events that nobody has asked for yet, at most. Requests are bounded by the device:
+  /// limits.max_pending_requests.
+  static constexpr size_t kMaxKept = 256;
+
+  static Result<std::shared_ptr<EventDesk>> open(Context& context, const std::string& device);
+  EventDesk(Context& context, Device device, ProtectionDomain pd);
+
+  [[nodiscard]] Context& context() { return *context_; }
+  [[nodiscard]] Device& device() { return device_; }
+  [[nodiscard]] ProtectionDomain& pd() { return pd_; }
+  /// The process was forked from the one that opened it.
+  [[nodiscard]] bool is_abandoned() const;
+
+  /// Sorts events until `done`. \return false: the end came first
+  bool wait(const std::function<bool()>& done, const WaitEnd& end);
+
+  /// From now on events about this queue pair are its fate.
+  void enroll(uint32_t qp);
+  void strike(uint32_t qp);
+  /// \return what `ask` tells of the fate of a queue pair that is enrolled
+  template <typename Ask>
+  auto ask(uint32_t qp, Ask&& ask) {
+    const std::lock_guard lock(mutex_);
+    return ask(fates_.at(qp));
+  }
+
+  /// The oldest request for where `local` says (Device::listen()). It stays until drop_request().
+  std::optional<RequestHandle> request_at(const Endpoint& local);
+  /// It was answered, or is gone. \return what the peer gave as private data
+  std::vector<uint8_t> drop_request(const RequestHandle& request);
+
+  /// Of nothing that is enrolled.
+  std::optional<Event> take_other();
+  [[nodiscard]] uint64_t lost() const;
+
+ private:
+  void sort_events();
+  void sort(Event&& event);
+
+  Context* context_;
+  Device device_;
+  ProtectionDomain pd_;
+  pid_t owner_;
+
+  mutable std::mutex mutex_;
+  std::unordered_map<uint32_t, Fate> fates_;
+  std::vector<event::ConnectRequest> requests_;
+  std::vector<Event> others_;
+  uint64_t lost_ = 0;  // events there was no room for in others_
+};
+
+}  // namespace rnic::verbs
