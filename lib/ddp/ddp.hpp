@@ -112,8 +112,10 @@ class Stream final : public llp::FramingUser {
         tally_(tally),
         queues_(std::make_unique<UntaggedQueue[]>(config.queues)) {}
 
-  /// \param qn below StreamConfig::queues.
-  [[nodiscard]] UntaggedQueue& queue(uint32_t qn) { return queues_[qn]; }
+  /// Adds that many buffers to an untagged queue. \param qn below StreamConfig::queues
+  void provide(uint32_t qn, uint32_t buffers) { queues_[qn].provide(buffers); }
+  /// Has the first message of an untagged queue bear that number instead of 1; before any segment.
+  void start_at(uint32_t qn, uint32_t msn) { queues_[qn].start_at(msn); }
   /// From here on nothing is placed or delivered (DDP-3-08).
   void stop() { stopped_ = true; }
   /// The peer has closed its direction, whatever our own is.

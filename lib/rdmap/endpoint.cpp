@@ -1,9 +1,12 @@
 #include "rdmap/endpoint.hpp"
 
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/starved.hpp"
-#include "rdmap/opcodes.hpp"
+#include "rdmap/stream_memory.hpp"
+#include "rdmap/terminate.hpp"
 
 namespace rnic::rdmap {
 
@@ -22,9 +25,7 @@ const char* to_string(EndpointState state) {
 
 Endpoint::Impl::Impl(const EndpointConfig& config, mem::StagTable& memory, Counters& counters,
                      EndpointOwner& owner, const Queues& queues)
-    : config_(config),
-      memory_(memory, {config.pd, config.stream}),
-      counters_(counters),
+    : counters_(counters),
       owner_(owner),
       stream_({.who = {config.pd, config.stream},
                // Queue 3 is RFC 7306's.
@@ -35,64 +36,57 @@ Endpoint::Impl::Impl(const EndpointConfig& config, mem::StagTable& memory, Count
       sends_(queues.sends),
       receives_(queues.receives),
       completions_(config.qp, queues, counters, owner),
-      requester_(config, memory_, counters, queues.sends, completions_),
-      responder_(config, memory_, counters) {
-  stream_.queue(wire::kRdmapTerminateQn).provide(1);  // RDMAP-5.4-01
-  // Of an endpoint whose place this one takes.
-  stream_.queue(wire::kRdmapSendQn).provide(receives_.accepted());
-}
+      requester_(config, {memory, {config.pd, config.stream}}, counters, sends_, completions_),
+      responder_(config, {memory, {config.pd, config.stream}}, counters),
+      outbound_({.life = life_,
+                 .sends = sends_,
+                 .requester = requester_,
+                 .responder = responder_,
+                 .completions = completions_,
+                 .stream = stream_,
+                 .counters = counters,
+                 .owner = *this}),
+      inbound_(config.extensions, {memory, {config.pd, config.stream}},
+               {.life = life_,
+                .receives = receives_,
+                .requester = requester_,
+                .responder = responder_,
+                .completions = completions_,
+                .stream = stream_,
+                .counters = counters,
+                .owner = *this}) {}
 
 void Endpoint::Impl::bind(llp::Framing& framing, const Agreement& agreement) {
-  if (state_ != EndpointState::Idle) return;
-  framing_ = &framing;
-  version_ = framing.version();
-  set_state(EndpointState::Connected);
-  send_rtr_in_ = agreement.send_rtr_in;
-  rtr_.agree(agreement.rtr_out);
+  if (life_.state() != EndpointState::Idle) return;
+  life_.bind(framing);
   if (agreement.ird) responder_.set_limit(*agreement.ird);
   if (agreement.ord) requester_.set_limit(*agreement.ord);
-  provide_requests();
-  if (!agreement.send_rtr_in) return;
-  receives_.begin_at(2);
-  stream_.queue(wire::kRdmapSendQn).provide(1);
+  outbound_.begin(agreement.rtr_out);
+  inbound_.begin(agreement.send_rtr_in);
 }
 
 void Endpoint::Impl::validate() const {
+  life_.validate();
   sends_.validate();
-  receives_.validate();
   requester_.validate();
   responder_.validate();
+  outbound_.validate();
+  inbound_.validate();
   RNIC_CHECK(!completions_.is_flushing());
-  RNIC_CHECK(!running() || framing_ != nullptr);
-  RNIC_CHECK(running() || requester_.outstanding() == 0);
-  RNIC_CHECK(running() || state_ == EndpointState::Idle || idle());
-  if (current_.kind == Kind::Send) RNIC_CHECK(running() && sends_.next() == current_.seq);
-  if (current_.kind == Kind::Response) RNIC_CHECK(running() && responder_.ready() == current_.seq);
-}
-
-void Endpoint::Impl::provide_requests() {
-  stream_.queue(wire::kRdmapReadRequestQn).provide(responder_.provide());
+  RNIC_CHECK(life_.running() || requester_.outstanding() == 0);
+  RNIC_CHECK(life_.running() || life_.state() == EndpointState::Idle || idle());
 }
 
 void Endpoint::Impl::serve() {
   if (completions_.is_flushing()) return;  // the flush takes what was posted, too
   // Receives come first, since the peer may answer a send into them.
-  if (running() || state_ == EndpointState::Idle) {
-    while (receives_.has_posted()) {
-      receives_.accept();
-      stream_.queue(wire::kRdmapSendQn).provide(1);
-    }
+  if (life_.running() || life_.state() == EndpointState::Idle) {
+    inbound_.accept_posted();
   } else {
     completions_.pass_receives();
   }
-  while (running() && sends_.has_posted()) {
-    if (requester_.accept(state_ == EndpointState::Connected, version_)) {
-      call_ready();
-    } else {
-      completions_.complete_sends();
-    }
-  }
-  if (!running()) completions_.pass_sends();
+  outbound_.accept_posted();
+  if (!life_.running()) completions_.pass_sends();
 }
 
 namespace {
@@ -122,12 +116,17 @@ Ending ending_by(StreamEnd how) {
 
 }  // namespace
 
+/// Nothing is delivered any more, nor sent of the message that was begun.
+void Endpoint::Impl::enter_end(EndpointState end) {
+  life_.enter(end);
+  stream_.stop();
+  outbound_.abandon();
+}
+
 /// Enters the error state without a Terminate, where nobody is there to read one.
 void Endpoint::Impl::fail(const Ending& why) {
   completions_.set_ending(why);
-  set_state(EndpointState::Error);
-  stream_.stop();
-  current_.kind = Kind::None;
+  enter_end(EndpointState::Error);
   flush();
 }
 
@@ -140,33 +139,46 @@ void Endpoint::Impl::flush() {
 }
 
 void Endpoint::Impl::disconnect() {
-  if (state_ == EndpointState::Idle) {
-    set_state(EndpointState::Closed);
+  if (life_.state() == EndpointState::Idle) {
+    life_.enter(EndpointState::Closed);
     completions_.set_ending({CompletionCause::Disconnected});
     flush();
     return;
   }
-  if (state_ != EndpointState::Connected) return;
-  set_state(EndpointState::Closing);
-  close_if_finished();
+  if (life_.state() != EndpointState::Connected) return;
+  life_.enter(EndpointState::Closing);
+  outbound_.close_if_finished();
+}
+
+void Endpoint::Impl::all_done() {
+  life_.enter(EndpointState::HalfClosed);
+  life_.close();
 }
 
 void Endpoint::Impl::abort() {
-  if (framing_ != nullptr) framing_->abort();
-  if (state_ == EndpointState::Closed) return;
+  life_.abort();
+  if (life_.state() == EndpointState::Closed) return;
   fail({CompletionCause::Aborted});
+}
+
+void Endpoint::Impl::unanswerable() {
+  fail({CompletionCause::PeerClosed});
+  life_.close();
+}
+
+void Endpoint::Impl::terminate_sent() {
+  life_.enter(EndpointState::Error);
+  life_.close();  // RDMAP-6.2.1-03: the half close lets it arrive
 }
 
 void Endpoint::Impl::raise(const Fault& fault, const ddp::SegmentReport& segment,
                            base::ByteView rdma_header, base::Now now) {
-  if (!running()) return;  // RDMAP-7.1-05: the first error is the one reported
-  if (state_ == EndpointState::HalfClosed || !framing_->may_send())
+  if (!life_.running()) return;  // RDMAP-7.1-05: the first error is the one reported
+  if (life_.state() == EndpointState::HalfClosed || !life_.may_send())
     return end_without_terminate(fault);
-  terminate_.set(terminate_for(fault, segment, rdma_header));
-  set_state(EndpointState::Terminating);
-  stream_.stop();
-  current_.kind = Kind::None;
-  framing_->discard_received();
+  outbound_.set_terminate(terminate_for(fault, segment, rdma_header));
+  enter_end(EndpointState::Terminating);
+  life_.discard_received();
   count(fault);
   end_cause_ = fault;
   end_error_ = error_of(fault);
@@ -181,21 +193,20 @@ void Endpoint::Impl::raise(const Fault& fault, const ddp::SegmentReport& segment
            hex(segment.view());
   });
   owner_.event(std::move(event), now);
-  call_ready();
+  life_.call_ready();
 }
 
 /// No Terminate can leave, because the stream has been closed or may not send yet: the peer learns
 /// of the fault by the end of the stream, and our user by the cause in Disconnected. DDP-6.2.1-02:
 /// behind a FIN nobody is there to read a Terminate.
 void Endpoint::Impl::end_without_terminate(const Fault& fault) {
-  const bool unread = state_ == EndpointState::HalfClosed || stream_.peer_has_finished();
+  const bool unread = life_.state() == EndpointState::HalfClosed || stream_.peer_has_finished();
   count(fault);
   end_cause_ = fault;
   end_error_ = error_of(fault);
   fail(ending_by(fault));
-  if (framing_ == nullptr) return;
-  framing_->discard_received();
-  unread ? framing_->abort() : framing_->close();
+  life_.discard_received();
+  unread ? life_.abort() : life_.close();
 }
 
 void Endpoint::Impl::count(const Fault& fault) {
@@ -213,29 +224,24 @@ void Endpoint::Impl::count(const Fault& fault) {
 void Endpoint::Impl::fault(const Fault& fault, const ddp::SegmentReport& segment, base::Now now) {
   ++counters_.faults;
   if (stream_.peer_has_finished()) return end_without_terminate(fault);
-  base::ByteView rdma_header;
-  if (const auto header = wire::parse_ddp_untagged(segment.view())) {
-    // R7306-8-01: a Terminate attaches the header of a Read Request, and none of an atomic's.
-    const OpcodeRow* row = opcode_row(wire::rdmap_opcode(header->rsvd_ulp));
-    if (row != nullptr && row->attached && header->qn == row->qn) {
-      rdma_header = responder_.read_request(header->msn);
-    }
-    // A local buffer that cannot be written to is our user's error (RDMAP-7.1-01): its completion
-    // says which one it was.
-    const bool local = fault.type == ddp::kLocalCatastrophic;
-    if (local && header->qn == wire::kRdmapSendQn && receives_.has_msn(header->msn)) {
-      receives_.refuse(header->msn);
-    }
-  }
-  raise(fault, segment, rdma_header, now);
+  // A local buffer that cannot be written to is our user's error (RDMAP-7.1-01).
+  if (fault.type == ddp::kLocalCatastrophic) inbound_.refuse_buffer(segment);
+  raise(fault, segment, inbound_.read_request(segment), now);
 }
 
 void Endpoint::Impl::may_send() {
-  if (framing_ != nullptr) version_ = framing_->version();
-  if (rtr_.is_pending() || sends_.has_next() || responder_.has_ready() ||
-      state_ == EndpointState::Terminating) {
-    call_ready();
-  }
+  life_.learn_version();
+  outbound_.may_send();
+}
+
+/// RDMAP-5.4-05: who has received a Terminate stops sending, too.
+void Endpoint::Impl::terminate_received(event::TerminateReceived event, base::Now now) {
+  end_cause_ = event.fault;
+  end_error_ = QueuePairError::Fatal;
+  fail({CompletionCause::PeerTerminate, code_of(event.fault)});
+  owner_.event(std::move(event), now);
+  life_.discard_received();
+  life_.close();
 }
 
 void Endpoint::Impl::framing_error(llp::FramingError error, base::Now now) {
@@ -245,7 +251,7 @@ void Endpoint::Impl::framing_error(llp::FramingError error, base::Now now) {
 }
 
 void Endpoint::Impl::peer_finished(bool clean, base::Now now) {
-  if (!running()) return;
+  if (!life_.running()) return;
   if (!clean) {
     // MPA error 1: the connection was lost inside an FPDU. The owner learns it from ended().
     ++counters_.faults;
@@ -254,7 +260,7 @@ void Endpoint::Impl::peer_finished(bool clean, base::Now now) {
                        "RDMAP-4.8-06"};
     end_error_ = QueuePairError::Fatal;
     fail(ending_by(*end_cause_));
-    if (framing_ != nullptr) framing_->abort();
+    life_.abort();
     return;
   }
   event::PeerClosed event;
@@ -264,15 +270,16 @@ void Endpoint::Impl::peer_finished(bool clean, base::Now now) {
   // The Responses that are outstanding will not come any more.
   end_error_ = QueuePairError::Fatal;
   fail({CompletionCause::PeerClosed});
-  if (framing_ != nullptr) framing_->close();
+  life_.close();
 }
 
 void Endpoint::Impl::ended(StreamEnd how, base::Now now) {
-  framing_ = nullptr;
-  const bool orderly = how == StreamEnd::Closed && (running() || state_ == EndpointState::Idle);
-  const bool over = state_ == EndpointState::Closed;
+  life_.unbind();
+  const bool running = life_.running();
+  const bool orderly =
+      how == StreamEnd::Closed && (running || life_.state() == EndpointState::Idle);
   // RFC 5044 s.8, error 1: the connection was lost while it was in use. No rule was broken.
-  const bool lost = running() && !orderly && how != StreamEnd::Aborted;
+  const bool lost = running && !orderly && how != StreamEnd::Aborted;
   if (lost) {
     end_cause_ = Fault{FaultLayer::Llp, 0x0, static_cast<uint8_t>(llp::FramingError::Closed)};
     requester_.lost();
@@ -281,9 +288,12 @@ void Endpoint::Impl::ended(StreamEnd how, base::Now now) {
   if (end_error_ == QueuePairError::None && how != StreamEnd::Closed) {
     end_error_ = QueuePairError::Fatal;
   }
-  if (!over) set_state(orderly ? EndpointState::Closed : EndpointState::Error);
+  // What is Closed stays so.
+  if (life_.state() != EndpointState::Closed) {
+    life_.enter(orderly ? EndpointState::Closed : EndpointState::Error);
+  }
   stream_.stop();
-  current_.kind = Kind::None;
+  outbound_.abandon();
   flush();
   event::Disconnected event{{{}, end_cause_, how}, end_error_};
   event.detail = base::worded([&] {

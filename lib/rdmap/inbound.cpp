@@ -1,6 +1,9 @@
+#include "rdmap/inbound.hpp"
+
+#include <utility>
+
 #include "base/starved.hpp"
-#include "rdmap/endpoint.hpp"
-#include "rdmap/opcodes.hpp"
+#include "rdmap/terminate.hpp"
 
 namespace rnic::rdmap {
 
@@ -18,15 +21,64 @@ constexpr Fault kBadImmediate{FaultLayer::Rdmap, 0x2, 0xff, "R7306-6-01"};
 
 }  // namespace
 
-Fault Endpoint::Impl::check(uint8_t control, bool tagged, uint32_t qn,
-                            const OpcodeRow*& row) const {
+Inbound::Inbound(bool extensions, const StreamMemory& memory, const Links& links)
+    : extensions_(extensions),
+      memory_(memory),
+      life_(links.life),
+      receives_(links.receives),
+      requester_(links.requester),
+      responder_(links.responder),
+      completions_(links.completions),
+      stream_(links.stream),
+      counters_(links.counters),
+      owner_(links.owner) {
+  stream_.provide(wire::kRdmapTerminateQn, 1);  // RDMAP-5.4-01
+  // Of an endpoint whose place this one takes.
+  stream_.provide(wire::kRdmapSendQn, receives_.accepted());
+}
+
+void Inbound::begin(bool send_rtr) {
+  send_rtr_in_ = send_rtr;
+  if (!send_rtr) return;
+  receives_.begin_at(2);
+  stream_.provide(wire::kRdmapSendQn, 1);
+}
+
+void Inbound::validate() const {
+  receives_.validate();
+  RNIC_CHECK(!send_rtr_in_ || life_.state() != EndpointState::Idle);
+}
+
+void Inbound::accept_posted() {
+  while (receives_.has_posted()) {
+    receives_.accept();
+    stream_.provide(wire::kRdmapSendQn, 1);
+  }
+}
+
+base::ByteView Inbound::read_request(const ddp::SegmentReport& segment) const {
+  const auto header = wire::parse_ddp_untagged(segment.view());
+  if (!header) return {};
+  // R7306-8-01: a Terminate attaches the header of a Read Request, and none of an atomic's.
+  const OpcodeRow* row = opcode_row(wire::rdmap_opcode(header->rsvd_ulp));
+  if (row == nullptr || !row->attached || header->qn != row->qn) return {};
+  return responder_.read_request(header->msn);
+}
+
+void Inbound::refuse_buffer(const ddp::SegmentReport& segment) {
+  const auto header = wire::parse_ddp_untagged(segment.view());
+  if (!header || header->qn != wire::kRdmapSendQn || !receives_.has_msn(header->msn)) return;
+  receives_.refuse(header->msn);
+}
+
+Fault Inbound::check(uint8_t control, bool tagged, uint32_t qn, const OpcodeRow*& row) const {
   return check_control(
-      control, {.version = version_, .extensions = config_.extensions, .tagged = tagged, .qn = qn},
+      control, {.version = life_.version(), .extensions = extensions_, .tagged = tagged, .qn = qn},
       row);
 }
 
-Fault Endpoint::Impl::tagged_rights(const wire::DdpTaggedHeader& header, uint32_t payload,
-                                    AccessSet& rights) {
+Fault Inbound::tagged_rights(const wire::DdpTaggedHeader& header, uint32_t payload,
+                             AccessSet& rights) {
   const OpcodeRow* row = nullptr;
   const Fault fault = check(header.rsvd_ulp, true, 0, row);
   if (fault.failed()) return fault;
@@ -34,8 +86,7 @@ Fault Endpoint::Impl::tagged_rights(const wire::DdpTaggedHeader& header, uint32_
   return row->asked ? requester_.check_response(header, payload) : ddp::kNoFault;
 }
 
-Fault Endpoint::Impl::untagged_target(const wire::DdpUntaggedHeader& header,
-                                      ddp::UntaggedTarget& out) {
+Fault Inbound::untagged_target(const wire::DdpUntaggedHeader& header, ddp::UntaggedTarget& out) {
   const OpcodeRow* row = nullptr;
   const Fault fault = check(header.rsvd_ulp, false, header.qn, row);
   if (fault.failed()) return fault;
@@ -68,33 +119,31 @@ Fault Endpoint::Impl::untagged_target(const wire::DdpUntaggedHeader& header,
 /// of one of them is there. In order the message is the first that has none; whatever else it says
 /// breaks a rule. Ahead of the order the messages between have to get theirs, too, so that they
 /// never wait for what is behind them.
-bool Endpoint::Impl::find_buffer(const wire::DdpUntaggedHeader& header, uint32_t missing,
-                                 bool in_order) {
+bool Inbound::find_buffer(const wire::DdpUntaggedHeader& header, uint32_t missing, bool in_order) {
   if (header.qn != wire::kRdmapSendQn || (in_order && missing != 1)) return false;
   if (!receives_.claim(missing, in_order)) return false;
-  stream_.queue(wire::kRdmapSendQn).provide(missing);
+  stream_.provide(wire::kRdmapSendQn, missing);
   return true;
 }
 
-Fault Endpoint::Impl::deliver_tagged(const wire::DdpTaggedHeader& header, uint32_t payload) {
+Fault Inbound::deliver_tagged(const wire::DdpTaggedHeader& header, uint32_t payload) {
   const OpcodeRow& row = *opcode_row(wire::rdmap_opcode(header.rsvd_ulp));
   return (this->*row.deliver_segment)(header, payload);
 }
 
-Fault Endpoint::Impl::deliver_untagged(const wire::DdpUntaggedHeader& header, uint64_t length,
-                                       bool uniform, const ddp::SegmentReport& segment,
-                                       base::Now now) {
+Fault Inbound::deliver_untagged(const wire::DdpUntaggedHeader& header, uint64_t length,
+                                bool uniform, const ddp::SegmentReport& segment, base::Now now) {
   if (!uniform) return kMixedMessage;
   const OpcodeRow& row = *opcode_row(wire::rdmap_opcode(header.rsvd_ulp));
   return (this->*row.deliver_message)({row, header, length, segment, now});
 }
 
-Fault Endpoint::Impl::deliver_write(const wire::DdpTaggedHeader& header, uint32_t) {
+Fault Inbound::deliver_write(const wire::DdpTaggedHeader& header, uint32_t) {
   if (header.last) ++counters_.writes_in;  // RDMAP-5.1-02: the user is not told
   return ddp::kNoFault;
 }
 
-Fault Endpoint::Impl::deliver_send(const UntaggedMessage& message) {
+Fault Inbound::deliver_send(const UntaggedMessage& message) {
   if (send_rtr_in_ && message.header.msn == 1) return ddp::kNoFault;  // CM6581-9.2-07
   uint32_t invalidated = 0;
   if (message.row.invalidates) {
@@ -109,7 +158,7 @@ Fault Endpoint::Impl::deliver_send(const UntaggedMessage& message) {
   return ddp::kNoFault;
 }
 
-Fault Endpoint::Impl::deliver_immediate(const UntaggedMessage& message) {
+Fault Inbound::deliver_immediate(const UntaggedMessage& message) {
   if (message.length != message.row.size) return kBadImmediate;
   ++counters_.immediates_in;
   completions_.report_receive({.solicited = message.row.solicited,
@@ -119,39 +168,32 @@ Fault Endpoint::Impl::deliver_immediate(const UntaggedMessage& message) {
   return ddp::kNoFault;
 }
 
-Fault Endpoint::Impl::deliver_read_request(const UntaggedMessage& message) {
+Fault Inbound::deliver_read_request(const UntaggedMessage& message) {
   const Fault fault = responder_.deliver_read_request(message);
-  if (!fault.failed()) call_ready();
+  if (!fault.failed()) life_.call_ready();
   return fault;
 }
 
-Fault Endpoint::Impl::deliver_atomic_request(const UntaggedMessage& message) {
+Fault Inbound::deliver_atomic_request(const UntaggedMessage& message) {
   const Fault fault = responder_.deliver_atomic_request(message);
-  if (!fault.failed()) call_ready();
+  if (!fault.failed()) life_.call_ready();
   return fault;
 }
 
-Fault Endpoint::Impl::deliver_read_response(const wire::DdpTaggedHeader& header, uint32_t payload) {
+Fault Inbound::deliver_read_response(const wire::DdpTaggedHeader& header, uint32_t payload) {
   bool finished = false;
   const Fault fault = requester_.deliver_read_response(header, payload, finished);
-  if (finished) response_finished();
+  if (finished) owner_.response_finished();
   return fault;
 }
 
-Fault Endpoint::Impl::deliver_atomic_response(const UntaggedMessage& message) {
+Fault Inbound::deliver_atomic_response(const UntaggedMessage& message) {
   const Fault fault = requester_.deliver_atomic_response(message);
-  if (!fault.failed()) response_finished();
+  if (!fault.failed()) owner_.response_finished();
   return fault;
 }
 
-/// A fence or the ORD may have held back what follows the request that has its response now; a
-/// graceful close may have waited for it (BUG-07).
-void Endpoint::Impl::response_finished() {
-  close_if_finished();
-  if (sends_.has_next()) call_ready();
-}
-
-Fault Endpoint::Impl::deliver_terminate(const UntaggedMessage& message) {
+Fault Inbound::deliver_terminate(const UntaggedMessage& message) {
   ++counters_.terminates_in;
   const auto octets = base::ByteView(terminate_in_).first(message.length);
   auto received = read_terminate(octets);
@@ -166,19 +208,7 @@ Fault Endpoint::Impl::deliver_terminate(const UntaggedMessage& message) {
     event.fault = Fault{FaultLayer::Rdmap, 0x2, 0xff, "RDMAP-5.4-06"};
     event.detail = base::worded([&] { return "malformed Terminate received: " + hex(octets); });
   }
-  // RDMAP-5.4-05: who has received a Terminate stops sending, too.
-  set_state(EndpointState::Error);
-  stream_.stop();
-  current_.kind = Kind::None;
-  end_cause_ = event.fault;
-  completions_.set_ending({CompletionCause::PeerTerminate, code_of(event.fault)});
-  end_error_ = QueuePairError::Fatal;
-  flush();
-  owner_.event(std::move(event), message.now);
-  if (framing_ != nullptr) {
-    framing_->discard_received();
-    framing_->close();
-  }
+  owner_.terminate_received(std::move(event), message.now);
   return ddp::kNoFault;
 }
 

@@ -1,4 +1,5 @@
-#include "rdmap/endpoint.hpp"
+#include "rdmap/outbound.hpp"
+
 #include "rdmap/opcodes.hpp"
 
 namespace rnic::rdmap {
@@ -31,85 +32,118 @@ constexpr Fault kRefusedWork{FaultLayer::Rdmap, ddp::kLocalCatastrophic, 0x00, "
 
 }  // namespace
 
-bool Endpoint::Impl::choose_send(base::Now now) {
+Outbound::Outbound(const Links& links)
+    : life_(links.life),
+      sends_(links.sends),
+      requester_(links.requester),
+      responder_(links.responder),
+      completions_(links.completions),
+      stream_(links.stream),
+      counters_(links.counters),
+      owner_(links.owner) {}
+
+void Outbound::begin(Rtr rtr) {
+  rtr_.agree(rtr);
+  provide_requests();
+}
+
+void Outbound::validate() const {
+  if (current_.kind == Kind::Send) RNIC_CHECK(life_.running() && sends_.next() == current_.seq);
+  if (current_.kind != Kind::Response) return;
+  RNIC_CHECK(life_.running() && responder_.ready() == current_.seq);
+}
+
+void Outbound::accept_posted() {
+  while (life_.running() && requester_.has_posted()) {
+    if (requester_.accept(life_.state() == EndpointState::Connected, life_.version())) {
+      life_.call_ready();
+    } else {
+      completions_.complete_sends();
+    }
+  }
+}
+
+/// A place among the inbound requests is free once its response is acknowledged.
+void Outbound::provide_requests() {
+  stream_.provide(wire::kRdmapReadRequestQn, responder_.provide());
+}
+
+bool Outbound::choose_send(base::Now now) {
   switch (requester_.choose(stream_.peer_has_finished())) {
     case Requester::Next::Nothing: return false;
     case Requester::Next::Message: break;
-    case Requester::Next::Refused: raise(kRefusedWork, {}, {}, now); return false;
-    case Requester::Next::Unanswerable:
-      fail({CompletionCause::PeerClosed});
-      framing_->close();
-      return false;
+    case Requester::Next::Refused: owner_.raise(kRefusedWork, {}, {}, now); return false;
+    case Requester::Next::Unanswerable: owner_.unanswerable(); return false;
   }
   const uint32_t seq = sends_.next();
   const uint8_t part = sends_.at(seq).part;
   current_ = {.kind = Kind::Send,
               .seq = seq,
               .part = part,
-              .message = requester_.message(seq, part, version_)};
+              .message = requester_.message(seq, part, life_.version())};
   return true;
 }
 
 /// False: a Terminate was raised instead.
-bool Endpoint::Impl::choose_response(base::Now now) {
+bool Outbound::choose_response(base::Now now) {
   const uint32_t seq = responder_.ready();
   const Fault fault = responder_.carry_out(seq);
   if (fault.failed()) {
     ++counters_.faults;
-    raise(fault, responder_.segment(seq), {}, now);
+    owner_.raise(fault, responder_.segment(seq), {}, now);
     return false;
   }
-  current_ = {.kind = Kind::Response, .seq = seq, .message = responder_.message(seq, version_)};
+  current_ = {
+      .kind = Kind::Response, .seq = seq, .message = responder_.message(seq, life_.version())};
   return true;
 }
 
-bool Endpoint::Impl::choose(base::Now now) {
+bool Outbound::choose(base::Now now) {
   if (responses_turn_ && responder_.has_ready()) return choose_response(now);
   if (choose_send(now)) return true;
-  if (!running() || !responder_.has_ready()) return false;
+  if (!life_.running() || !responder_.has_ready()) return false;
   return choose_response(now);
 }
 
 /// Finds the payload of a part of a message, when it is built first and whenever it is rebuilt.
-mem::AccessFault Endpoint::Impl::locate(Kind kind, uint32_t seq, uint8_t part, const ddp::Cut& cut,
-                                        Payload& out) const {
+mem::AccessFault Outbound::locate(Kind kind, uint32_t seq, uint8_t part, const ddp::Cut& cut,
+                                  Payload& out) const {
   if (kind == Kind::Response) return responder_.locate(seq, cut, out);
   return requester_.locate(seq, part, cut, out);
 }
 
-void Endpoint::Impl::refuse_payload(const Current& current, const ddp::Cut& cut,
-                                    mem::AccessFault fault, base::Now now) {
-  if (current.kind == Kind::Response) {
-    const auto left = responder_.rest(current.seq, cut.offset);
+void Outbound::refuse_payload(const ddp::Cut& cut, mem::AccessFault fault, base::Now now) {
+  if (current_.kind == Kind::Response) {
+    const auto left = responder_.rest(current_.seq, cut.offset);
     ++counters_.faults;
-    raise(protection_fault(fault), responder_.segment(current.seq), left, now);
+    owner_.raise(protection_fault(fault), responder_.segment(current_.seq), left, now);
     return;
   }
-  requester_.refuse(current.seq);
-  raise(kRefusedWork, {}, {}, now);
+  requester_.refuse(current_.seq);
+  owner_.raise(kRefusedWork, {}, {}, now);
 }
 
-void Endpoint::Impl::finish_message() {
+void Outbound::finish_message() {
   ++counters_.messages_out;
   if (current_.kind == Kind::Response) {
     responder_.served();
     provide_requests();
     responses_turn_ = false;
   } else {
-    if (requester_.finish()) stream_.queue(wire::kRdmapAtomicResponseQn).provide(1);
+    if (requester_.finish()) stream_.provide(wire::kRdmapAtomicResponseQn, 1);
     responses_turn_ = true;
   }
   current_.kind = Kind::None;
 }
 
-llp::PulledUlpdu Endpoint::Impl::pull(uint32_t max, bool whole_only, llp::UlpduWriter& out,
-                                      base::Now now) {
-  if (state_ == EndpointState::Terminating) return pull_terminate(max, out);
-  if (!running()) return {};
+llp::PulledUlpdu Outbound::pull(uint32_t max, bool whole_only, llp::UlpduWriter& out,
+                                base::Now now) {
+  if (life_.state() == EndpointState::Terminating) return pull_terminate(max, out);
+  if (!life_.running()) return {};
   if (rtr_.is_pending()) return pull_rtr(max, out, now);
   if (nudge_pending_ && current_.kind == Kind::None) return pull_nudge(max, out);
   if (current_.kind == Kind::None && !choose(now)) {
-    if (state_ == EndpointState::Terminating) return pull_terminate(max, out);
+    if (life_.state() == EndpointState::Terminating) return pull_terminate(max, out);
     close_if_finished();
     return {};
   }
@@ -124,7 +158,7 @@ llp::PulledUlpdu Endpoint::Impl::pull(uint32_t max, bool whole_only, llp::UlpduW
     fault = locate(current_.kind, current_.seq, current_.part, cut, payload);
   }
   if (fault != mem::AccessFault::None) {
-    refuse_payload(current_, cut, fault, now);
+    refuse_payload(cut, fault, now);
     return pull_terminate(max, out);
   }
   if (payload.is_cut()) [[unlikely]] {
@@ -151,7 +185,7 @@ llp::PulledUlpdu Endpoint::Impl::pull(uint32_t max, bool whole_only, llp::UlpduW
   return pulled;
 }
 
-bool Endpoint::Impl::rebuild(const llp::RecordTag& tag, llp::UlpduWriter& out) {
+bool Outbound::rebuild(const llp::RecordTag& tag, llp::UlpduWriter& out) {
   const uint32_t seq = seq_of(tag);
   const ddp::Cut cut = cut_of(tag);
   const auto kind = static_cast<Kind>(kind_of(tag));
@@ -161,11 +195,11 @@ bool Endpoint::Impl::rebuild(const llp::RecordTag& tag, llp::UlpduWriter& out) {
     return true;
   }
   if (kind == Kind::Rtr) {
-    rtr_.write(version_, out);
+    rtr_.write(life_.version(), out);
     return true;
   }
   if (kind == Kind::Nudge) {
-    write_empty_write(version_, out);
+    write_empty_write(life_.version(), out);
     return true;
   }
   const bool response = kind == Kind::Response;
@@ -175,12 +209,13 @@ bool Endpoint::Impl::rebuild(const llp::RecordTag& tag, llp::UlpduWriter& out) {
   // It has the pieces that it had, as an STag names no other memory while it is valid.
   if (locate(kind, seq, part, cut, payload) != mem::AccessFault::None) return false;
   if (payload.is_cut()) return false;
-  ddp::write(response ? responder_.message(seq, version_) : requester_.message(seq, part, version_),
+  ddp::write(response ? responder_.message(seq, life_.version())
+                      : requester_.message(seq, part, life_.version()),
              cut, payload.view(), out);
   return true;
 }
 
-void Endpoint::Impl::released(const llp::RecordTag& tag) {
+void Outbound::released(const llp::RecordTag& tag) {
   const ddp::Cut cut = cut_of(tag);
   if (!cut.last) return;
   const uint32_t seq = seq_of(tag);
@@ -198,40 +233,40 @@ void Endpoint::Impl::released(const llp::RecordTag& tag) {
   if (!sends_.holds(seq)) return;
   requester_.release(seq, part_of(tag));
   // After a flush the request has completed already, and only its slot was left to be freed.
-  if (!running()) return;
+  if (!life_.running()) return;
   completions_.complete_sends();
-  if (requester_.local_work_is_due()) call_ready();
+  if (requester_.local_work_is_due()) life_.call_ready();
 }
 
-bool Endpoint::Impl::fills_segment(uint32_t octets, uint32_t overhead) const {
+bool Outbound::fills_segment(uint32_t octets, uint32_t overhead) const {
   // Nothing is gathered for a Response, an RTR, a nudge or a Terminate, which go at once, nor for
   // work that has no message, nor where the queue is empty.
   const bool sends = current_.kind == Kind::None || current_.kind == Kind::Send;
   const bool own = rtr_.is_pending() || nudge_pending_;
-  if (!running() || own || responder_.has_ready() || !sends) return true;
+  if (!life_.running() || own || responder_.has_ready() || !sends) return true;
   return requester_.fills(octets, overhead, current_.kind == Kind::Send ? current_.offset : 0);
 }
 
-bool Endpoint::Impl::all_fits(uint32_t octets, uint32_t overhead) const {
+bool Outbound::all_fits(uint32_t octets, uint32_t overhead) const {
   // The count of a long queue ends early, as each ULPDU that waits costs a header at least.
   uint64_t waiting = 0;
   const auto add = [&](uint64_t header_and_payload) { waiting += header_and_payload + overhead; };
-  if (state_ == EndpointState::Terminating) add(wire::kDdpUntaggedSize + terminate_.size());
+  if (life_.state() == EndpointState::Terminating) add(wire::kDdpUntaggedSize + terminate_.size());
   if (rtr_.is_pending()) add(wire::kDdpUntaggedSize + wire::kRdmapReadRequestSize);
   if (nudge_pending_) add(wire::kDdpTaggedSize);
   if (current_.kind != Kind::None) {
     add(current_.message.header_size() + current_.message.length - current_.offset);
   }
-  if (!running()) return waiting <= octets;
+  if (!life_.running()) return waiting <= octets;
   waiting += responder_.octets_waiting(octets, overhead, current_.kind == Kind::Response);
   waiting += requester_.octets_waiting(octets, overhead, current_.kind == Kind::Send);
   return waiting <= octets;
 }
 
-void Endpoint::Impl::write_terminate(llp::UlpduWriter& out) {
+void Outbound::write_terminate(llp::UlpduWriter& out) {
   const ddp::OutboundMessage message{
-      .version = version_,
-      .rsvd_ulp = wire::rdmap_control(WireOpcode::Terminate, version_),
+      .version = life_.version(),
+      .rsvd_ulp = wire::rdmap_control(WireOpcode::Terminate, life_.version()),
       .qn = wire::kRdmapTerminateQn,
       .msn = 1,
       .length = terminate_.size()};
@@ -240,34 +275,32 @@ void Endpoint::Impl::write_terminate(llp::UlpduWriter& out) {
   ddp::write(message, {.length = terminate_.size(), .last = true}, payload.view(), out);
 }
 
-llp::PulledUlpdu Endpoint::Impl::pull_terminate(uint32_t max, llp::UlpduWriter& out) {
+llp::PulledUlpdu Outbound::pull_terminate(uint32_t max, llp::UlpduWriter& out) {
   const uint32_t length = wire::kDdpUntaggedSize + terminate_.size();
-  if (state_ != EndpointState::Terminating || length > max) return {};
+  if (life_.state() != EndpointState::Terminating || length > max) return {};
   write_terminate(out);
   ++counters_.terminates_out;
   ++counters_.segments_out;
   ++counters_.messages_out;
-  // RFC 5040 s.5.4: nothing follows a Terminate; the half close lets it arrive (RDMAP-6.2.1-03).
-  set_state(EndpointState::Error);
-  framing_->close();
+  owner_.terminate_sent();
   return {.length = length,
           .last = true,
           .tag = make_tag(static_cast<uint8_t>(Kind::Terminate), 0,
                           {.length = terminate_.size(), .last = true})};
 }
 
-llp::PulledUlpdu Endpoint::Impl::pull_rtr(uint32_t max, llp::UlpduWriter& out, base::Now now) {
+llp::PulledUlpdu Outbound::pull_rtr(uint32_t max, llp::UlpduWriter& out, base::Now now) {
   const uint32_t payload = rtr_.payload_size();
   const uint32_t length = rtr_.header_size() + payload;
   if (length > max) return {};
-  rtr_.write(version_, out);
+  rtr_.write(life_.version(), out);
   rtr_.set_sent();
   ++counters_.segments_out;
   ++counters_.messages_out;
   ++counters_.rtrs_out;
   requester_.rtr_sent(rtr_.kind());
   owner_.rtr_sent(now);
-  if (sends_.has_next()) call_ready();
+  if (sends_.has_next()) life_.call_ready();
   return {.length = length,
           .last = true,
           .tag = make_tag(static_cast<uint8_t>(Kind::Rtr), 0, {.length = payload, .last = true})};
@@ -275,40 +308,49 @@ llp::PulledUlpdu Endpoint::Impl::pull_rtr(uint32_t max, llp::UlpduWriter& out, b
 
 /// The peer may have our octets and not know of them: the receiver of Linux siw was not installed
 /// yet when they came. The octets of another FPDU wake it (decision 10).
-void Endpoint::Impl::peer_silent() {
+void Outbound::peer_silent() {
   const bool spoke = sends_.next() != 0 || rtr_.was_sent();
-  if (!running() || !spoke) return;
+  if (!life_.running() || !spoke) return;
   nudge_pending_ = true;
-  call_ready();
+  life_.call_ready();
 }
 
-llp::PulledUlpdu Endpoint::Impl::pull_nudge(uint32_t max, llp::UlpduWriter& out) {
+llp::PulledUlpdu Outbound::pull_nudge(uint32_t max, llp::UlpduWriter& out) {
   constexpr uint32_t kOctets = wire::kDdpTaggedSize;
   if (kOctets > max) return {};
-  write_empty_write(version_, out);
+  write_empty_write(life_.version(), out);
   nudge_pending_ = false;
   ++counters_.segments_out;
   ++counters_.messages_out;
   ++counters_.nudges_out;
-  if (sends_.has_next() || responder_.has_ready()) call_ready();
+  if (sends_.has_next() || responder_.has_ready()) life_.call_ready();
   return {.length = kOctets,
           .last = true,
           .tag = make_tag(static_cast<uint8_t>(Kind::Nudge), 0, {.length = 0, .last = true})};
 }
 
-void Endpoint::Impl::close_if_finished() {
-  if (state_ != EndpointState::Closing || framing_ == nullptr) return;
+void Outbound::may_send() const {
+  if (rtr_.is_pending() || sends_.has_next() || responder_.has_ready() ||
+      life_.state() == EndpointState::Terminating) {
+    life_.call_ready();
+  }
+}
+
+/// A fence or the ORD may have held back what follows the request that has its response now; a
+/// graceful close may have waited for it (BUG-07).
+void Outbound::response_finished() {
+  close_if_finished();
+  if (sends_.has_next()) life_.call_ready();
+}
+
+void Outbound::close_if_finished() const {
+  if (life_.state() != EndpointState::Closing) return;
   // The peer may close as soon as it sees our FIN: what we still wait for comes first.
   if (rtr_.is_pending() || current_.kind != Kind::None || sends_.has_next() ||
       requester_.outstanding() != 0 || responder_.has_ready()) {
     return;
   }
-  set_state(EndpointState::HalfClosed);
-  framing_->close();
-}
-
-void Endpoint::Impl::call_ready() {
-  if (framing_ != nullptr) framing_->ready();
+  owner_.all_done();
 }
 
 }  // namespace rnic::rdmap

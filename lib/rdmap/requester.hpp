@@ -42,6 +42,8 @@ class Requester {
   void set_limit(uint32_t ord) { outbound_.set_limit(ord); }
   [[nodiscard]] uint32_t limit() const { return outbound_.limit(); }
 
+  /// Is there work that was posted and not taken?
+  [[nodiscard]] bool has_posted() { return sends_.has_posted(); }
   /// Takes the oldest work that was posted. False: it is refused, at its place in the order of
   /// completions. \param connected work may still be begun \param version RV and DV of the stream
   bool accept(bool connected, uint8_t version);

@@ -28,7 +28,7 @@ class MessageTest : public StreamTest {
   }
   void buffers(uint32_t n) {
     for (uint32_t i = 0; i < n; ++i) user.sges.push_back({{0, 128, sink}});
-    stream_->queue(0).provide(n);
+    stream_->provide(0, n);
   }
   void SetUp() override {
     sink = add(Access::LocalWrite);
@@ -167,7 +167,7 @@ TEST_F(MessageTest, QueuesOfAnotherUlp_DDP_4_1_02) {
     stream_.emplace(StreamConfig{.who = {kPd, kQp}, .queues = queues, .secret = 5}, table, user,
                     Tally{segments, octets, postponed});
     user.sges.assign(2, {{0, 128, sink}});
-    for (uint32_t qn = 0; qn < queues; ++qn) stream_->queue(qn).provide(2);
+    for (uint32_t qn = 0; qn < queues; ++qn) stream_->provide(qn, 2);
     const auto each = [&](uint32_t msn, uint32_t mo, bool last) {
       for (uint32_t qn = 0; qn < queues; ++qn) {
         take(untagged({.last = last, .qn = qn, .msn = msn, .mo = mo}, 4));

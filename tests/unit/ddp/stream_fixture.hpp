@@ -92,7 +92,7 @@ class StreamTest : public ::testing::Test {
   }
   void provide(std::vector<Sge> sges) {
     user.sges.push_back(std::move(sges));
-    stream.queue(0).provide(1);
+    stream.provide(0, 1);
   }
   std::vector<uint8_t> tagged(DdpTaggedHeader header, uint32_t length) const {
     std::vector<uint8_t> ulpdu(14 + length);

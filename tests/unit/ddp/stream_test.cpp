@@ -230,7 +230,7 @@ TEST_F(StreamTest, SkippedMsnIsFoundAtDelivery_DDP_7_1_03) {
 
 // UNH-DDP-07
 TEST_F(StreamTest, MsnWrapsToZero_DDP_4_3_04) {
-  stream.queue(0).start_at(UINT32_MAX);
+  stream.start_at(0, UINT32_MAX);
   user.first_msn = UINT32_MAX;
   const uint32_t sink = add(Access::LocalWrite);
   provide({{0, 16, sink}});

@@ -1,0 +1,105 @@
+/// \file
+/// The inbound half of an Endpoint: where segments are placed, and what is done with what they
+/// bring.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/bytes.hpp"
+#include "base/time.hpp"
+#include "ddp/ddp.hpp"
+#include "rdmap/completions.hpp"
+#include "rdmap/counters.hpp"
+#include "rdmap/deliveries.hpp"
+#include "rdmap/life.hpp"
+#include "rdmap/opcodes.hpp"
+#include "rdmap/receive_queue.hpp"
+#include "rdmap/requester.hpp"
+#include "rdmap/responder.hpp"
+#include "rdmap/stream_memory.hpp"
+#include "rnic/event.hpp"
+#include "wire/terminate.hpp"
+
+namespace rnic::rdmap {
+
+/// Learns what has come where more follows from it than the completion of a receive.
+class InboundOwner {
+ public:
+  /// A Read or an atomic has its response.
+  virtual void response_finished() = 0;
+  /// The peer has sent a Terminate. \param event what it says, complete but for whose it is
+  virtual void terminate_received(event::TerminateReceived event, base::Now now) = 0;
+
+ protected:
+  ~InboundOwner() = default;
+};
+
+/// Checks the RDMAP header of each segment before it is placed, says which buffer it goes to, and
+/// delivers: to the receive queue, to the Responder what the peer asks for, to the Requester what
+/// answers it. What a message does is a function of Deliveries, which the row of its opcode names.
+class Inbound final : private Deliveries {
+ public:
+  /// What it works with; all of it outlives this.
+  struct Links {
+    const Life& life;
+    ReceiveQueue& receives;
+    Requester& requester;
+    Responder& responder;
+    Completions& completions;
+    ddp::Stream& stream;
+    Counters& counters;
+    InboundOwner& owner;
+  };
+  /// \param extensions RFC 7306 is spoken
+  Inbound(bool extensions, const StreamMemory& memory, const Links& links);
+
+  /// The connection is made. \param send_rtr message 1 of queue 0 is the peer's RTR
+  void begin(bool send_rtr);
+  /// Takes what was posted to the receive queue.
+  void accept_posted();
+  /// The RDMAP header of the Read Request in that segment, for a Terminate about it; otherwise
+  /// nothing.
+  [[nodiscard]] base::ByteView read_request(const ddp::SegmentReport& segment) const;
+  /// Our own buffer does not take that segment (RDMAP-7.1-01): if it is a receive's, the completion
+  /// says which one it was.
+  void refuse_buffer(const ddp::SegmentReport& segment);
+
+  // As ddp::User says.
+  Fault tagged_rights(const wire::DdpTaggedHeader& header, uint32_t payload, AccessSet& rights);
+  Fault untagged_target(const wire::DdpUntaggedHeader& header, ddp::UntaggedTarget& out);
+  bool find_buffer(const wire::DdpUntaggedHeader& header, uint32_t missing, bool in_order);
+  Fault deliver_tagged(const wire::DdpTaggedHeader& header, uint32_t payload);
+  Fault deliver_untagged(const wire::DdpUntaggedHeader& header, uint64_t length, bool uniform,
+                         const ddp::SegmentReport& segment, base::Now now);
+
+  /// Checks the receive queue, and that nothing is expected before there is a connection; between
+  /// calls.
+  void validate() const;
+
+ private:
+  Fault check(uint8_t control, bool tagged, uint32_t qn, const OpcodeRow*& row) const;
+  Fault deliver_write(const wire::DdpTaggedHeader& header, uint32_t payload) override;
+  Fault deliver_read_response(const wire::DdpTaggedHeader& header, uint32_t payload) override;
+  Fault deliver_send(const UntaggedMessage& message) override;
+  Fault deliver_immediate(const UntaggedMessage& message) override;
+  Fault deliver_read_request(const UntaggedMessage& message) override;
+  Fault deliver_atomic_request(const UntaggedMessage& message) override;
+  Fault deliver_atomic_response(const UntaggedMessage& message) override;
+  Fault deliver_terminate(const UntaggedMessage& message) override;
+
+  const bool extensions_;
+  bool send_rtr_in_ = false;  // message 1 of queue 0 is the peer's RTR
+  StreamMemory memory_;
+  const Life& life_;
+  ReceiveQueue& receives_;
+  Requester& requester_;
+  Responder& responder_;
+  Completions& completions_;
+  ddp::Stream& stream_;
+  Counters& counters_;
+  InboundOwner& owner_;
+  std::array<uint8_t, wire::kTerminateSizeMax> terminate_in_{};  // the queue 2 buffer
+};
+
+}  // namespace rnic::rdmap

@@ -1,0 +1,137 @@
+/// \file
+/// The outbound half of an Endpoint: its messages, cut into the ULPDUs that the framing pulls.
+#pragma once
+
+#include <cstdint>
+
+#include "base/time.hpp"
+#include "ddp/ddp.hpp"
+#include "ddp/segmenter.hpp"
+#include "llp/framing.hpp"
+#include "rdmap/completions.hpp"
+#include "rdmap/counters.hpp"
+#include "rdmap/life.hpp"
+#include "rdmap/payload.hpp"
+#include "rdmap/requester.hpp"
+#include "rdmap/responder.hpp"
+#include "rdmap/rtr_message.hpp"
+#include "rdmap/send_queue.hpp"
+#include "rdmap/terminate.hpp"
+
+namespace rnic::rdmap {
+
+/// Learns what sending has come to where more follows from it than that something is sent.
+class OutboundOwner {
+ public:
+  /// A message cannot be made (RFC 5040 s.7.1): a Terminate goes in its place, if one can go.
+  /// \param segment the one that asked for the message, or an empty one
+  /// \param rdma_header what a Terminate has of that request, or nothing
+  virtual void raise(const Fault& fault, const ddp::SegmentReport& segment,
+                     base::ByteView rdma_header, base::Now now) = 0;
+  /// The work that is next wants a response, and the peer has closed its direction.
+  virtual void unanswerable() = 0;
+  /// The RTR was handed down.
+  virtual void rtr_sent(base::Now now) = 0;
+  /// The Terminate was handed down: nothing follows it (RFC 5040 s.5.4).
+  virtual void terminate_sent() = 0;
+  /// The endpoint is Closing, and nothing is left to send or to wait for.
+  virtual void all_done() = 0;
+
+ protected:
+  ~OutboundOwner() = default;
+};
+
+/// Sends the messages of the Requester and of the Responder in turn, and those of the endpoint
+/// itself: RTR, Terminate, and the empty Write that wakes a silent peer. It builds a ULPDU again,
+/// octet by octet, for as long as the peer's TCP may ask for it.
+///
+/// Messages are never interleaved: one is pulled to its end, or abandoned for a Terminate.
+class Outbound {
+ public:
+  /// What it works with; all of it outlives this.
+  struct Links {
+    const Life& life;
+    const SendQueue& sends;
+    Requester& requester;
+    Responder& responder;
+    Completions& completions;
+    ddp::Stream& stream;
+    Counters& counters;
+    OutboundOwner& owner;
+  };
+  explicit Outbound(const Links& links);
+
+  /// The connection is made. \param rtr the message that goes out before every other one
+  void begin(Rtr rtr);
+  /// Takes what was posted to the send queue while work is carried out.
+  void accept_posted();
+  /// What goes out in the state Terminating, and nothing else then.
+  void set_terminate(const wire::Terminate& terminate) { terminate_.set(terminate); }
+  /// Nothing more is pulled of the message that was begun.
+  void abandon() { current_.kind = Kind::None; }
+  /// A Read or an atomic has its response, for which others may have waited.
+  void response_finished();
+  /// Tells the owner when the endpoint is Closing and nothing is left to send or to wait for.
+  void close_if_finished() const;
+
+  /// Some of a message of either queue waits to be pulled.
+  [[nodiscard]] bool has_unsent() const {
+    return current_.kind != Kind::None || sends_.has_next() || responder_.has_ready();
+  }
+
+  // As ddp::User says.
+  llp::PulledUlpdu pull(uint32_t max, bool whole_only, llp::UlpduWriter& out, base::Now now);
+  bool rebuild(const llp::RecordTag& tag, llp::UlpduWriter& out);
+  void released(const llp::RecordTag& tag);
+  [[nodiscard]] bool fills_segment(uint32_t octets, uint32_t overhead) const;
+  [[nodiscard]] bool all_fits(uint32_t octets, uint32_t overhead) const;
+  void may_send() const;
+  void peer_silent();
+
+  /// Checks that the message that was begun is the next of its queue; between calls.
+  void validate() const;
+
+ private:
+  /// What a record belongs to; part of its RecordTag.
+  enum class Kind : uint8_t { None, Send, Response, Terminate, Rtr, Nudge };
+
+  struct Current {
+    Kind kind = Kind::None;
+    uint32_t seq = 0;     // slot in the send queue or among the inbound requests
+    uint8_t part = 0;     // of a slot in the send queue: which of its messages
+    uint32_t offset = 0;  // octets of the message pulled so far
+    ddp::OutboundMessage message;
+  };
+
+  bool choose(base::Now now);
+  bool choose_send(base::Now now);
+  bool choose_response(base::Now now);
+  [[nodiscard]] mem::AccessFault locate(Kind kind, uint32_t seq, uint8_t part, const ddp::Cut& cut,
+                                        Payload& out) const;
+  void refuse_payload(const ddp::Cut& cut, mem::AccessFault fault, base::Now now);
+  void finish_message();
+  void provide_requests();
+  llp::PulledUlpdu pull_terminate(uint32_t max, llp::UlpduWriter& out);
+  void write_terminate(llp::UlpduWriter& out);
+  llp::PulledUlpdu pull_rtr(uint32_t max, llp::UlpduWriter& out, base::Now now);
+  llp::PulledUlpdu pull_nudge(uint32_t max, llp::UlpduWriter& out);
+
+  const Life& life_;
+  const SendQueue& sends_;
+  Requester& requester_;
+  Responder& responder_;
+  Completions& completions_;
+  ddp::Stream& stream_;
+  Counters& counters_;
+  OutboundOwner& owner_;
+
+  Current current_;
+  bool responses_turn_ = false;  // the next whole message comes from the Responses, if there is one
+  // No state: a zero-length Write to a silent peer goes before the next message, in Connected as in
+  // Closing.
+  bool nudge_pending_ = false;
+  RtrMessage rtr_;
+  SentTerminate terminate_;
+};
+
+}  // namespace rnic::rdmap
