@@ -214,7 +214,8 @@ bool Connection::survives_ack_check(const Segment& s, base::Now now) {
   const Tcb& t = core_.tcb;
   if (!s.has(flag::kAck)) return false;
   if (state() == State::SynReceived) {
-    if (s.ack == t.iss + 1) return true;
+    // An ACK of a SYN-ACK that has not left yet was guessed.
+    if (s.ack == t.iss + 1 && handshake_.was_sent()) return true;
     reset_reply(s);
     return false;
   }
@@ -515,6 +516,8 @@ void Connection::validate() const {
                             t.snd_wnd, t.snd_wind_shift);
   RNIC_CHECK(!core_.prediction.on() || fast_path::predictable(core_, sender_, receiver_));
   RNIC_CHECK(!half_open() || (state() == State::SynReceived && passive()));
+  const bool opening = in_any(state(), State::SynSent, State::SynReceived);
+  RNIC_CHECK(state() == State::Closed || handshake_.is_done() != opening);
 }
 
 }  // namespace rnic::tcp

@@ -4,28 +4,39 @@
 
 namespace rnic::tcp {
 
+[[gnu::noinline, gnu::cold]] void Handshake::set_state(HandshakeState next) {
+  RNIC_CHECK(kHandshakeTransitions.allows(state_, next));
+  state_ = next;
+}
+
+void Handshake::ask() {
+  if (due()) return;
+  switch (state_) {
+    case HandshakeState::Idle: set_state(HandshakeState::Due); break;
+    case HandshakeState::Sent: set_state(HandshakeState::DueAgain); break;
+    default: set_state(HandshakeState::DueAmbiguous); break;
+  }
+}
+
 bool Handshake::sent() {
-  const bool first = !sent_;
-  due_ = false;
-  resent_ = resent_ || sent_;
-  sent_ = true;
+  const bool first = state_ == HandshakeState::Due;
+  set_state(first ? HandshakeState::Sent : HandshakeState::Ambiguous);
   return first;
 }
 
 uint32_t Handshake::time_out() {
-  timed_out_ = true;
-  due_ = true;
+  if (state_ != HandshakeState::DueAmbiguous) set_state(HandshakeState::DueAmbiguous);
   return ++tries_;
 }
 
-void Handshake::assume_sent() {
-  sent_ = true;
-  timed_out_ = true;
-}
+void Handshake::assume_sent() { set_state(HandshakeState::Assumed); }
+
+void Handshake::done() { set_state(HandshakeState::Done); }
 
 void Handshake::validate() const {
-  RNIC_CHECK(!resent_ || sent_);
-  RNIC_CHECK(tries_ == 0 || timed_out_);
+  const bool ambiguous =
+      state_ == HandshakeState::Ambiguous || state_ == HandshakeState::DueAmbiguous || is_done();
+  RNIC_CHECK(tries_ == 0 || ambiguous);
 }
 
 }  // namespace rnic::tcp

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "tcp/handshake_state.hpp"
+
 namespace rnic::tcp {
 
 /// Options that a SYN may carry (RFC 7323, RFC 2018).
@@ -20,31 +22,39 @@ class Handshake {
   [[nodiscard]] const SynOffer& offered() const { return offer_; }
 
   /// It has to be sent, or sent again.
-  void ask() { due_ = true; }
-  /// Both sequence numbers are known.
-  void done() { due_ = false; }
-  [[nodiscard]] bool due() const { return due_; }
+  void ask();
+  /// Both sequence numbers are known: nothing is asked, sent or measured after that.
+  void done();
+  [[nodiscard]] HandshakeState state() const { return state_; }
+  [[nodiscard]] bool is_done() const { return state_ == HandshakeState::Done; }
+  /// It waits for its turn.
+  [[nodiscard]] bool due() const { return state_ >= HandshakeState::Due; }
   /// \return it is the first transmission
   bool sent();
-  [[nodiscard]] bool was_sent() const { return sent_; }
+  [[nodiscard]] bool was_sent() const {
+    return state_ != HandshakeState::Idle && state_ != HandshakeState::Due;
+  }
   /// \return the number of time-outs, this one included
   uint32_t time_out();
   /// Our SYN-ACK was a SYN cookie: it was sent, at an unknown time.
   void assume_sent();
 
   [[nodiscard]] uint32_t tries() const { return tries_; }
-  [[nodiscard]] bool timed_out() const { return timed_out_; }
+  /// Or may have: when a SYN cookie was sent is unknown. To be asked before done().
+  [[nodiscard]] bool timed_out() const { return tries_ != 0 || state_ == HandshakeState::Assumed; }
   /// Its answer measures the round trip: it was sent only once (Karn's rule, RFC 6298 s.3). A
   /// second transmission rules that out whatever its reason was.
-  [[nodiscard]] bool measures() const { return !timed_out_ && !resent_; }
+  [[nodiscard]] bool measures() const {
+    return state_ == HandshakeState::Sent || state_ == HandshakeState::DueAgain;
+  }
   void validate() const;
 
  private:
+  /// The one place that sets the state.
+  void set_state(HandshakeState next);
+
   SynOffer offer_;
-  bool due_ = false;
-  bool sent_ = false;
-  bool resent_ = false;
-  bool timed_out_ = false;
+  HandshakeState state_ = HandshakeState::Idle;
   uint32_t tries_ = 0;
 };
 

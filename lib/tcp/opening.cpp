@@ -160,8 +160,8 @@ bool Opening::time_out(base::Now now) {
 
 void Opening::done(const Segment& first, base::Now now) {
   core_.life.establish();
-  handshake_.done();
   sender_.establish(first, handshake_.tries(), handshake_.timed_out(), now);
+  handshake_.done();
   if (core_.ecn.on()) ++core_.shared.counters.ecn_connections;
 }
 

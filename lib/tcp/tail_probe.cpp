@@ -9,6 +9,11 @@ namespace rnic::tcp {
   state_ = next;
 }
 
+[[gnu::noinline, gnu::cold]] void TailProbe::set_turn(ProbeTurn next) {
+  RNIC_CHECK(kProbeTurnTransitions.allows(turn_, next));
+  turn_ = next;
+}
+
 void TailProbe::arm(RecoveryPhase phase, uint32_t emss, base::Now now, base::Now time_out) {
   // The last retransmissions of a recovery can be lost, too, and no later segment reveals that. In
   // a recovery the earliest segment is probed (as in RFC 9002), which is sooner than the RTO.
@@ -33,14 +38,17 @@ void TailProbe::arm(RecoveryPhase phase, uint32_t emss, base::Now now, base::Now
 
 void TailProbe::fired() {
   stop();
-  due_ = true;
+  if (!due()) set_turn(unmeasured() ? ProbeTurn::DueAgain : ProbeTurn::Due);
+}
+
+void TailProbe::drop() {
+  if (due()) set_turn(unmeasured() ? ProbeTurn::Unmeasured : ProbeTurn::Open);
 }
 
 void TailProbe::sent(RecoveryPhase phase, bool again, uint32_t emss, base::Now now,
                      base::Now time_out, Prediction& prediction) {
-  due_ = false;
+  set_turn(ProbeTurn::Unmeasured);
   set_state(again && phase == RecoveryPhase::Open ? ProbeState::Repeated : ProbeState::Plain);
-  unmeasured_ = true;
   prediction.end();
   end_ = board_.tcb().snd_nxt;
   ++count_;
@@ -50,7 +58,9 @@ void TailProbe::sent(RecoveryPhase phase, bool again, uint32_t emss, base::Now n
 bool TailProbe::acked(const AckResult& result, RecoveryPhase phase) {
   const uint64_t ack = board_.tcb().snd_una;
   if (result.acked != 0 || result.new_sack) count_ = 0;
-  if (result.rtt >= base::Duration(0)) unmeasured_ = false;
+  if (result.rtt >= base::Duration(0) && unmeasured()) {
+    set_turn(due() ? ProbeTurn::Due : ProbeTurn::Open);
+  }
   if (!outstanding()) return false;
   if (phase == RecoveryPhase::Recovery && result.acked != 0) {
     forget();  // the recovery goes on and has reduced cwnd already
@@ -73,13 +83,14 @@ void TailProbe::recovers() {
 void TailProbe::timed_out() {
   stop();
   forget();
-  due_ = false;
+  drop();
   count_ = 0;
 }
 
 void TailProbe::validate() const {
   RNIC_CHECK(end_ <= board_.tcb().snd_nxt);
-  RNIC_CHECK(unmeasured_ || count_ == 0);
+  RNIC_CHECK(unmeasured() || count_ == 0);
+  RNIC_CHECK(!due() || state_ != ProbeState::Repeated);
   RNIC_CHECK(!timers_.runs(Timer::Probe) || board_.tcb().flight() != 0);
   RNIC_CHECK(!timers_.runs(Timer::Probe) || wanted());
 }

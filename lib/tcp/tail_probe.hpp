@@ -48,7 +48,7 @@ class TailProbe {
   void sent(RecoveryPhase phase, bool again, uint32_t emss, base::Now now, base::Now time_out,
             Prediction& prediction);
   /// No probe is needed any more.
-  void drop() { due_ = false; }
+  void drop();
 
   /// Judges an ACK, by which SND.UNA has advanced already: TLP_process_ack() (RFC 8985 s.7.4.2).
   /// \return the probe has repaired a loss that was not detected otherwise: congestion control has
@@ -60,12 +60,13 @@ class TailProbe {
   void timed_out();
 
   /// A probe waits for its turn.
-  [[nodiscard]] bool due() const { return due_; }
+  [[nodiscard]] bool due() const { return turn_ >= ProbeTurn::Due; }
   /// It is not known yet whether the probe was necessary.
   [[nodiscard]] bool outstanding() const { return state_ != ProbeState::None; }
   [[nodiscard]] ProbeState state() const { return state_; }
+  [[nodiscard]] ProbeTurn turn() const { return turn_; }
   /// No probe is outstanding or unmeasured: ACKs have no effect on the probe.
-  [[nodiscard]] bool idle() const { return !outstanding() && !unmeasured_; }
+  [[nodiscard]] bool idle() const { return !outstanding() && !unmeasured(); }
   void validate() const;
 
  private:
@@ -74,6 +75,12 @@ class TailProbe {
 
   /// The one place that sets the state.
   void set_state(ProbeState next);
+  /// The one place that sets the turn.
+  void set_turn(ProbeTurn next);
+  /// No round trip was measured since the last probe.
+  [[nodiscard]] bool unmeasured() const {
+    return turn_ == ProbeTurn::Unmeasured || turn_ == ProbeTurn::DueAgain;
+  }
   /// Nothing more is to be learned of the probe, if one is outstanding.
   void forget() {
     if (outstanding()) set_state(ProbeState::None);
@@ -86,9 +93,8 @@ class TailProbe {
   const Config& config_;
   uint64_t end_ = 0;  // TLP.end_seq
   ProbeState state_ = ProbeState::None;
-  bool due_ = false;
-  bool unmeasured_ = false;  // no round trip was measured since the last probe
-  uint32_t count_ = 0;       // probes since the peer last answered; 0 unless unmeasured_
+  ProbeTurn turn_ = ProbeTurn::Open;
+  uint32_t count_ = 0;  // probes since the peer last answered; 0 unless unmeasured()
 };
 
 }  // namespace rnic::tcp

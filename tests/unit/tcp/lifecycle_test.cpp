@@ -495,5 +495,20 @@ TEST(Lifecycle, AnEndIsToldThoughThePortIsFull) {
   p.expect({.flags = flag::kRst | flag::kAck});
 }
 
+TEST(Lifecycle, AnAckOfASynAckThatHasNotLeftIsNoAnswerToIt) {
+  RawPeer p;
+  p.acceptor.next.push_back(&p.user);
+  p.egress.full = true;
+  p.inject({.seq = kIrs, .flags = flag::kSyn, .options = option_mss(1460)});
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck});
+  EXPECT_FALSE(p.user.is_established) << "it was guessed";
+  p.egress.full = false;
+  p.stack.output(p.now);
+  p.expect({.flags = flag::kRst, .seq = kIss + 1});
+  p.expect({.flags = flag::kSyn | flag::kAck, .ack = kIrs + 1});
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck});
+  EXPECT_TRUE(p.user.is_established);
+}
+
 }  // namespace
 }  // namespace rnic::testing

@@ -148,9 +148,84 @@ TEST(Handshake, MeasuresWhatWentOutOnce) {
   Handshake cookie;
   cookie.assume_sent();
   EXPECT_TRUE(cookie.was_sent());
+  EXPECT_TRUE(cookie.timed_out());
   EXPECT_FALSE(cookie.measures());
   EXPECT_EQ(cookie.tries(), 0u);
-  for (const Handshake& each : {h, again, cookie}) each.validate();
+  for (Handshake each : {h, again, cookie}) {
+    each.validate();
+    each.done();
+    each.validate();
+    EXPECT_FALSE(each.due());
+    EXPECT_TRUE(each.was_sent());
+  }
+}
+
+TEST(Handshake, AnAnswerBeforeTheSecondOneLeftMeasures) {
+  Handshake h;
+  h.ask();
+  EXPECT_TRUE(h.sent());
+  h.ask();
+  h.ask();
+  EXPECT_EQ(h.state(), HandshakeState::DueAgain);
+  EXPECT_TRUE(h.measures());
+  EXPECT_FALSE(h.sent());
+  EXPECT_FALSE(h.measures());
+}
+
+TEST(HandshakeStates, EachPairIsLegalOrNot) {
+  // Idle, Sent, Assumed, Ambiguous, Done, Due, DueAgain, DueAmbiguous
+  testing::expect_transitions(kHandshakeTransitions,
+                              {"..x..x..", "....x.xx", "....x..x", "....x..x", "........",
+                               ".x......", "...xx..x", "...xx..."},
+                              "....x...");
+}
+
+TEST(HandshakeStates, WhateverHappensLeadsToALegalOneAndEachLegalOneIsReached) {
+  struct Event {
+    const char* name;
+    void (*happen)(Handshake&);
+  };
+  static constexpr Event kEvents[] = {
+      {"it is asked for", [](Handshake& h) { h.ask(); }},
+      {"it is sent",
+       [](Handshake& h) {
+         if (!h.due()) return;
+         const bool first = h.sent();
+         EXPECT_EQ(first, h.state() == HandshakeState::Sent);
+       }},
+      {"its timer",
+       [](Handshake& h) {
+         if (h.was_sent()) static_cast<void>(h.time_out());
+       }},
+      {"its answer",
+       [](Handshake& h) {
+         if (h.was_sent()) h.done();
+       }},
+      {"the ACK of a cookie",
+       [](Handshake& h) {
+         if (h.state() == HandshakeState::Idle) h.assume_sent();
+       }},
+  };
+  testing::SeenTransitions seen(kHandshakeTransitions);
+  for (int way = 0; way < 5 * 5 * 5 * 5 * 5; ++way) {
+    Handshake h;
+    for (int rest = way, step = 0; step < 5 && !h.is_done(); ++step, rest /= 5) {
+      const HandshakeState from = h.state();
+      kEvents[rest % 5].happen(h);
+      h.validate();
+      seen.note(from, h.state(), kEvents[rest % 5].name);
+    }
+  }
+  seen.expect_all();
+}
+
+TEST(HandshakeStates, WhatIsNotDueIsNotSentAndWhatIsDoneIsOver) {
+  Handshake h;
+  EXPECT_DEATH(static_cast<void>(h.sent()), "allows");
+  EXPECT_DEATH(h.done(), "allows");
+  h.assume_sent();
+  h.done();
+  EXPECT_DEATH(h.ask(), "allows");
 }
 
 TEST(ChallengeAcks, SoManyInAnIntervalAndAllAgainInTheNext) {

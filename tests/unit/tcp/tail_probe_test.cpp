@@ -32,6 +32,7 @@ struct Tail {
   }
   /// By default a probe that repeats the last segment.
   void send(RecoveryPhase phase = RecoveryPhase::Open, bool again = true) {
+    probe.fired();
     probe.sent(phase, again, kSegment, now, now + rto.rto(), prediction);
   }
   [[nodiscard]] base::Duration wait() const { return timers.at(Timer::Probe) - now; }
@@ -165,6 +166,51 @@ TEST(ProbeStates, WhateverHappensLeadsToALegalOneAndEachLegalOneIsReached) {
     }
   }
   seen.expect_all();
+}
+
+TEST(ProbeTurns, EachPairIsLegalOrNotAsRfc8985Says) {
+  // Open, Unmeasured, Due, DueAgain
+  testing::expect_transitions(kProbeTurnTransitions, {"..x.", "x..x", "xx..", ".xx."}, "....");
+}
+
+TEST(ProbeTurns, WhateverHappensLeadsToALegalOneAndEachLegalOneIsReached) {
+  struct Event {
+    const char* name;
+    void (*happen)(Tail&);
+  };
+  static constexpr Event kEvents[] = {
+      {"the timer", [](Tail& t) { t.probe.fired(); }},
+      {"it is sent",
+       [](Tail& t) {
+         if (t.probe.due()) t.send(RecoveryPhase::Recovery);
+       }},
+      {"it is dropped", [](Tail& t) { t.probe.drop(); }},
+      {"a time-out", [](Tail& t) { t.probe.timed_out(); }},
+      {"a round trip is measured",
+       [](Tail& t) {
+         AckResult measured;
+         measured.acked = 1;
+         measured.rtt = milliseconds(20);
+         EXPECT_FALSE(t.probe.acked(measured, RecoveryPhase::Recovery));
+       }},
+  };
+  testing::SeenTransitions seen(kProbeTurnTransitions);
+  for (int way = 0; way < 5 * 5 * 5 * 5; ++way) {
+    Tail t(2);
+    for (int rest = way, step = 0; step < 4; ++step, rest /= 5) {
+      const ProbeTurn from = t.probe.turn();
+      kEvents[rest % 5].happen(t);
+      t.probe.validate();
+      seen.note(from, t.probe.turn(), kEvents[rest % 5].name);
+    }
+  }
+  seen.expect_all();
+}
+
+TEST(ProbeTurns, AProbeThatIsNotDueIsNotSent) {
+  Tail t(2);
+  EXPECT_DEATH(t.probe.sent(RecoveryPhase::Open, true, Tail::kSegment, t.now, t.now, t.prediction),
+               "allows");
 }
 
 TEST(ProbeStates, ASecondProbeBehindARepeatedSegmentIsADefect) {

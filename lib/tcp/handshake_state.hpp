@@ -1,0 +1,38 @@
+/// \file
+/// How far our SYN or SYN-ACK has come, and the legal transitions.
+#pragma once
+
+#include <cstdint>
+
+#include "base/transitions.hpp"
+
+namespace rnic::tcp {
+
+/// Whether it waits for its turn, and whether its answer measures the round trip: only if it was
+/// sent once (Karn's rule, RFC 6298 s.3). The states in which it waits come last.
+enum class HandshakeState : uint8_t {
+  Idle,          ///< nobody has asked for it
+  Sent,          ///< once
+  Assumed,       ///< our SYN-ACK was a SYN cookie: it was sent, at an unknown time
+  Ambiguous,     ///< it was sent more than once
+  Done,          ///< both sequence numbers are known
+  Due,           ///< for the first time
+  DueAgain,      ///< it was sent once, and the peer's SYN came again, or crossed it
+  DueAmbiguous,  ///< its timer has fired, or it was sent more than once
+};
+
+/// Only what was sent is answered, or times out.
+inline constexpr base::Transitions<HandshakeState, HandshakeState::DueAmbiguous>
+    kHandshakeTransitions{
+        {HandshakeState::Idle, {HandshakeState::Due, HandshakeState::Assumed}},
+        {HandshakeState::Sent,
+         {HandshakeState::DueAgain, HandshakeState::DueAmbiguous, HandshakeState::Done}},
+        {HandshakeState::Assumed, {HandshakeState::DueAmbiguous, HandshakeState::Done}},
+        {HandshakeState::Ambiguous, {HandshakeState::DueAmbiguous, HandshakeState::Done}},
+        {HandshakeState::Due, {HandshakeState::Sent}},
+        {HandshakeState::DueAgain,
+         {HandshakeState::Ambiguous, HandshakeState::DueAmbiguous, HandshakeState::Done}},
+        {HandshakeState::DueAmbiguous, {HandshakeState::Ambiguous, HandshakeState::Done}},
+    };
+
+}  // namespace rnic::tcp
