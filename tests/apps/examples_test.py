@@ -49,6 +49,9 @@ class Examples(unittest.TestCase):
         self.everywhere("counter", "2000 numbers, each drawn once, by 4 clients; "
                                    "the largest is 3450")
 
+    def test_coroutine(self):
+        self.everywhere("coroutine", "16 walkers, 16 of them at once, have added 200 nodes each")
+
     def test_kv_store(self):
         self.everywhere("kv-store", "500 values were read as they were put")
 
@@ -74,6 +77,7 @@ class Examples(unittest.TestCase):
 
     def test_what_goes_wrong_is_said(self):
         for name, *args in (("ping-pong", "no-such-file"), ("counter", "no-such-file"),
+                            ("coroutine", "no-such-file"),
                             ("kv-store", "no-such-file"), ("srq-server", "3", "no-such-file"),
                             ("file-transfer",), ("file-transfer", "no-such-file", "x")):
             with self.subTest(name=name, args=args):

@@ -5,8 +5,11 @@
 
 #include <array>
 #include <climits>
+#include <coroutine>
 #include <cstdint>
 #include <span>
+
+#include "rnic/coroutine.hpp"
 
 namespace rnic::starved {
 
@@ -523,13 +526,81 @@ std::vector<Extreme> waiting_work() {
   };
 }
 
+// --- coroutines ---
+
+/// \return how posting it went
+template <typename Make>
+Status operation(World& w, Make&& make) {
+  w.a = w.end(w.near());
+  coroutine::Dispatcher dispatcher(w.a.cq);
+  coroutine::Operation one = make(coroutine::Operations(w.a.qp, dispatcher, dispatcher));
+  return one.await_ready() ? of(one.await_resume()) : Status{};
+}
+
+using At = const coroutine::Operations&;
+
+Completion widest_completion() {
+  Completion done;
+  done.id = done.original = kMost64;
+  done.length = done.qp = done.invalidated_stag = kMost32;
+  return done;
+}
+
+std::vector<Extreme> awaited() {
+  return {
+      {"Operations::send",
+       [](World& w) { return operation(w, [](At at) { return at.send(kFar); }); }, false},
+      {"Operations::receive",
+       [](World& w) { return operation(w, [](At at) { return at.receive(kFar); }); }, false},
+      {"Operations::write",
+       [](World& w) { return operation(w, [](At at) { return at.write(kFar, kThere); }); }, false},
+      {"Operations::read",
+       [](World& w) { return operation(w, [](At at) { return at.read(kFar, kThere); }); }, false},
+      {"Operations::fetch_add",
+       [](World& w) { return operation(w, [](At at) { return at.fetch_add(kThere, kMost64); }); },
+       false},
+      {"Operations::compare_swap",
+       [](World& w) {
+         return operation(w, [](At at) { return at.compare_swap(kThere, kMost64, kMost64); });
+       },
+       false},
+      {"Operations::carry_out",
+       [](World& w) { return operation(w, [](At at) { return at.carry_out(widest()); }); }},
+      {"Operation::complete",
+       [](World& w) {
+         w.a = w.end(w.near());
+         coroutine::Dispatcher dispatcher(w.a.cq);
+         const coroutine::Operations at(w.a.qp, dispatcher, dispatcher);
+         coroutine::Operation one = at.receive(w.a.region.sge(0, 8));
+         static_cast<void>(one.complete(widest_completion()));
+         return of(one.await_resume());
+       },
+       false},
+      {"Dispatcher::resume",
+       [](World& w) -> Status {
+         w.a = w.end(w.near());
+         coroutine::Dispatcher dispatcher(w.a.cq);
+         const auto run = [](std::coroutine_handle<> handle) { handle.resume(); };
+         if (dispatcher.resume(widest_completion(), run)) return {};
+         return tl::unexpected(Error{ErrorCode::NotFound, "nobody has that id"});
+       }},
+      {"Dispatcher::strike",
+       [](World& w) -> Status {
+         w.a = w.end(w.near());
+         coroutine::Dispatcher dispatcher(w.a.cq);
+         if (dispatcher.strike(kMost64) != nullptr) return {};
+         return tl::unexpected(Error{ErrorCode::NotFound, "nobody has that id"});
+       }},
+  };
+}
+
 }  // namespace
 
 const std::vector<Extreme>& extremes() {
   static const std::vector<Extreme> all = [] {
     std::vector<Extreme> list;
     for (const auto& part : {resources(), queues(), memory(), work(), operations(), connections(),
-                             streams(), waiting_meetings(), waiting_work()}) {
+                             streams(), waiting_meetings(), waiting_work(), awaited()}) {
       list.insert(list.end(), part.begin(), part.end());
     }
     return list;

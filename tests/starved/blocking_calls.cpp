@@ -1,12 +1,15 @@
-// The table of the calls that wait (rnic/blocking.hpp).
+// The table of the calls that wait (rnic/blocking.hpp), and of those that coroutines wait for
+// (rnic/coroutine.hpp).
 //
 // Both ends are in one process, and what is refused may strike either of them while the call waits:
 // then the connection ends, as it would where a peer lacks memory.
 
 #include <array>
+#include <coroutine>
 #include <cstring>
 #include <span>
 
+#include "rnic/coroutine.hpp"
 #include "trial.hpp"
 
 namespace rnic::starved {
@@ -245,11 +248,86 @@ std::vector<Call> memory_calls() {
   };
 }
 
+// --- coroutines ---
+
+void connected(World& w) {
+  w.a = w.end(w.near());
+  w.b = w.end(w.far());
+  w.connect(w.a, w.b, kPort);
+}
+
+RemoteAddress at_b(World& w) { return {w.b.region.stag(), w.b.region.address()}; }
+
+/// One operation, whose place is the first of a new dispatcher.
+template <typename Make>
+Outcome operation(World& w, Make&& make) {
+  coroutine::Dispatcher dispatcher(w.a.cq);
+  coroutine::Operation one = make(coroutine::Operations(w.a.qp, dispatcher, dispatcher));
+  return one.await_ready() ? of(one.await_resume()) : Outcome{};
+}
+
+using At = const coroutine::Operations&;
+
+std::vector<Call> coroutine_calls() {
+  return {
+      {"Operations::send, Operation::~Operation, Operation::await_ready, Operation::await_resume, "
+       "Dispatcher::enlist, Dispatcher::strike, Dispatcher::~Dispatcher",
+       connected,
+       [](World& w) { return operation(w, [&](At at) { return at.send(w.a.region.sge(0, 0)); }); }},
+      {"Operations::receive", connected,
+       [](World& w) {
+         return operation(w, [&](At at) { return at.receive(w.a.region.sge(0, 8)); });
+       }},
+      {"Operations::write", connected,
+       [](World& w) {
+         return operation(w, [&](At at) { return at.write(w.a.region.sge(0, 8), at_b(w)); });
+       }},
+      {"Operations::read", connected,
+       [](World& w) {
+         return operation(w, [&](At at) { return at.read(w.a.region.sge(0, 8), at_b(w)); });
+       }},
+      {"Operations::fetch_add", connected,
+       [](World& w) { return operation(w, [&](At at) { return at.fetch_add(at_b(w), 1); }); }},
+      {"Operations::compare_swap", connected,
+       [](World& w) {
+         return operation(w, [&](At at) { return at.compare_swap(at_b(w), 1, 2); });
+       }},
+      {"Operations::carry_out", connected,
+       [](World& w) {
+         return operation(w, [&](At at) {
+           SendRequest request;
+           request.opcode = Opcode::Immediate;
+           return at.carry_out(request);
+         });
+       }},
+      {"Dispatcher::dispatch, Dispatcher::resume, Dispatcher::waiting, Dispatcher::unclaimed, "
+       "Operation::await_suspend, Operation::complete",
+       connected,
+       [](World& w) {
+         coroutine::Dispatcher dispatcher(w.a.cq);
+         const coroutine::Operations at(w.a.qp, dispatcher, dispatcher);
+         coroutine::Operation write = at.write(w.a.region.sge(0, 8), at_b(w));
+         if (write.await_ready()) return of(write.await_resume());
+         write.await_suspend(std::noop_coroutine());
+         const auto through = [&] {
+           dispatcher.dispatch();
+           return dispatcher.waiting() == 0;
+         };
+         if (!w.turn_until(through) || dispatcher.unclaimed() != 0) {
+           return Outcome{false, ErrorCode::TimedOut, true};
+         }
+         return Outcome{};
+       },
+       nullptr, Where::Everywhere, true},
+  };
+}
+
 }  // namespace
 
 std::vector<Call> blocking_calls() {
   std::vector<Call> out;
-  for (const auto& part : {adapter_calls(), meeting_calls(), message_calls(), memory_calls()}) {
+  for (const auto& part :
+       {adapter_calls(), meeting_calls(), message_calls(), memory_calls(), coroutine_calls()}) {
     out.insert(out.end(), part.begin(), part.end());
   }
   return out;

@@ -47,7 +47,7 @@ struct Call {
 };
 
 [[nodiscard]] const std::vector<Call>& calls();
-/// Those of rnic/blocking.hpp; calls() has them, too.
+/// Those of rnic/blocking.hpp and rnic/coroutine.hpp; calls() has them, too.
 [[nodiscard]] std::vector<Call> blocking_calls();
 
 /// What became of a trial.
