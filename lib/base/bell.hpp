@@ -73,6 +73,14 @@ class BellOver {
     raised_.store(1);
   }
   [[nodiscard]] bool is_armed() const { return armed_.load() != kNobody; }
+  /// Whether ring() would raise the signal. Work was added before: one who arms behind a "no" finds
+  /// it.
+  [[nodiscard]] bool is_armed_for(bool urgent) const {
+    Word::fence();
+    const uint32_t armed = armed_.load();
+    return armed == static_cast<uint32_t>(BellFor::Anything) ||
+           (urgent && armed == static_cast<uint32_t>(BellFor::Urgent));
+  }
   [[nodiscard]] const Signal& signal() const { return signal_; }
 
  private:

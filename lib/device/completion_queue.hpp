@@ -2,13 +2,18 @@
 /// Completion queue: one single-producer lane, filled by the device's worker.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <utility>
 
 #include "base/spsc_ring.hpp"
+#include "base/time.hpp"
+#include "device/notify_moderator.hpp"
 #include "device/queue_listener.hpp"
+#include "device/turn_clock.hpp"
+#include "rnic/completion_queue.hpp"
 #include "rnic/work.hpp"
 
 namespace rnic::device {
@@ -16,12 +21,20 @@ namespace rnic::device {
 class CompletionQueue {
  public:
   /// \param depth completions that fit; at least the sum of the work outstanding on it.
-  /// \param fits_all queues that could overrun it are refused
-  CompletionQueue(uint32_t number, uint32_t depth, bool fits_all)
-      : number_(number), fits_all_(fits_all), ring_(depth) {}
+  /// \param timers outlives it
+  CompletionQueue(uint32_t number, uint32_t depth, const CompletionQueueOptions& options,
+                  NotifyTimers& timers)
+      : number_(number),
+        fits_all_(options.fits_all),
+        stamps_(options.timestamps),
+        context_(options.context),
+        clock_(timers.clock()),
+        ring_(depth),
+        notify_(options.moderation, timers) {}
 
   [[nodiscard]] uint32_t number() const { return number_; }
   [[nodiscard]] bool fits_all() const { return fits_all_; }
+  [[nodiscard]] void* context() const { return context_; }
 
   /// What a queue asks the machine for.
   [[nodiscard]] static uint64_t octets_for(uint64_t depth) {
@@ -30,14 +43,22 @@ class CompletionQueue {
 
   /// Worker: false when full (overrun).
   bool push(const Completion& completion) {
-    const bool fits = ring_.push(completion);
-    if (listener_ != nullptr) {
-      listener_->added(completion.solicited || completion.status != CompletionStatus::Success);
-    }
+    const bool fits = stamps_ ? ring_.push(stamped(completion)) : ring_.push(completion);
+    notify_.added(completion.solicited || completion.status != CompletionStatus::Success);
+    if (!fits) notify_.tell();
     return fits;
   }
-  /// Worker: who is told of each completion from now on.
-  void set_listener(std::unique_ptr<QueueListener> listener) { listener_ = std::move(listener); }
+  /// Worker: who is told of completions from now on.
+  void set_listener(std::unique_ptr<QueueListener> listener) {
+    notify_.set_listener(std::move(listener));
+  }
+  /// Worker: how many of them one wake-up stands for. InvalidArgument names the limit; nothing has
+  /// changed then.
+  Status moderate(const NotifyModeration& how) {
+    auto status = NotifyModerator::check("moderate", how);
+    if (status) notify_.set(how);
+    return status;
+  }
 
   /// Application side, one thread at a time: oldest first. \return how many were written to `out`.
   uint32_t poll(std::span<Completion> out) {
@@ -75,13 +96,21 @@ class CompletionQueue {
   [[nodiscard]] uint32_t users() const { return users_; }
 
  private:
+  [[nodiscard]] Completion stamped(Completion completion) const {
+    completion.time = std::chrono::nanoseconds(base::nanos(clock_.now()));
+    return completion;
+  }
+
   const uint32_t number_;
   const bool fits_all_;
+  const bool stamps_;
+  void* const context_;
+  const TurnClock& clock_;
   base::SpscRing<Completion> ring_;
   bool overrun_ = false;
   uint32_t users_ = 0;
   bool released_ = false;
-  std::unique_ptr<QueueListener> listener_;  // nullptr: nobody has asked for a descriptor
+  NotifyModerator notify_;
 };
 
 }  // namespace rnic::device

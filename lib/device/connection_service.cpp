@@ -50,26 +50,40 @@ Status ConnectionService::listen(const Endpoint& local, const ListenOptions& opt
   auto status = own_ != nullptr ? own_->check_listen(local) : Status{};
   if (status) status = rules_.check_framing(options.framing.value_or(config_.framing));
   // The entry gets its memory before the transport listens; merge() needs none.
-  std::map<Endpoint, Framing> own;
-  if (options.framing) own.emplace(listened_on(local), *options.framing);
+  Listeners added;
+  added.emplace(listened_on(local), options);
   if (status) status = transport_->listen(listened_on(local), *this);
-  if (status) listen_framing_.merge(own);
+  if (status) listeners_.merge(added);
   return status;
 }
 
 Status ConnectionService::unlisten(const Endpoint& local) {
   auto status = transport_->unlisten(listened_on(local));
-  if (status) listen_framing_.erase(listened_on(local));
+  if (status) listeners_.erase(listened_on(local));
   return status;
 }
 
 /// \param local of a connection. A listener of this very address comes before one of all addresses.
+ConnectionService::Listeners::const_iterator ConnectionService::listener_of(
+    const Endpoint& local) const {
+  const auto found = listeners_.find(local);
+  return found != listeners_.end() ? found : listeners_.find(Endpoint{{}, local.port});
+}
+
 Framing ConnectionService::framing_of_listener(const Endpoint& local) const {
-  for (const Endpoint& own : {local, Endpoint{{}, local.port}}) {
-    const auto found = listen_framing_.find(own);
-    if (found != listen_framing_.end()) return found->second;
-  }
-  return config_.framing;
+  const auto found = listener_of(local);
+  return found == listeners_.end() ? config_.framing
+                                   : found->second.framing.value_or(config_.framing);
+}
+
+/// Looks it up when the event is made: who has called unlisten() is told of that listener no more.
+template <typename Kind>
+void ConnectionService::name_listener(const Connection& connection, Kind& event) const {
+  const auto found = listener_of(connection.local());
+  if (connection.was_converted() || found == listeners_.end()) return;
+  event.listener = found->first;
+  event.listener_context = found->second.context;
+  if (connection.queue_pair() == nullptr) event.context = event.listener_context;
 }
 
 Result<Endpoint> ConnectionService::local_towards(const Endpoint& remote) const {
@@ -310,6 +324,7 @@ void ConnectionService::give_up(Connection& connection) {
 void ConnectionService::request_received(Connection& connection, base::ByteView private_data) {
   ++counters_.connect_requests;
   auto event = about<event::ConnectRequest>(connection);
+  name_listener(connection, event);
   event.request = connection.request();
   // The application decides by the private data: without them there is nothing to ask it.
   const bool kept =
@@ -460,9 +475,12 @@ void ConnectionService::tell_start_failed(Connection& connection, ConnectionStat
   if (before == ConnectionState::Answered && unsolicited) return;
   Event told;
   if (before == ConnectionState::Connecting) {
-    told = ending<event::RequestFailed>(connection, why, text);
+    auto event = ending<event::RequestFailed>(connection, why, text);
+    name_listener(connection, event);
+    told = std::move(event);
   } else {
     auto event = ending<event::RequestWithdrawn>(connection, why, text);
+    name_listener(connection, event);
     event.request = connection.request();
     told = std::move(event);
   }
@@ -556,7 +574,9 @@ uint64_t ConnectionService::held_octets(const QueuePair& qp) {
 void ConnectionService::last_receive_done(QueuePair& qp) {
   event::LastReceiveDone event;
   event.qp = qp.number();
+  event.context = qp.context();
   event.srq = qp.spec().srq->number();
+  event.srq_context = qp.spec().srq->context();
   if (const Connection* connection = connections_.get(qp.connection()); connection != nullptr) {
     event.local = connection->local();
     event.remote = connection->remote();
@@ -609,6 +629,7 @@ void ConnectionService::completion_overrun(QueuePair& qp, CompletionQueue& cq) {
   event.qp = qp.number();
   event.context = qp.context();
   event.cq = cq.number();
+  event.cq_context = cq.context();
   event.detail = base::worded([&] {
     return "a completion was lost because completion queue " + std::to_string(cq.number()) +
            " was full, and the connections that complete there are ended: make it as deep as the "

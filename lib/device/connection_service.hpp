@@ -144,7 +144,11 @@ class ConnectionService final : public QueuePairOwner,
   // ConnectionTable::Leaving
   void leaves(Connection& connection) override;
 
+  using Listeners = std::map<Endpoint, ListenOptions>;
+  [[nodiscard]] Listeners::const_iterator listener_of(const Endpoint& local) const;
   [[nodiscard]] Framing framing_of_listener(const Endpoint& local) const;
+  template <typename Kind>
+  void name_listener(const Connection& connection, Kind& event) const;
   [[nodiscard]] Status no_connection_left() const;
   Status dial(QueuePair& qp, const Endpoint& remote, base::ByteView private_data,
               const framing::StartOptions& start_options, bool again, base::Now now);
@@ -177,7 +181,7 @@ class ConnectionService final : public QueuePairOwner,
   PortStack* own_ = nullptr;
   ConnectRules rules_;
 
-  std::map<Endpoint, Framing> listen_framing_;  // of listeners that have their own
+  Listeners listeners_;
   ConnectionTable connections_;
   QueuePairControl control_;
   std::vector<std::unique_ptr<QueuePair>> orphans_;  // destroyed, waiting for their stream's end

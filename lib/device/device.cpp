@@ -26,7 +26,7 @@ Device::Device(const DeviceConfig& config, llp::Transport& transport, base::Now 
 Device::Device(const DeviceConfig& config, base::Now now)
     : config_(config),
       framing_(config_),
-      resources_(config_, counters_),
+      resources_(config_, counters_, now),
       doorbells_(doorbells_of(config.limits)),
       events_(config.limits.max_events, counters_.events_lost),
       connections_(config_, {resources_, events_, framing_, counters_, doorbells_}, now) {
@@ -55,6 +55,7 @@ void Device::shut_down(base::Now now) {
 
 uint32_t Device::poll(base::Now now) {
   ++counters_.polls;
+  resources_.begin_turn(now);
   if (!own_) return poll_transport(now);
   const uint32_t work = receive(now);
   fire_timers(now);
@@ -132,6 +133,7 @@ void Device::fire_timers(base::Now now) {
   if (transport_->next_deadline() <= now) transport_->on_timers(now);
   if (own_ && own_->interface.next_deadline() <= now) own_->interface.on_timers(now);
   connections_.on_timers(now);
+  resources_.on_timers(now);
 }
 
 void Device::reap(base::Now now) {
@@ -142,6 +144,7 @@ void Device::reap(base::Now now) {
 base::Now Device::next_deadline() const {
   if (doorbell_ringing()) return base::Now{};
   base::Now next = base::earlier(transport_->next_deadline(), connections_.next_deadline());
+  next = base::earlier(next, resources_.next_deadline());
   if (!own_) return next;
   next = base::earlier(next, own_->interface.next_deadline());
   return base::earlier(next, own_->port.next_deadline());

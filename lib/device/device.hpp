@@ -53,6 +53,8 @@ class Device {
   /// One turn: receive a burst, answer doorbells, fire timers, send. \return frames and doorbells
   /// served; 0 means idle.
   uint32_t poll(base::Now now);
+  /// The time of a call of the application that is carried out between two turns.
+  void begin_call(base::Now now) { resources_.begin_turn(now); }
   /// When poll() has something to do although nothing arrives: timers, a decorator's held frames.
   [[nodiscard]] base::Now next_deadline() const;
   /// The application is gone and gets no events: queue pairs are destroyed, and every stream is
@@ -93,8 +95,8 @@ class Device {
   }
   Status unbind_window(mem::Stag stag) { return resources_.unbind_window(stag); }
   void free_window(mem::Stag stag) { resources_.free_window(stag); }
-  Result<CompletionQueue*> create_cq(uint32_t depth, bool fits_all = false) {
-    return resources_.create_cq(depth, fits_all);
+  Result<CompletionQueue*> create_cq(uint32_t depth, const CompletionQueueOptions& options = {}) {
+    return resources_.create_cq(depth, options);
   }
   Status resize_cq(CompletionQueue& cq, uint32_t depth) { return resources_.resize_cq(cq, depth); }
   [[nodiscard]] CqInfo info(const CompletionQueue& cq) const { return resources_.info(cq); }
@@ -174,20 +176,22 @@ class Device {
 
   // --- Plain and framed streams (worker; see socket_table.hpp). Unsupported without a port ---
 
-  /// \param local as listen()'s
-  Result<StreamListener*> listen_stream(const Endpoint& local, uint32_t backlog,
-                                        const tcp::ConnectionOptions& options) {
-    return listen_for<StreamKind>(local, backlog, options, {});
+  /// \param local as listen()'s \param options nothing: what the config says for every connection
+  Result<StreamListener*> listen_stream(
+      const Endpoint& local, uint32_t backlog,
+      const std::optional<tcp::ConnectionOptions>& options = std::nullopt) {
+    return listen_for<StreamKind>(local, backlog, options.value_or(default_options()), {});
   }
   Result<FramedListener*> listen_framed(const Endpoint& local, uint32_t backlog,
                                         const tcp::ConnectionOptions& options,
                                         const FramingOptions& setup) {
     return listen_for<FramedKind>(local, backlog, options, setup);
   }
-  /// Starts an active connection; the socket tells how it went.
+  /// Starts an active connection; the socket tells how it went. \param options as listen_stream()'s
   Result<StreamSocket*> connect_stream(const Endpoint& remote,
-                                       const tcp::ConnectionOptions& options, base::Now now) {
-    return open_socket<StreamKind>(remote, options, {}, now);
+                                       const std::optional<tcp::ConnectionOptions>& options,
+                                       base::Now now) {
+    return open_socket<StreamKind>(remote, options.value_or(default_options()), {}, now);
   }
   Result<FramedSocket*> connect_framed(const Endpoint& remote,
                                        const tcp::ConnectionOptions& options,
@@ -197,13 +201,6 @@ class Device {
   /// What the config says for every connection.
   [[nodiscard]] tcp::ConnectionOptions default_options() const {
     return own_ ? own_->stack.default_options() : tcp::ConnectionOptions{};
-  }
-  // The same with what the config says for every connection.
-  Result<StreamListener*> listen_stream(const Endpoint& local, uint32_t backlog) {
-    return listen_stream(local, backlog, default_options());
-  }
-  Result<StreamSocket*> connect_stream(const Endpoint& remote, base::Now now) {
-    return connect_stream(remote, default_options(), now);
   }
   // has_port() holds, as for every socket.
   [[nodiscard]] StreamTable& streams() { return own_->streams; }
@@ -216,6 +213,8 @@ class Device {
   [[nodiscard]] bool doorbell_ringing() const { return doorbells_.ringing(); }
   /// One thread at a time. Nothing when there is none.
   std::optional<Event> poll_event() { return events_.poll(); }
+  /// Worker: the application's own pointer to the device, for its events.
+  void set_context(void* context) { events_.set_context(context); }
   /// Worker: who is told of each event from now on.
   void set_event_listener(std::unique_ptr<QueueListener> listener) {
     events_.set_listener(std::move(listener));

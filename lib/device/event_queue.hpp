@@ -41,6 +41,9 @@ class EventQueue {
     return false;
   }
 
+  /// The application's own pointer to the device: every event from now on bears it.
+  void set_context(void* context) { context_ = context; }
+
   /// Who is told of each event from now on.
   void set_listener(std::unique_ptr<QueueListener> listener) { listener_ = std::move(listener); }
 
@@ -55,6 +58,7 @@ class EventQueue {
 
  private:
   bool push(Event&& event) {
+    event::common(event).device_context = context_;
     if (!ring_.push(std::move(event))) return false;
     if (listener_ != nullptr) listener_->added(true);
     return true;
@@ -62,6 +66,7 @@ class EventQueue {
 
   base::SpscRing<Event> ring_;
   uint64_t& lost_;
+  void* context_ = nullptr;
   std::unique_ptr<QueueListener> listener_;  // nullptr: nobody has asked for a descriptor
 };
 

@@ -8,7 +8,7 @@ namespace rnic::device {
 
 using base::fail;
 
-Resources::Resources(const DeviceConfig& config, DeviceCounters& counters)
+Resources::Resources(const DeviceConfig& config, DeviceCounters& counters, base::Now now)
     : limits_(config.limits),
       counters_(counters),
       memory_({.stags = config.limits.max_regions, .max_pieces = config.limits.max_pieces,
@@ -17,6 +17,7 @@ Resources::Resources(const DeviceConfig& config, DeviceCounters& counters)
       pds_(config.limits.max_pds + 1),
       released_pds_(config.limits.max_pds + 1),
       pd_users_(config.limits.max_pds + 1),
+      notify_(now),
       srqs_(config.limits.max_srqs + 1),
       qps_(config.limits.max_qps + 1),
       numbers_(config.limits.max_qps) {}
@@ -145,16 +146,17 @@ Status Resources::check_cq_depth(const char* call, uint32_t depth) const {
                   " (twice limits.max_work_depth): raise that, or use several queues");
 }
 
-Result<CompletionQueue*> Resources::create_cq(uint32_t depth, bool fits_all) {
-  if (auto status = check_cq_depth("create_cq", depth); !status) {
-    return tl::unexpected(status.error());
-  }
+Result<CompletionQueue*> Resources::create_cq(uint32_t depth,
+                                              const CompletionQueueOptions& options) {
+  auto status = check_cq_depth("create_cq", depth);
+  if (status) status = NotifyModerator::check("create_cq", options.moderation);
+  if (!status) return tl::unexpected(status.error());
   if (cqs_.size() >= limits_.max_cqs) {
     return fail(ErrorCode::ResourceExhausted,
                 "no completion queue left: raise limits.max_cqs (now " +
                     std::to_string(limits_.max_cqs) + ") or destroy one");
   }
-  cqs_.push_back(std::make_unique<CompletionQueue>(last_cq_ + 1, depth, fits_all));
+  cqs_.push_back(std::make_unique<CompletionQueue>(last_cq_ + 1, depth, options, notify_));
   ++last_cq_;
   return cqs_.back().get();
 }
@@ -268,7 +270,8 @@ Result<SharedReceiveQueue*> Resources::create_srq(const SharedReceiveSpec& spec,
   }
   for (uint32_t number = 1; number < srqs_.size(); ++number) {
     if (srqs_[number] != nullptr) continue;
-    srqs_[number] = std::make_unique<SharedReceiveQueue>(number, spec, events);
+    const QueuePairContexts& contexts = *this;
+    srqs_[number] = std::make_unique<SharedReceiveQueue>(number, spec, events, contexts);
     ++pd_users_[spec.pd];
     return srqs_[number].get();
   }
@@ -330,6 +333,12 @@ SrqInfo Resources::info(const SharedReceiveQueue& srq) const {
     if (qp != nullptr && qp->spec().srq == &srq) info.queue_pairs.push_back(qp->srq_use());
   }
   return info;
+}
+
+void* Resources::context_of(uint32_t qp) const {
+  const uint32_t slot = numbers_.slot_of(qp);
+  const QueuePair* found = slot < qps_.size() ? qps_[slot].get() : nullptr;
+  return found != nullptr && found->number() == qp ? found->context() : nullptr;
 }
 
 void Resources::describe(DeviceLimits& limits) const {

@@ -20,10 +20,10 @@
 namespace rnic::device {
 
 /// They belong to the worker.
-class Resources {
+class Resources final : private QueuePairContexts {
  public:
   /// \param config, counters outlive it
-  Resources(const DeviceConfig& config, DeviceCounters& counters);
+  Resources(const DeviceConfig& config, DeviceCounters& counters, base::Now now);
 
   Result<uint32_t> alloc_pd();
   /// WrongState while the domain has regions, shared receive queues or queue pairs.
@@ -44,8 +44,9 @@ class Resources {
   Result<mem::Stag> bind_window(const mem::Binding& binding);
   Status unbind_window(mem::Stag stag) { return memory_.unbind(stag); }
   void free_window(mem::Stag stag);
-  /// \param fits_all create_qp() and resize_*() refuse what could overrun it
-  Result<CompletionQueue*> create_cq(uint32_t depth, bool fits_all = false);
+  /// With `fits_all` create_qp() and resize_*() refuse what could overrun it. InvalidArgument: the
+  /// depth, or a moderation that there is none of.
+  Result<CompletionQueue*> create_cq(uint32_t depth, const CompletionQueueOptions& options = {});
   /// Another depth, with the completions that it has. WrongState: they are more, or `fits_all`.
   Status resize_cq(CompletionQueue& cq, uint32_t depth);
   [[nodiscard]] CqInfo info(const CompletionQueue& cq) const;
@@ -86,12 +87,25 @@ class Resources {
       if (qp != nullptr) f(qp.get());
     }
   }
+  // --- The loop ---
+
+  /// The time of what is stamped from here on, until the next call.
+  void begin_turn(base::Now now) { notify_.begin(now); }
+  /// Completions that were kept back are to be told of then.
+  [[nodiscard]] base::Now next_deadline() const { return notify_.next_deadline(); }
+  void on_timers(base::Now now) {
+    if (notify_.next_deadline() <= now) notify_.on_timers(now);
+  }
+
   /// What there may be of each, and what there is.
   void describe(DeviceLimits& limits) const;
   /// Where the device places and fetches octets.
   [[nodiscard]] const mem::StagTable& memory() const { return memory_; }
 
  private:
+  // QueuePairContexts
+  [[nodiscard]] void* context_of(uint32_t qp) const override;
+
   [[nodiscard]] bool has_pd(uint32_t pd) const { return pd < pds_.size() && pds_[pd]; }
   void drop_pd_user(uint32_t pd);
   void drop_cq_user(CompletionQueue& cq);
@@ -111,6 +125,7 @@ class Resources {
   std::vector<bool> pds_;           // index: PD number; 0 is never given out
   std::vector<bool> released_pds_;  // of these, those that go with their last user
   std::vector<uint32_t> pd_users_;  // regions, shared receive queues and queue pairs of each PD
+  NotifyTimers notify_;             // outlives the completion queues
   std::vector<std::unique_ptr<CompletionQueue>> cqs_;
   uint32_t last_cq_ = 0;                                   // the number that was given out last
   std::vector<std::unique_ptr<SharedReceiveQueue>> srqs_;  // index: its number; 0: none

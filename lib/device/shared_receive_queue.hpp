@@ -16,20 +16,35 @@ struct SharedReceiveSpec {
   uint32_t pd = 0;
   uint32_t depth = 128;
   uint32_t max_sges = kMaxSge;
+  void* context = nullptr;  ///< the application's own, for events
+};
+
+/// Knows what the application has given to each queue pair, for events.
+class QueuePairContexts {
+ public:
+  /// nullptr: it has none, or there is no queue pair of that number any more.
+  [[nodiscard]] virtual void* context_of(uint32_t qp) const = 0;
+
+ protected:
+  ~QueuePairContexts() = default;
 };
 
 class SharedReceiveQueue final : private rdmap::SharedReceiveOwner,
                                  public rdmap::SharedReceiveQueue {
  public:
-  /// \param events outlives it
-  SharedReceiveQueue(uint32_t number, const SharedReceiveSpec& spec, EventQueue& events)
+  /// \param events, contexts outlive it
+  SharedReceiveQueue(uint32_t number, const SharedReceiveSpec& spec, EventQueue& events,
+                     const QueuePairContexts& contexts)
       : rdmap::SharedReceiveQueue(spec.depth, spec.max_sges, *this),
         number_(number),
         pd_(spec.pd),
-        events_(events) {}
+        context_(spec.context),
+        events_(events),
+        contexts_(contexts) {}
 
   [[nodiscard]] uint32_t number() const { return number_; }
   [[nodiscard]] uint32_t pd() const { return pd_; }
+  [[nodiscard]] void* context() const { return context_; }
 
   /// Application side: one thread at a time.
   rdmap::PostResult post_receive(const ReceiveRequest& work) {
@@ -52,6 +67,7 @@ class SharedReceiveQueue final : private rdmap::SharedReceiveOwner,
   // rdmap::SharedReceiveOwner
   void limit_reached(uint32_t posted) override {
     event::SrqLimitReached event;
+    event.context = event.srq_context = context_;
     event.srq = number_;
     event.posted = posted;
     event.detail = base::worded([&] {
@@ -63,7 +79,9 @@ class SharedReceiveQueue final : private rdmap::SharedReceiveOwner,
   void high_water_passed(uint32_t stream, uint32_t in_progress) override {
     event::SrqHighWater event;
     event.qp = stream;
+    event.context = contexts_.context_of(stream);
     event.srq = number_;
+    event.srq_context = context_;
     event.in_progress = in_progress;
     event.detail = base::worded([&] {
       return "queue pair " + std::to_string(stream) + " has " + std::to_string(in_progress) +
@@ -75,7 +93,9 @@ class SharedReceiveQueue final : private rdmap::SharedReceiveOwner,
 
   const uint32_t number_;
   const uint32_t pd_;
+  void* const context_;
   EventQueue& events_;
+  const QueuePairContexts& contexts_;
   uint32_t users_ = 0;
   bool released_ = false;
 };

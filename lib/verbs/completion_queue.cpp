@@ -66,6 +66,13 @@ Status CompletionQueue::resize(uint32_t depth) {
   });
 }
 
+Status CompletionQueue::moderate(const NotifyModeration& how) {
+  return guarded("CompletionQueue::moderate", [&]() -> Status {
+    if (device_ == nullptr) return empty_handle();
+    return on_worker(*device_, [&](base::Now) { return cq_->moderate(how); });
+  });
+}
+
 Result<CqInfo> CompletionQueue::info() const {
   return guarded("CompletionQueue::info", [&]() -> Result<CqInfo> {
     if (device_ == nullptr) return empty_handle();

@@ -28,6 +28,13 @@ std::string Device::checksum_mode() const {
   return port::to_string(device_->device->port().info().checksum);
 }
 
+Status Device::set_context(void* context) {
+  return guarded("Device::set_context", [&]() -> Status {
+    on_worker(*device_, [&](base::Now) { device_->device->set_context(context); });
+    return {};
+  });
+}
+
 Result<ProtectionDomain> Device::alloc_pd() {
   return guarded("Device::alloc_pd", [&]() -> Result<ProtectionDomain> {
     auto pd = on_worker(*device_, [&](base::Now) { return device_->device->alloc_pd(); });
@@ -49,7 +56,7 @@ Result<CompletionQueue> Device::create_cq(uint32_t depth, const CompletionQueueO
       if (!enough) return tl::unexpected(enough.error());
     }
     auto cq = on_worker(
-        *device_, [&](base::Now) { return device_->device->create_cq(depth, options.fits_all); });
+        *device_, [&](base::Now) { return device_->device->create_cq(depth, options); });
     if (!cq) return tl::unexpected(cq.error());
     CompletionQueue queue;
     queue.device_ = device_;

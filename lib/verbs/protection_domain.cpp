@@ -191,8 +191,10 @@ Result<MemoryRegion> ProtectionDomain::allocate_region(uint32_t max_pieces) {
 Result<SharedReceiveQueue> ProtectionDomain::create_srq(const SharedReceiveQueueOptions& options) {
   return guarded("ProtectionDomain::create_srq", [&]() -> Result<SharedReceiveQueue> {
     if (device_ == nullptr) return empty_handle();
-    const device::SharedReceiveSpec spec{
-        .pd = pd_, .depth = options.depth, .max_sges = options.max_sges};
+    const device::SharedReceiveSpec spec{.pd = pd_,
+                                         .depth = options.depth,
+                                         .max_sges = options.max_sges,
+                                         .context = options.context};
     // What the limits do not allow is left to the device, which refuses it.
     const uint64_t octets = rdmap::SharedReceiveQueue::octets_for(
         std::min(spec.depth, device_->device->config().limits.max_work_depth),

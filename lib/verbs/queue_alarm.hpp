@@ -26,6 +26,7 @@ class QueueAlarm final : public device::QueueListener {
 
   // device::QueueListener
   void added(bool urgent) override { bell_.ring(urgent); }
+  [[nodiscard]] bool awaits(bool urgent) const override { return bell_.is_armed_for(urgent); }
 
   /// The next entry makes the descriptor readable. The caller looks at the queue behind it.
   void arm(base::BellFor what = base::BellFor::Anything) { bell_.arm(what); }

@@ -141,14 +141,22 @@ auto on_worker(DeviceRuntime& device, F&& call) -> decltype(call(base::Now{})) {
   if (device.is_abandoned()) throw AbandonedRuntime();
   if (device.worker == nullptr) {
     device.wake();
-    return call(device.runtime->now());
+    const base::Now now = device.runtime->now();
+    device.device->begin_call(now);
+    return call(now);
   }
   using R = decltype(call(base::Now{}));
   if constexpr (std::is_void_v<R>) {
-    device.worker->run([&](base::Now now) { call(now); });
+    device.worker->run([&](base::Now now) {
+      device.device->begin_call(now);
+      call(now);
+    });
   } else {
     std::optional<R> result;
-    device.worker->run([&](base::Now now) { result.emplace(call(now)); });
+    device.worker->run([&](base::Now now) {
+      device.device->begin_call(now);
+      result.emplace(call(now));
+    });
     return std::move(*result);
   }
 }

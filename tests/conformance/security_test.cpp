@@ -242,7 +242,7 @@ TEST_F(HalfOpen, WithoutARequest_UNH_SEC_06) {
   for (int wave = 0; wave < 3; ++wave) {
     std::vector<StreamSocket*> idle;
     for (uint32_t i = 0; i < kAtOnce; ++i) {
-      auto socket = left().device->connect_stream(right_end(), now_);
+      auto socket = left().device->connect_stream(right_end(), {}, now_);
       ASSERT_TRUE(socket.has_value());
       idle.push_back(*socket);
       if (i % 100 == 99) run_for(std::chrono::milliseconds(1));

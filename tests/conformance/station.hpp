@@ -107,7 +107,7 @@ class Station : public device::DevicePair {
   }
 
   StreamSocket* dial() {
-    auto socket = left().device->connect_stream(right_end(), now_);
+    auto socket = left().device->connect_stream(right_end(), {}, now_);
     EXPECT_TRUE(socket.has_value());
     EXPECT_TRUE(run_until([&] { return (*socket)->is_established(); }));
     EXPECT_TRUE((*socket)->reserve_ring().has_value());

@@ -184,7 +184,7 @@ EnablementCase responder_for(const Service& service) {
   Bench bench;
   static_cast<void>(bench.left().listen(kMpaPort));
   PlainEnd plain(bench.right(), service);
-  plain.take(*bench.right().connect_stream(Bench::end(0, kMpaPort), bench.now()));
+  plain.take(*bench.right().connect_stream(Bench::end(0, kMpaPort), {}, bench.now()));
   std::optional<base::Now> begun;
   const bool over = bench.run(
       [&] {
@@ -204,7 +204,7 @@ EnablementCase false_hello(const char* name, const std::string& behind) {
   auto listener = bench.left().listen_stream(Bench::end(0, kPlainPort), 4);
   // What lies behind the Hello is said when the Ack has come: earlier it would be unread octets.
   PlainEnd plain(bench.right(), {.name = name, .greeting = kHello, .answer = behind});
-  plain.take(*bench.right().connect_stream(Bench::end(0, kPlainPort), bench.now()));
+  plain.take(*bench.right().connect_stream(Bench::end(0, kPlainPort), {}, bench.now()));
   device::StreamSocket* ours = nullptr;
   std::string heard;
   std::optional<base::Now> begun;
@@ -240,7 +240,8 @@ EnablementCase hello_to(const Service& service) {
   Bench bench;
   auto listener = bench.right().listen_stream(Bench::end(1, kPlainPort), 4);
   device::QueuePair* qp = bench.make_qp();
-  device::StreamSocket* ours = *bench.left().connect_stream(Bench::end(1, kPlainPort), bench.now());
+  device::StreamSocket* ours =
+      *bench.left().connect_stream(Bench::end(1, kPlainPort), {}, bench.now());
   PlainEnd plain(bench.right(), service);
   bool said = false;
   std::optional<base::Now> begun;

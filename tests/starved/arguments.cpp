@@ -323,6 +323,11 @@ std::vector<Extreme> queues() {
          w.cq.emplace(must(w.near().create_cq(64)));
          return w.cq->resize(kMost32);
        }},
+      {"CompletionQueue::moderate",
+       [](World& w) {
+         w.cq.emplace(must(w.near().create_cq(64)));
+         return w.cq->moderate({kMost32, std::chrono::nanoseconds::max()});
+       }},
   };
 }
 

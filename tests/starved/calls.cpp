@@ -264,7 +264,8 @@ std::vector<Call> context_calls() {
 std::vector<Call> device_calls() {
   return {
       {"Device::name, Device::port, Device::mtu, Device::checksum_mode, "
-       "Device::new_framing_key, Device::quiescent, Device::counter, Device::~Device",
+       "Device::new_framing_key, Device::quiescent, Device::counter, Device::set_context, "
+       "Device::~Device",
        [](World& w) { w.text = "polls"; },
        [](World& w) {
          static_cast<void>(w.near().name());
@@ -274,6 +275,7 @@ std::vector<Call> device_calls() {
          static_cast<void>(w.near().new_framing_key());
          static_cast<void>(w.near().quiescent());
          static_cast<void>(w.near().counter(w.text, w.text));
+         static_cast<void>(w.near().set_context(&w));
          return Outcome{};
        },
        nullptr},
@@ -507,12 +509,16 @@ std::vector<Call> srq_calls() {
          if (must(w.srq->info()).depth != 64) broken("the queue has another depth");
        }},
       {"SharedReceiveQueue::info", with_srq, [](World& w) { return of(w.srq->info()); }, nullptr},
-      {"CompletionQueue::resize, CompletionQueue::info, CompletionQueue::number",
+      {"CompletionQueue::resize, CompletionQueue::info, CompletionQueue::number, "
+       "CompletionQueue::moderate",
        [](World& w) { w.cq.emplace(must(w.near().create_cq(64))); },
        [](World& w) {
          const Outcome outcome = of(w.cq->resize(128));
          if (w.cq->number() == 0) return Outcome{false, ErrorCode::Protocol, true};
-         return outcome.done ? of(w.cq->info()) : outcome;
+         if (!outcome.done) return outcome;
+         const Outcome moderated =
+             of(w.cq->moderate({.count = 8, .period = std::chrono::microseconds(50)}));
+         return moderated.done ? of(w.cq->info()) : moderated;
        },
        nullptr},
   };

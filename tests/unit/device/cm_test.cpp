@@ -162,7 +162,7 @@ TEST_F(StartErrors, OnTheWireAndToTheUser_CM6581_8_01_CM6581_9_1_06_CM6581_9_2_0
 TEST_F(StartErrors, ARequestAtFaultIsLogged_MPA_8_06) {
   Logged log;
   for (uint32_t i = 0; i < 40; ++i) {
-    auto socket = left().device->connect_stream(right_end(), now_);
+    auto socket = left().device->connect_stream(right_end(), {}, now_);
     ASSERT_TRUE(socket.has_value());
     ASSERT_TRUE(run_until([&] { return (*socket)->is_established(); }));
     send(left(), *socket, std::vector<uint8_t>(20, 'x'));
@@ -505,7 +505,7 @@ TEST_F(StartErrors, AnEndInsideAnFpdu_MPA_8_01) {
   for (const bool inside : {true, false}) {
     QueuePair* b = right().make_qp();
     ASSERT_EQ(b->post_receive({.id = 5}), PostResult::Ok);
-    auto socket = left().device->connect_stream(right_end(), now_);
+    auto socket = left().device->connect_stream(right_end(), {}, now_);
     ASSERT_TRUE(run_until([&] { return (*socket)->is_established(); }));
     constexpr char kKey[] = "MPA ID Req Frame";
     std::vector<uint8_t> request(kKey, kKey + 16);

@@ -13,7 +13,7 @@ class CompletionQueues : public DevicePair {
     stag_ = right().add(memory_, pd_, Access::LocalWrite);
   }
   CompletionQueue* make_cq(uint32_t depth, bool fits_all = false) {
-    return *right().device->create_cq(depth, fits_all);
+    return *right().device->create_cq(depth, {.fits_all = fits_all});
   }
   QueuePairSpec spec(CompletionQueue* send_cq, CompletionQueue* receive_cq) {
     QueuePairSpec spec;
@@ -180,6 +180,59 @@ TEST_F(CompletionQueues, ThatAreToFitAllRefuseMore_SEC_6_4_3_2_02) {
   EXPECT_FALSE(right().device->resize_cq(*cq, 32));
   ASSERT_TRUE(right().device->resize_cq(*cq, 128));
   EXPECT_TRUE(right().device->resize_srq(*srq, 64));
+}
+
+TEST_F(CompletionQueues, StampWhatIsAddedWhereThatIsAskedFor) {
+  CompletionQueue* const stamping = *right().device->create_cq(8, {.timestamps = true});
+  CompletionQueue* const plain = make_cq(8);
+  QueuePair* const server = make_server(plain, stamping);
+  ASSERT_EQ(server->post_send({.id = 1}), PostResult::Ok);  // flushed: there is no connection
+  right().device->poll(now_);
+  Completion done;
+  ASSERT_EQ(plain->poll({&done, 1}), 1u);
+  EXPECT_EQ(done.time.count(), 0);
+  connect(left().make_qp(), server);
+
+  const base::Now before = now_;
+  ASSERT_EQ(server->post_receive({.id = 2}), PostResult::Ok);
+  right().device->poll(now_);
+  right().device->begin_call(before + std::chrono::microseconds(7));
+  ASSERT_TRUE(right().device->modify_qp(*server, {.state = QueuePairState::Error}));
+  ASSERT_EQ(stamping->poll({&done, 1}), 1u);
+  EXPECT_EQ(done.id, 2u);
+  EXPECT_EQ(done.time.count(), base::nanos(before) + 7000);
+}
+
+TEST_F(CompletionQueues, StampTheTurn) {
+  CompletionQueue* const cq = *right().device->create_cq(8, {.timestamps = true});
+  QueuePair* const server = make_server(make_cq(8), cq);
+  QueuePair* const client = left().make_qp();
+  connect(client, server);
+  const base::Now before = now_;
+  send(client, server, 1, 1);
+  Completion done;
+  ASSERT_EQ(cq->poll({&done, 1}), 1u);
+  EXPECT_GE(done.time.count(), base::nanos(before) + 20'000) << "the link's delay";
+  EXPECT_LE(done.time.count(), base::nanos(before) + 100'000);
+}
+
+TEST_F(CompletionQueues, AModerationBeyondItsLimitsIsRefused) {
+  CompletionQueue* const cq = make_cq(8);
+  using std::chrono::nanoseconds;
+  const NotifyModeration bad[] = {{0, nanoseconds(0)},
+                                  {2, nanoseconds(0)},
+                                  {2, nanoseconds(-1)},
+                                  {1, nanoseconds(-1)},
+                                  {kMaxNotifyCount + 1, nanoseconds(1)},
+                                  {2, kMaxNotifyPeriod + nanoseconds(1)}};
+  for (const NotifyModeration& how : bad) {
+    const auto status = cq->moderate(how);
+    ASSERT_FALSE(status) << how.count << " " << how.period.count();
+    EXPECT_EQ(status.error().code, ErrorCode::InvalidArgument);
+    EXPECT_FALSE(right().device->create_cq(8, {.moderation = how}));
+  }
+  EXPECT_TRUE(cq->moderate({kMaxNotifyCount, kMaxNotifyPeriod}));
+  EXPECT_TRUE(cq->moderate({}));
 }
 
 }  // namespace

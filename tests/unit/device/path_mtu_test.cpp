@@ -43,7 +43,7 @@ class PathRaise : public ::testing::TestWithParam<bool> {
     }
     nics_[1]->passes = [this](const std::vector<uint8_t>& frame) { return carry(frame); };
     listener_ = *devices_[1]->listen_stream({{}, kPathPort}, 4);
-    near_ = *devices_[0]->connect_stream({address(1), kPathPort}, now_);
+    near_ = *devices_[0]->connect_stream({address(1), kPathPort}, {}, now_);
     run(seconds(1));
     far_ = listener_->next();
     ASSERT_NE(far_, nullptr);

@@ -74,7 +74,7 @@ struct NicHost {
   static IpAddress v6(uint8_t number) { return {0xfd00000000000000, number}; }
 
   void connect(uint32_t queue, const IpAddress& to, base::Now now) {
-    auto socket = devices[queue]->connect_stream({to, kEchoPort}, now);
+    auto socket = devices[queue]->connect_stream({to, kEchoPort}, {}, now);
     ASSERT_TRUE(socket) << socket.error().message;
     clients.push_back({*socket, queue});
   }

@@ -552,7 +552,7 @@ TEST_F(FaultyPeers, RequestsAtFaultLeaveNothingBehind_BUG_04_MPA_8_06) {
   uint64_t failures = 0;
   for (const auto& request : kFaulty) {
     for (const uint8_t wish : {StreamSocket::kFinish, StreamSocket::kAbort}) {
-      auto socket = left().device->connect_stream(right_end(), now_);
+      auto socket = left().device->connect_stream(right_end(), {}, now_);
       ASSERT_TRUE(socket.has_value());
       ASSERT_TRUE(run_until([&] { return (*socket)->is_established(); }));
       put(left(), *socket, request);

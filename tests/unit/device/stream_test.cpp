@@ -275,7 +275,7 @@ class OwnOptions : public Streams {
 TEST_F(OwnOptions, StreamsHaveThemUnlessToldOtherwise) {
   const auto listener = right().device->listen_stream({{}, kStreamPort}, 4);
   ASSERT_TRUE(listener.has_value());
-  const auto near = left().device->connect_stream(right_end(kStreamPort), now_);
+  const auto near = left().device->connect_stream(right_end(kStreamPort), {}, now_);
   ASSERT_TRUE(near.has_value());
   StreamSocket* far = nullptr;
   ASSERT_TRUE(run_until([&] { return (far = (*listener)->next()) != nullptr; }));

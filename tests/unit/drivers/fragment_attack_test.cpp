@@ -124,7 +124,7 @@ class FragmentAttack : public ::testing::TestWithParam<bool> {
 
   /// \return true when `text` has come through
   bool send(const Octets& text, const std::function<void(uint32_t)>& each_round) {
-    auto near = devices_[0]->connect_stream({address(v4(), 2), kEchoPort}, now_);
+    auto near = devices_[0]->connect_stream({address(v4(), 2), kEchoPort}, {}, now_);
     if (!near) return false;
     device::StreamSocket* far = nullptr;
     bool reserved = false;

@@ -185,7 +185,7 @@ TEST_F(OnSockets, FramedStreamsAreRefused) {
 }
 
 TEST_F(OnSockets, StreamingSocketsAreRefused) {
-  const auto refused = devices_[0]->connect_stream({IpAddress::v4(0x7f000001), 1}, now_);
+  const auto refused = devices_[0]->connect_stream({IpAddress::v4(0x7f000001), 1}, {}, now_);
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().code, ErrorCode::Unsupported);
   EXPECT_FALSE(devices_[0]->listen_stream({{}, 7000}, 1).has_value());

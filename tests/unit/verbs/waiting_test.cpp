@@ -126,6 +126,48 @@ TEST_P(Waiting, WhoWaitsForSolicitedOnesSleepsThroughOthers) {
   EXPECT_TRUE(readable(fd, kPatienceMs)) << "a flushed receive is an error, which always tells";
 }
 
+// Four of them make one wake-up, one alone makes one when its time is over: by the device's own
+// deadline, also where nothing else happens.
+TEST_P(Waiting, ModeratedCompletionsAreToldTogetherOrInTime_VERBS_15) {
+  World world(config());
+  Side a(world.left);
+  Side b(world.right);
+  world.connect(a, b);
+  Memory near(a.pd, octets(64, 1), Access::LocalWrite);
+  Memory far(b.pd, std::vector<uint8_t>(64), kEverything);
+  must(b.receive_cq.moderate({.count = 4, .period = std::chrono::milliseconds(2)}));
+  for (uint64_t round = 0; round < 20; ++round) {
+    const uint64_t some = round % 5 + 1;
+    for (uint64_t id = 0; id < some; ++id) {
+      must(b.qp.post_receive(receive(far.all(), id)));
+      must(a.qp.post_send(request(Opcode::Send, near.all(), id)));
+    }
+    for (uint64_t id = 0; id < some; ++id) {
+      const auto received = sleep_for_one(world, b.receive_cq);
+      ASSERT_TRUE(received) << "round " << round;
+      EXPECT_EQ(received->id, id);
+      ASSERT_TRUE(sleep_for_one(world, a.send_cq));
+    }
+  }
+  if (!threaded()) return;  // an inline descriptor tells of all that the device has to do
+  // The time is far away: the count alone can wake.
+  must(b.receive_cq.moderate({.count = 3, .period = kMaxNotifyPeriod}));
+  const int fd = must(b.receive_cq.fd());
+  must(b.receive_cq.arm());
+  const auto post = [&](uint64_t id) {
+    must(b.qp.post_receive(receive(far.all(), id)));
+    must(a.qp.post_send(request(Opcode::Send, near.all(), id)));
+  };
+  post(1);
+  post(2);
+  world.expect_done(a.send_cq, 1, 64);
+  world.expect_done(a.send_cq, 2, 64);
+  post(3);
+  ASSERT_TRUE(readable(fd, kPatienceMs));
+  std::vector<Completion> all(8);
+  EXPECT_EQ(b.receive_cq.poll(all), 3u);
+}
+
 TEST_P(Waiting, EventsMakeTheirDevicesDescriptorReadable) {
   World world(config());
   Side a(world.left);

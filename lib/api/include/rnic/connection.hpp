@@ -37,6 +37,9 @@ struct ConnectOptions {
 /// How one port is listened on. What is not said comes from the configuration.
 struct ListenOptions {
   std::optional<Framing> framing;  ///< of everything that is accepted there
+  /// The application's own: events of requests that come there bear it. Nobody looks at what it
+  /// points to.
+  void* context = nullptr;
 };
 
 /// What a start-up has agreed on.

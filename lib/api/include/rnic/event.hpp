@@ -26,6 +26,15 @@ struct Common {
   /// The application's own pointer to what the event is about: the queue pair's where it has one,
   /// else that of what is named. nullptr where none was given.
   void* context = nullptr;
+  void* device_context = nullptr;  ///< Device::set_context()
+};
+
+/// Which listener a peer's request came to.
+struct Listened {
+  /// What Device::listen() was called with. Of port 0: the connection was a stream before, or
+  /// nobody listens there any more.
+  Endpoint listener;
+  void* listener_context = nullptr;  ///< ListenOptions::context
 };
 
 /// Why a connection, or the attempt at one, has ended.
@@ -38,7 +47,7 @@ struct Ending : Common {
 
 /// A peer wants a connection: answer with QueuePair::accept() or Device::reject(). While half of
 /// the queue of events is full peers are rejected instead.
-struct ConnectRequest : Common {
+struct ConnectRequest : Common, Listened {
   RequestHandle request;
   std::vector<uint8_t> private_data;
   ConnectionFacts facts;  ///< what the peer's start frame says: revision, peer_ird, peer_ord
@@ -62,13 +71,13 @@ struct Rejected : Common {
 /// A request that was not answered is gone, or one that was accepted and did not become a
 /// connection: then the event bears the number of its queue pair. One that was not answered is left
 /// out while half of the queue of events is full: answering says NotFound.
-struct RequestWithdrawn : Ending {
+struct RequestWithdrawn : Ending, Listened {
   RequestHandle request;
 };
 
 /// A peer connected without a good Request; there is nothing to answer. Left out while a quarter of
 /// the queue of events is full.
-struct RequestFailed : Ending {};
+struct RequestFailed : Ending, Listened {};
 
 /// The peer has closed its direction gracefully.
 struct PeerClosed : Common {};
@@ -96,27 +105,31 @@ struct TerminateReceived : Common {
 /// A completion queue was full when a completion came: it is in error, and every queue pair that
 /// completes there was aborted. Once a queue.
 struct CompletionOverrun : Common {
-  uint32_t cq = 0;  ///< CompletionQueue::number()
+  uint32_t cq = 0;             ///< CompletionQueue::number()
+  void* cq_context = nullptr;  ///< CompletionQueueOptions::context
 };
 
 /// Fewer receives are posted to a shared receive queue than SharedReceiveQueue::arm_limit() said.
 /// Once; it has to be armed again.
 struct SrqLimitReached : Common {
-  uint32_t srq = 0;     ///< SharedReceiveQueue::number()
-  uint32_t posted = 0;  ///< receives that nobody has taken
+  uint32_t srq = 0;             ///< SharedReceiveQueue::number()
+  void* srq_context = nullptr;  ///< SharedReceiveQueueOptions::context
+  uint32_t posted = 0;          ///< receives that nobody has taken
 };
 
 /// The queue pair has more receives of a shared receive queue in progress, begun and not delivered,
 /// than SharedReceiveQueue::arm_high_water() said. Once a queue pair, until that is armed anew.
 struct SrqHighWater : Common {
-  uint32_t srq = 0;  ///< SharedReceiveQueue::number()
+  uint32_t srq = 0;             ///< SharedReceiveQueue::number()
+  void* srq_context = nullptr;  ///< SharedReceiveQueueOptions::context
   uint32_t in_progress = 0;
 };
 
 /// The queue pair has ended, and every receive that it took from its shared receive queue has
 /// completed: it takes no more.
 struct LastReceiveDone : Common {
-  uint32_t srq = 0;  ///< SharedReceiveQueue::number()
+  uint32_t srq = 0;             ///< SharedReceiveQueue::number()
+  void* srq_context = nullptr;  ///< SharedReceiveQueueOptions::context
 };
 
 }  // namespace event

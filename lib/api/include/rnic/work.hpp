@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -204,6 +205,9 @@ struct Completion {
   uint32_t invalidated_stag = 0;  ///< Receive of a Send with Invalidate; 0 otherwise
   uint64_t original = 0;          ///< atomic: what the target held before, a number of this host
   ImmediateData immediate{};      ///< the 8 octets, when has_immediate
+  /// CompletionQueueOptions::timestamps: when it was added, on the context's time line
+  /// (Context::now()), to the turn of the device in which that was. Else 0.
+  std::chrono::nanoseconds time{0};
 };
 
 /// Status and cause in words: "flushed: the peer ended the stream with a Terminate: layer DDP, ..."

@@ -21,6 +21,8 @@ class SharedReceiveQueue;
 struct SharedReceiveQueueOptions {
   uint32_t depth = 128;         ///< receives that are posted or in progress at once
   uint32_t max_sges = kMaxSge;  ///< pieces of memory that a receive may have
+  /// The application's own: events that name the queue bear it. Nobody looks at what it points to.
+  void* context = nullptr;
 };
 
 /// Receives for the queue pairs that are made with QueuePairOptions::srq. Each takes the oldest

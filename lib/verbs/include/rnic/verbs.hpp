@@ -37,6 +37,7 @@
 #include <vector>
 
 #include "rnic/address.hpp"
+#include "rnic/completion_queue.hpp"
 #include "rnic/configuration.hpp"
 #include "rnic/error.hpp"
 #include "rnic/framed_stream.hpp"
@@ -185,6 +186,9 @@ class CompletionQueue {
   /// nothing changes, where it has more completions, or is to fit all queues and would not. The
   /// thread that polls.
   Status resize(uint32_t depth);
+  /// How many completions one wake-up stands for from now on; what was kept back is told at once.
+  /// InvalidArgument names the limit; nothing has changed then. The thread that polls.
+  Status moderate(const NotifyModeration& how);
   /// What it holds, and what may come at once.
   Result<CqInfo> info() const;
 
@@ -193,9 +197,9 @@ class CompletionQueue {
   uint32_t poll(std::span<Completion> out);
 
   /// A descriptor for poll() and epoll (POLLIN), the same one each time; nobody reads or closes it.
-  /// It is readable once an entry that arm() was for has been added, until the next arm(). Of an
-  /// inline context also when polling the context could add an entry. ResourceExhausted when the
-  /// system has no descriptor left.
+  /// It is readable once an entry that arm() was for has been added (as many as moderate() says,
+  /// or behind the time that it says), until the next arm(). Of an inline context also when polling
+  /// the context could add an entry. ResourceExhausted when the system has no descriptor left.
   Result<int> fd();
   /// The next entry that is `what` makes fd() readable. Poll once more behind it, then sleep: no
   /// completion is missed. Who waits for any entry goes on doing so when solicited ones are asked
@@ -211,13 +215,6 @@ class CompletionQueue {
   std::shared_ptr<verbs::DeviceRuntime> device_;
   device::CompletionQueue* cq_ = nullptr;
   verbs::QueueAlarm* alarm_ = nullptr;  // the device's; nullptr until fd() or arm()
-};
-
-struct CompletionQueueOptions {
-  /// Queue pairs, and depths of shared receive queues, with which more completions could come at
-  /// once than it holds are refused (RFC 5042 section 6.4.3.2). Otherwise it may overrun:
-  /// event::CompletionOverrun.
-  bool fits_all = false;
 };
 
 struct QueuePairOptions {
@@ -447,6 +444,10 @@ class Device {
   [[nodiscard]] uint32_t mtu() const;  ///< octets of an IP packet
   [[nodiscard]] std::string checksum_mode()
       const;  ///< "offload", "trusted", "software" or "system"
+
+  /// The application's own: every event from now on bears it (event::Common::device_context).
+  /// Nobody looks at what it points to.
+  Status set_context(void* context);
 
   Result<ProtectionDomain> alloc_pd();
   /// \param depth completions that it holds, at least
