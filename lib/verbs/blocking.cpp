@@ -228,6 +228,7 @@ Listener::~Listener() {
   if (desk_ == nullptr || desk_->is_abandoned()) return;
   quietly([this] {
     static_cast<void>(desk_->device().unlisten(local_));
+    desk_->sort_events();  // who has asked since somebody last waited is rejected, too
     while (const auto request = desk_->request_at(local_)) {
       static_cast<void>(desk_->device().reject(*request));
       static_cast<void>(desk_->drop_request(*request));
@@ -306,6 +307,7 @@ Result<std::pair<Connection, Connection>> Adapter::connect_pair(Adapter& far, ui
     if (!listener) return tl::unexpected(std::move(listener.error()));
     auto link = BlockingLink::make(desk_, options);
     if (!link) return tl::unexpected(std::move(link.error()));
+    far.desk_->sort_events();  // a device whose events nobody takes rejects who asks
     if (auto started = (*link)->connect(there, options); !started) {
       return tl::unexpected(std::move(started.error()));
     }

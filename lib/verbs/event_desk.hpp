@@ -56,6 +56,9 @@ class EventDesk {
   /// Sorts events until `done`. \return false: the end came first
   bool wait(const std::function<bool()>& done, const WaitEnd& end);
 
+  /// Takes the events that have come; wait() does, too.
+  void sort_events();
+
   /// From now on events about this queue pair are its fate.
   void enroll(uint32_t qp);
   void strike(uint32_t qp);
@@ -76,7 +79,6 @@ class EventDesk {
   [[nodiscard]] uint64_t lost() const;
 
  private:
-  void sort_events();
   void sort(Event&& event);
 
   Context* context_;

@@ -287,6 +287,23 @@ TEST_P(Blocking, PeersThatWentAwayArePassedOver) {
   EXPECT_EQ(event::common(*event).local, accepted.remote());
 }
 
+TEST_P(Blocking, AListenerThatEndsRejectsWhoHasAsked) {
+  Adapters world(GetParam());
+  Device near = world.near.device();
+  auto listener = must(world.far.listen(world.there()));
+  Side asks(near);
+  must(asks.qp.connect(world.there()));
+  const auto asked = [&] {
+    return must(world.far.device().counter("device", "connect_requests")) == 1;
+  };
+  ASSERT_TRUE(world.context.wait_until(asked, kPatience));
+  listener = Listener();  // nobody has waited at it
+  std::optional<Event> event;
+  const auto told = [&] { return (event = world.near.poll_event()).has_value(); };
+  ASSERT_TRUE(world.context.wait_until(told, kPatience));
+  EXPECT_TRUE(std::holds_alternative<event::Rejected>(*event));
+}
+
 TEST_P(Blocking, EventsThatNobodyTakesAreBounded) {
   Adapters world(GetParam());
   Device near = world.near.device();
