@@ -83,7 +83,7 @@ TEST_P(VirtioStream, TcpRunsWithChecksumsOffloadedBothWays) {
   device::Device right(config(1), *back_, clock->now());
   auto listener = right.listen_stream({{}, 9000}, 4);
   ASSERT_TRUE(listener);
-  auto near = left.connect_stream({config(1).net.address, 9000}, clock->now());
+  auto near = left.connect_stream({config(1).net.address, 9000}, {}, clock->now());
   ASSERT_TRUE(near) << near.error().message;
   device::StreamSocket* far = nullptr;
   std::vector<uint8_t> sent(300'000), got(300'000), back(300'000);
