@@ -49,7 +49,7 @@ class CompletionQueues : public DevicePair {
 
 // Two queue pairs complete in one queue that overruns, a third one in another: the two end, one
 // event tells it, and the third goes on.
-TEST_F(CompletionQueues, AnOverrunEndsItsQueuePairsAndNoOther_VERBS_16) {
+TEST_F(CompletionQueues, AnOverrunEndsItsQueuePairsAndNoOther_VERBS_16_VERBS_20_a) {
   CompletionQueue* small = make_cq(4);
   CompletionQueue* other = make_cq(64);
   QueuePair* const clients[] = {left().make_qp(), left().make_qp(), left().make_qp()};

@@ -33,7 +33,7 @@ class Inbound : public Streams {
 };
 
 // Octets of a Request do not help: it has to be whole.
-TEST_F(Inbound, TheOldestWithoutAWholeRequestGivesWay) {
+TEST_F(Inbound, TheOldestWithoutAWholeRequestGivesWay_SEC_6_4_1_02) {
   StreamSocket* first = stranger({'M', 'P', 'A', ' '});
   StreamSocket* second = stranger();
   EXPECT_FALSE(first->how_ended());
@@ -152,7 +152,7 @@ TEST_F(FewThatLinger, FailedStartUpsGiveTheirPlacesFirst) {
 }
 
 // Established ones hold their places: who asks then is refused, and the log says why.
-TEST_F(FewConnections, EstablishedOnesDoNotGiveWay) {
+TEST_F(FewConnections, EstablishedOnesDoNotGiveWay_SEC_6_4_1_01) {
   QueuePair* theirs[] = {left().make_qp(), left().make_qp()};
   QueuePair* ours[] = {right().make_qp(), right().make_qp()};
   for (int i = 0; i < 2; ++i) DevicePair::connect(theirs[i], ours[i]);

@@ -80,7 +80,7 @@ struct Offence {
 
 // Access and request errors are told apart; the event comes behind the completions of all that was
 // posted, and Disconnected comes last and says the same.
-TEST_F(QueuePairs, ErrorsOfThePeerAreClassed_VERBS_19) {
+TEST_F(QueuePairs, ErrorsOfThePeerAreClassed_VERBS_19_VERBS_20_a) {
   for (const Offence& offence : {Offence{Opcode::Write, true, QueuePairError::Access},
                                  Offence{Opcode::Read, true, QueuePairError::Access},
                                  Offence{Opcode::Send, false, QueuePairError::Request}}) {
@@ -116,7 +116,7 @@ TEST_F(QueuePairs, ErrorsOfThePeerAreClassed_VERBS_19) {
   }
 }
 
-TEST_F(QueuePairs, ALostConnectionIsFatalAndAnOrderlyEndNoError) {
+TEST_F(QueuePairs, ALostConnectionIsFatalAndAnOrderlyEndNoError_VERBS_20_a) {
   post_receives(3);
   ASSERT_TRUE(right().device->destroy_qp(peer_));
   std::vector<Completion> by_then;

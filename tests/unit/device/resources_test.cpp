@@ -2,6 +2,7 @@
 
 #include "device/memory_use.hpp"
 #include "device_pair.hpp"
+#include "support/live_memory.hpp"
 
 namespace rnic::device {
 namespace {
@@ -15,6 +16,8 @@ class Resources : public DevicePair {
   static constexpr uint32_t kRegions = 5;
   static constexpr uint32_t kPieces = 3;
   static constexpr uint32_t kDepth = 16;
+  static constexpr uint32_t kSrqs = 2;
+  static constexpr uint32_t kConnections = 2;
 
   Resources()
       : DevicePair([](DeviceConfig& config) {
@@ -24,6 +27,8 @@ class Resources : public DevicePair {
           config.limits.max_regions = kRegions;
           config.limits.max_pieces = kPieces;
           config.limits.max_work_depth = kDepth;
+          config.limits.max_srqs = kSrqs;
+          config.limits.max_connections = kConnections;
           config.limits.max_reads = 8;
         }) {}
 
@@ -137,6 +142,73 @@ TEST_F(Resources, WhatFailsLeavesNothingBehind_BUG_10) {
   take_all_and_return();
 }
 
+template <typename Result>
+void expect_limit(const Result& result, const char* key) {
+  ASSERT_FALSE(result.has_value()) << key;
+  EXPECT_EQ(result.error().code, ErrorCode::ResourceExhausted);
+  EXPECT_NE(result.error().message.find(key), std::string::npos) << result.error().message;
+}
+
+// Domains, queue pairs, completion queues and regions; then STags, which regions, windows and fast
+// registrations share, shared receive queues and connections.
+TEST_F(Resources, EachScarceKindHasItsLimit_SEC_6_4_1_01) {
+  take_all_and_return();
+  const uint32_t pd = *device().alloc_pd();
+  CompletionQueue* cq = *device().create_cq(kDepth);
+  ASSERT_TRUE(device().register_memory(region(pd)).has_value());
+  for (uint32_t stags = 1; stags < kRegions; stags += 2) {
+    ASSERT_TRUE(device().allocate_window(pd, WindowType::Domain).has_value());
+    ASSERT_TRUE(device().allocate_region(pd, 1).has_value());
+  }
+  expect_limit(device().register_memory(region(pd)), "limits.max_regions");
+  expect_limit(device().allocate_window(pd, WindowType::QueuePair), "limits.max_regions");
+  expect_limit(device().allocate_region(pd, 1), "limits.max_regions");
+  const SharedReceiveSpec receives{.pd = pd, .depth = 1, .max_sges = 1};
+  for (uint32_t i = 0; i < kSrqs; ++i) ASSERT_TRUE(device().create_srq(receives).has_value());
+  expect_limit(device().create_srq(receives), "limits.max_srqs");
+  for (uint32_t i = 0; i < kConnections; ++i) {
+    QueuePair* qp = *device().create_qp(queues(pd, cq));
+    ASSERT_TRUE(device().connect(*qp, right_end(), {}, now_).has_value());
+  }
+  QueuePair* qp = *device().create_qp(queues(pd, cq));
+  expect_limit(device().connect(*qp, right_end(), {}, now_), "limits.max_connections");
+}
+
+/// One of each is made and given back, in the only order in which that is allowed. \return all of
+/// it went as it is to
+bool make_and_return(Device& device, QueuePairSpec spec, mem::RegionSpec region) {
+  const auto pd = device.alloc_pd();
+  const auto cq = device.create_cq(1);
+  if (!pd || !cq) return false;
+  spec.pd = region.pd = *pd;
+  spec.send_cq = spec.receive_cq = *cq;
+  const auto srq = device.create_srq({.pd = *pd, .depth = 1, .max_sges = 1});
+  if (!srq) return false;
+  spec.srq = *srq;
+  const auto qp = device.create_qp(spec);
+  const auto stag = device.register_memory(region);
+  const auto window = device.allocate_window(*pd, WindowType::Domain);
+  if (!qp || !stag || !window || !device.listen(kPort)) return false;
+  if (device.free_pd(*pd) || device.destroy_cq(*cq) || device.destroy_srq(*srq)) return false;
+  device.free_window(*window);
+  return device.unlisten(kPort) && device.deregister_memory(*stag) && device.destroy_qp(*qp) &&
+         device.destroy_srq(*srq) && device.destroy_cq(*cq) && device.free_pd(*pd);
+}
+
+// Nothing is used up, and no memory is kept, however often.
+TEST_F(Resources, AHundredThousandCyclesLeaveNothing_VERBS_23) {
+  QueuePairSpec spec;
+  spec.send_depth = spec.receive_depth = 1;
+  spec.ird = spec.ord = 1;
+  const mem::RegionSpec memory = region(0);
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(make_and_return(device(), spec, memory)) << i;
+  const int64_t before = test::live_octets();
+  for (int i = 0; i < 100'000; ++i) ASSERT_TRUE(make_and_return(device(), spec, memory)) << i;
+  EXPECT_EQ(test::live_octets(), before);
+  EXPECT_EQ(device().memory().live(), 0u);
+  take_all_and_return();
+}
+
 // The same of what removes: a name that is gone takes nothing from what has its place now.
 TEST_F(Resources, RemovingTwiceTakesNothing_BUG_10) {
   const uint32_t pd = *device().alloc_pd();
@@ -221,9 +293,15 @@ TEST_F(Resources, MemoryOfAQueuePairIsToldByTheEntry) {
 
 // What is refused is told with the range that would have done: a completion queue serves a send and
 // a receive queue of the longest kind.
+// SEC-6.4.3.2-01
 TEST_F(Resources, ACompletionQueueIsAsDeepAsTwoQueues) {
-  EXPECT_TRUE(device().create_cq(2 * kDepth).has_value());
+  const auto deepest = device().create_cq(2 * kDepth);
+  ASSERT_TRUE(deepest.has_value());
   for (const uint32_t depth : {0u, 2 * kDepth + 1}) {
+    const auto resized = device().resize_cq(**deepest, depth);
+    ASSERT_FALSE(resized.has_value());
+    EXPECT_EQ(resized.error().code, ErrorCode::InvalidArgument);
+    EXPECT_EQ(device().info(**deepest).depth, 2 * kDepth);
     const auto refused = device().create_cq(depth);
     ASSERT_FALSE(refused.has_value());
     EXPECT_EQ(refused.error().message,

@@ -114,7 +114,7 @@ TEST_F(SharedReceives, TellWhoTakesHowMuch_SEC_6_4_3_1_01) {
   EXPECT_EQ(info.posted, 9u);
 }
 
-TEST_F(SharedReceives, TheLimitIsAnEvent_SEC_6_4_3_1_02) {
+TEST_F(SharedReceives, TheLimitIsAnEvent_SEC_6_4_3_1_02_VERBS_20_a) {
   const Client client = make_client();
   post(1, 4);
   srq_->arm_limit(3);
@@ -134,7 +134,7 @@ TEST_F(SharedReceives, TheLimitIsAnEvent_SEC_6_4_3_1_02) {
 }
 
 // Only the stream that finds none ends; what it had is told before its end.
-TEST_F(SharedReceives, ThatFindNoneEndTheirStreamOnly_VERBS_13) {
+TEST_F(SharedReceives, ThatFindNoneEndTheirStreamOnly_VERBS_13_VERBS_20_a) {
   const Client one = make_client();
   const Client two = make_client();
   send(one);

@@ -32,7 +32,7 @@ TEST(Admission, TheOldestOfAllWhereEachHasOne) {
   EXPECT_EQ(table.gives_way(v4(9)), handle(0));
 }
 
-TEST(Admission, TheOldestOfTheAddressThatHoldsMost) {
+TEST(Admission, TheOldestOfTheAddressThatHoldsMost_SEC_6_4_1_02) {
   Admission table(8, kSecret);
   table.enter(v4(1), handle(0));  // older than all, and alone
   table.enter(v4(2), handle(1));
@@ -44,7 +44,7 @@ TEST(Admission, TheOldestOfTheAddressThatHoldsMost) {
 }
 
 // Two hold as many: the newcomer's own address pays.
-TEST(Admission, TheNewcomerCountsForItsAddress) {
+TEST(Admission, TheNewcomerCountsForItsAddress_SEC_6_4_1_02) {
   Admission table(4, kSecret);
   table.enter(v4(1), handle(0));
   table.enter(v4(2), handle(1));

@@ -176,6 +176,7 @@ TEST_F(OutboundTest, EmptyReadIsAnsweredWithoutChecks_RDMAP_5_2_1_04) {
 
 // BUG-07
 TEST_F(OutboundTest, ReadsStayWithinOrd_RDMAP_6_1_02) {
+  // SEC-6.4.3.3-02
   start({.ird = 2, .ord = 2});
   for (uint64_t i = 0; i < 7; ++i) read(i, 100 * i, 100, 0);
   pair.a.pull_all();
@@ -187,6 +188,7 @@ TEST_F(OutboundTest, ReadsStayWithinOrd_RDMAP_6_1_02) {
 
 // The agreement, not what the queue has room for, is the limit.
 TEST_F(OutboundTest, ReadsStayWithinTheAgreedOrd_RDMAP_6_1_02) {
+  // SEC-6.4.3.3-02
   for (const uint16_t agreed : {1, 2, 3, 4, 9}) {
     pair.a = test::FramingEnd(kMulpdu);
     pair.b = test::FramingEnd(kMulpdu);

@@ -26,7 +26,7 @@ class Extensions : public ::testing::Test {
 };
 
 // R7306-5-04 R7306-5-05 R7306-5-06
-TEST_F(Extensions, Atomics_R7306_5_01) {
+TEST_F(Extensions, Atomics_R7306_5_01_VERBS_09) {
   Side a(world_.left);
   Side b(world_.right);
   world_.connect(a, b);

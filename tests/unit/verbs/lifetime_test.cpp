@@ -161,7 +161,7 @@ TEST(Handles, MovingIntoOneEndsWhatItStoodFor) {
   EXPECT_NE(qp.number(), 0u);
 }
 
-TEST(Handles, DestroyingWhatIsUsedIsRefusedAndNamesTheUser) {
+TEST(Handles, DestroyingWhatIsUsedIsRefusedAndNamesTheUser_VERBS_01_VERBS_23) {
   World world;
   Side a(world.left);
   std::vector<std::byte> memory(16);

@@ -93,6 +93,57 @@ TEST(Threaded, TwoApplicationThreads) {
   EXPECT_GT(looks, 0u);
 }
 
+/// What a thread asks of a device while others do the same. \return how often all was as it is to
+int ask_for_all(World& world, CompletionQueue& shared, int rounds) {
+  int good = 0;
+  for (int i = 0; i < rounds; ++i) {
+    auto pd = world.left.alloc_pd();
+    if (!pd) continue;
+    std::vector<uint8_t> octets(64);
+    auto region = pd->register_memory(std::as_writable_bytes(std::span(octets)), kEverything);
+    auto cq = world.left.create_cq(8);
+    auto qp = cq ? pd->create_qp(*cq, shared) : Result<QueuePair>(tl::unexpected(cq.error()));
+    const bool had = region && qp && qp->number() != 0;
+    const bool refused = !pd->destroy();
+    if (had && refused && qp->destroy() && cq->destroy() && region->deregister() &&
+        pd->destroy() && world.left.counter("device", "regions_registered")) {
+      ++good;
+    }
+  }
+  return good;
+}
+
+// Four threads make and end all kinds of things of one device, of which two use one completion
+// queue, while a connection of it has traffic and a condition that is waited for calls it as well.
+TEST(Threaded, CallsOfManyThreads_VERBS_28) {
+  constexpr int kRounds = 60;
+  World world(loopback_config(true));
+  Side a(world.left);
+  Side b(world.right);
+  world.connect(a, b);
+  Memory far(b.pd, std::vector<uint8_t>(4000), kEverything);
+  std::atomic<int> good{0};
+  std::atomic<int> ended{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      good += ask_for_all(world, a.receive_cq, kRounds);
+      ++ended;
+    });
+  }
+  std::atomic<int> moved{0};
+  threads.emplace_back([&] { hammer(a, far, 7, moved); });
+  // Nobody holds a lock while the condition is asked: it may call what it likes.
+  EXPECT_TRUE(world.wait([&] {
+    auto mine = world.left.alloc_pd();
+    return mine && mine->destroy() && ended == 4;
+  }));
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(good, 4 * kRounds);
+  EXPECT_EQ(moved, 50);
+  EXPECT_EQ(must(world.left.limits()).regions, 0u);
+}
+
 TEST(Threaded, ManyContextsStartAndStop) {
   for (int i = 0; i < 12; ++i) {
     World world(loopback_config(i % 2 == 0));

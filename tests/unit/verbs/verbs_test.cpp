@@ -567,14 +567,14 @@ TEST_F(Offences, WriteOutsideTheRegion) {
 }
 
 // DDP-7.1-07
-TEST_F(Offences, WriteWithAWrongStag) {
+TEST_F(Offences, WriteWithAWrongStag_DDP_8_3_03) {
   SendRequest offence = aimed(Opcode::Write, target_);
   offence.remote.stag ^= 0x10;
   expect_terminate(offence, 1, 1, 0x00);
 }
 
 // DDP-7.1-07
-TEST_F(Offences, WriteToARevokedRegion) {
+TEST_F(Offences, WriteToARevokedRegion_DDP_8_3_03) {
   const SendRequest offence = aimed(Opcode::Write, target_);
   must(target_.region.deregister());
   expect_terminate(offence, 1, 1, 0x00);

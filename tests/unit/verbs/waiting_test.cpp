@@ -53,7 +53,7 @@ class Waiting : public testing::TestWithParam<Setup> {
   }
 };
 
-TEST_P(Waiting, ACompletionMakesItsQueuesDescriptorReadable) {
+TEST_P(Waiting, ACompletionMakesItsQueuesDescriptorReadable_VERBS_15) {
   World world(config());
   Side a(world.left);
   Side b(world.right);
@@ -91,7 +91,7 @@ TEST_P(Waiting, NothingIsReadableWhileNothingComes) {
   EXPECT_TRUE(world.wait(calm));
 }
 
-TEST_P(Waiting, WhoWaitsForSolicitedOnesSleepsThroughOthers) {
+TEST_P(Waiting, WhoWaitsForSolicitedOnesSleepsThroughOthers_VERBS_15) {
   if (!threaded()) return;  // an inline descriptor tells of all that the device has to do
   World world(config());
   Side a(world.left);
