@@ -278,7 +278,9 @@ Status Transport::bind_source(int descriptor, const Endpoint& local, const Endpo
     source.address = IpAddress::v4(0);
   }
   // The port is chosen with the peer in view: many connections to different peers may share one.
-  if (source.port == 0) set_option(system_, descriptor, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+  // One that the application has chosen may be in TIME-WAIT towards another peer.
+  source.port == 0 ? set_option(system_, descriptor, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1)
+                   : set_option(system_, descriptor, SOL_SOCKET, SO_REUSEADDR, 1);
   const SystemAddress address(source);
   if (system_.bind(descriptor, address.get(), address.size) == 0) return {};
   return tl::unexpected(system_error("connect from " + to_string(source), errno));

@@ -13,6 +13,7 @@ struct Name {
   const char* operator()(const Rejected&) const { return "rejected"; }
   const char* operator()(const RequestWithdrawn&) const { return "request withdrawn"; }
   const char* operator()(const RequestFailed&) const { return "request failed"; }
+  const char* operator()(const FirstFpduOverdue&) const { return "first fpdu overdue"; }
   const char* operator()(const PeerClosed&) const { return "peer closed"; }
   const char* operator()(const Disconnected&) const { return "disconnected"; }
   const char* operator()(const TerminateSent&) const { return "terminate sent"; }

@@ -17,6 +17,19 @@ uint16_t reads_of(std::optional<uint32_t> option, uint32_t own) {
   return static_cast<uint16_t>(std::min<uint32_t>(option.value_or(own), kReadsByApplication - 1u));
 }
 
+/// ULP framing has one of the fields; the others would change nothing.
+bool has_more_than_a_timeout(const StartPolicy& policy) {
+  return policy.revision || policy.permissive || policy.crc || policy.markers_receive ||
+         policy.markers_send || policy.rtr || policy.first_fpdu_delay || policy.rtr_timeout ||
+         policy.silent_drop || policy.reads_in_private_data || policy.fall_back;
+}
+
+/// \param least, most both may be it; nothing given is in the range
+bool in_range(std::optional<std::chrono::nanoseconds> time, std::chrono::nanoseconds least,
+              std::chrono::nanoseconds most) {
+  return !time || (*time >= least && *time <= most);
+}
+
 }  // namespace
 
 Status ConnectRules::check_private_data(base::ByteView private_data, size_t most,
@@ -33,7 +46,7 @@ framing::StartOptions ConnectRules::make_start_options(const ConnectOptions& opt
                                                        const QueuePairSpec& spec) const {
   const mpa::Config& config = config_.mpa;
   framing::StartOptions start_options;
-  start_options.revision = options.revision.value_or(config.revision);
+  start_options.revision = options.start.revision.value_or(config.revision);
   start_options.exchange_reads = options.exchange_reads.value_or(config.exchange_reads);
   start_options.peer_to_peer = options.peer_to_peer.value_or(config.peer_to_peer);
   start_options.ird = reads_of(options.ird, spec.ird);
@@ -53,10 +66,38 @@ Status ConnectRules::check_framing(Framing framing) const {
               "only: set tuf.markers = true");
 }
 
-Status ConnectRules::check_options(const QueuePair& qp, const ConnectOptions& options) const {
-  if (options.revision.value_or(0) > 2) {
-    return fail(ErrorCode::InvalidArgument, "MPA has the revisions 0, 1 and 2");
+Status ConnectRules::check_policy(const StartPolicy& policy, Framing framing) {
+  const auto wrong = [](const char* why) { return fail(ErrorCode::InvalidArgument, why); };
+  if (policy.revision.value_or(0) > 2) return wrong("MPA has the revisions 0, 1 and 2");
+  using std::chrono::milliseconds;
+  if (!in_range(policy.timeout, milliseconds(10), std::chrono::hours(1)) ||
+      !in_range(policy.rtr_timeout, milliseconds(1), std::chrono::hours(1))) {
+    return wrong(
+        "out of its range (StartPolicy): timeout is 10 ms to an hour, rtr_timeout 1 ms to an hour");
   }
+  if (!in_range(policy.first_fpdu_delay, milliseconds(0), std::chrono::minutes(1))) {
+    return wrong("out of its range (StartPolicy): first_fpdu_delay is 0 to a minute");
+  }
+  if (policy.rtr && !policy.rtr->send && !policy.rtr->write && !policy.rtr->read) {
+    return wrong("no kind of RTR is left (StartPolicy::rtr): a peer-to-peer start-up needs one");
+  }
+  if (framing != Framing::Tuf || !has_more_than_a_timeout(policy)) return {};
+  return wrong(
+      "ULP framing has no MPA revision, nor anything else that StartPolicy says but its timeout: "
+      "leave that out, or connect over MPA");
+}
+
+Status ConnectRules::check_listen(const ListenOptions& options) const {
+  const Framing framing = options.framing.value_or(config_.framing);
+  if (auto status = check_framing(framing); !status) return status;
+  if (options.backlog == 0u) {
+    return fail(ErrorCode::InvalidArgument,
+                "listen: a backlog of 0 takes nobody: give at least 1, or leave it out");
+  }
+  return check_policy(options.start, framing);
+}
+
+Status ConnectRules::check_options(const QueuePair& qp, const ConnectOptions& options) const {
   const auto fits = [](std::optional<uint32_t> wanted, uint32_t own) {
     return !wanted || *wanted <= own || *wanted == kReadsByApplication;
   };
@@ -69,12 +110,16 @@ Status ConnectRules::check_options(const QueuePair& qp, const ConnectOptions& op
                 "packing and nagle are the choice of a device with a port of its own; the system's "
                 "TCP makes its segments by itself");
   }
-  if (options.framing.value_or(Framing::Mpa) == Framing::Tuf) {
-    if (!options.revision) return {};  // either side may send first: Go is the RTR
-    return fail(ErrorCode::InvalidArgument,
-                "ULP framing has no MPA revision: leave the revision out, or connect over MPA");
-  }
-  const bool enhanced = options.revision.value_or(config_.mpa.revision) == 2;
+  return {};
+}
+
+Status ConnectRules::check_connect(const QueuePair& qp, const ConnectOptions& options) const {
+  const Framing framing = options.framing.value_or(Framing::Mpa);
+  if (auto status = check_framing(framing); !status) return status;
+  if (auto status = check_policy(options.start, framing); !status) return status;
+  if (auto status = check_options(qp, options); !status) return status;
+  if (framing == Framing::Tuf) return {};  // either side may send first: Go is the RTR
+  const bool enhanced = options.start.revision.value_or(config_.mpa.revision) == 2;
   if (options.peer_to_peer.value_or(config_.mpa.peer_to_peer) && !enhanced) {
     return fail(ErrorCode::InvalidArgument,
                 "an RTR (peer to peer) needs MPA revision 2: set mpa.revision = 2");
@@ -82,9 +127,37 @@ Status ConnectRules::check_options(const QueuePair& qp, const ConnectOptions& op
   return {};
 }
 
-Status ConnectRules::check_request(base::ByteView private_data,
-                                   const framing::StartOptions& start_options) const {
-  const mpa::StartPlan plan = mpa::plan_request(config_.mpa, start_options);
+mpa::Config ConnectRules::mpa_config(const StartPolicy& policy) const {
+  mpa::Config config = config_.mpa;
+  config.revision = policy.revision.value_or(config.revision);
+  config.permissive = policy.permissive.value_or(config.permissive);
+  config.crc = policy.crc.value_or(config.crc);
+  config.markers_receive = policy.markers_receive.value_or(config.markers_receive);
+  config.markers_send_allowed = policy.markers_send.value_or(config.markers_send_allowed);
+  const RtrKinds rtr =
+      policy.rtr.value_or(RtrKinds{config.rtr_send, config.rtr_write, config.rtr_read});
+  config.rtr_send = rtr.send;
+  config.rtr_write = rtr.write;
+  config.rtr_read = rtr.read;
+  config.first_fpdu_delay = policy.first_fpdu_delay.value_or(config.first_fpdu_delay);
+  config.start_timeout = policy.timeout.value_or(config.start_timeout);
+  config.rtr_timeout = policy.rtr_timeout.value_or(config.rtr_timeout);
+  config.silent_drop = policy.silent_drop.value_or(config.silent_drop);
+  config.reads_in_private_data =
+      policy.reads_in_private_data.value_or(config.reads_in_private_data);
+  config.redial = policy.fall_back.value_or(config.redial);
+  return config;
+}
+
+tuf::Config ConnectRules::tuf_config(const StartPolicy& policy) const {
+  tuf::Config config = config_.tuf;
+  config.start_timeout = policy.timeout.value_or(config.start_timeout);
+  return config;
+}
+
+Status ConnectRules::check_request(base::ByteView private_data, const mpa::Config& config,
+                                   const framing::StartOptions& start_options) {
+  const mpa::StartPlan plan = mpa::plan_request(config, start_options);
   return check_private_data(private_data, mpa::private_data_max(plan), plan.header.revision);
 }
 

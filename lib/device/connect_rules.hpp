@@ -19,16 +19,24 @@ class ConnectRules {
   void set_own_stack(bool own) { own_stack_ = own; }
 
   [[nodiscard]] Status check_framing(Framing framing) const;
+  [[nodiscard]] Status check_listen(const ListenOptions& options) const;
+  /// Of a connect. \param options its framing is said
+  [[nodiscard]] Status check_connect(const QueuePair& qp, const ConnectOptions& options) const;
+  /// Of a connect and of an answer.
   [[nodiscard]] Status check_options(const QueuePair& qp, const ConnectOptions& options) const;
   /// Checks the length of the private data that a Request would carry.
-  [[nodiscard]] Status check_request(base::ByteView private_data,
-                                     const framing::StartOptions& start_options) const;
+  [[nodiscard]] static Status check_request(base::ByteView private_data, const mpa::Config& config,
+                                            const framing::StartOptions& start_options);
   [[nodiscard]] static Status check_private_data(base::ByteView private_data, size_t most,
                                                  uint8_t revision);
   [[nodiscard]] framing::StartOptions make_start_options(const ConnectOptions& options,
                                                          const QueuePairSpec& spec) const;
+  // The configuration of a session, with what a policy says.
+  [[nodiscard]] mpa::Config mpa_config(const StartPolicy& policy) const;
+  [[nodiscard]] tuf::Config tuf_config(const StartPolicy& policy) const;
 
  private:
+  [[nodiscard]] static Status check_policy(const StartPolicy& policy, Framing framing);
   const DeviceConfig& config_;
   bool own_stack_ = false;
 };

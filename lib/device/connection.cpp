@@ -38,6 +38,7 @@ Connection::Connection(ConnectionOwner& owner, FramingParts& parts, framing::Rol
     : owner_(owner),
       role_(role),
       start_timeout_(config.start_timeout),
+      first_fpdu_(config.rtr_timeout),
       session_(std::make_unique<mpa::Session>(config, role, *parts.hold, parts.mpa_counters, *this,
                                               private_data, start_options)) {
   mpa_session_ = static_cast<mpa::Session*>(session_.get());
@@ -63,6 +64,7 @@ void Connection::set_state(ConnectionState next) {
 
 void Connection::validate() const {
   session_->validate();
+  seat_.validate();
   RNIC_CHECK(qp_ == nullptr || qp_->connection() == handle());
 }
 
@@ -77,8 +79,10 @@ Status Connection::open(llp::Transport& transport, const Endpoint& local, const 
   return {};
 }
 
-void Connection::take(llp::Stream& stream, const Endpoint& local, const Endpoint& remote) {
+void Connection::take(llp::Stream& stream, const Endpoint& local, const Endpoint& remote,
+                      const ListenerName& listener) {
   stream_ = &stream;
+  listener_ = listener;
   local_ = local;
   remote_ = remote;
   session_->attach(stream);
@@ -119,8 +123,8 @@ void Connection::evict(const char* why) {
 }
 
 bool Connection::has_moved() {
-  const Progress progress{session_->arrived(), qp_ == nullptr ? 0 : qp_->sends_completed()};
-  const bool moved = progress != std::exchange(progress_, progress);
+  const bool moved =
+      silence_.look({session_->arrived(), qp_ == nullptr ? 0 : qp_->sends_completed()});
   return moved || (qp_ != nullptr && qp_->has_work());
 }
 
@@ -174,6 +178,7 @@ void Connection::started(const framing::Negotiated& agreed, base::ByteView priva
                          base::Now now) {
   set_state(ConnectionState::Running);
   agreed_ = agreed;
+  agreed_.fell_back = fell_back_;
   if (agreed.peer_to_peer && !is_responder()) agreed_.rtr = rtr_of(agreed.rtr_kinds);
   owner_.set_start_timer(*this, base::kNever);
   RNIC_CHECK(qp_ != nullptr);
@@ -186,7 +191,9 @@ void Connection::started(const framing::Negotiated& agreed, base::ByteView priva
   if (!kept) return owner_.give_up(*this);
   // The RTR's time-out, or the delay of the first FPDU.
   owner_.set_start_timer(*this, session_->next_deadline());
-  if (!agreed.peer_to_peer) complete(now);
+  if (agreed.peer_to_peer) return;
+  if (!session_->may_send()) qp_->watch_first_fpdu();
+  complete(now);
 }
 
 void Connection::rtr_received(base::Now now) { complete(now); }
@@ -203,6 +210,7 @@ void Connection::start_failed(framing::StartFailure why, base::ByteView private_
   const ConnectionState before = state_;
   set_state(ConnectionState::Failed);
   agreed_ = session_->negotiated();
+  agreed_.fell_back = fell_back_;
   owner_.set_start_timer(*this, base::kNever);
   // RFC 6581 s.8: the endpoint sends a Terminate about it.
   if (session_->full_operation() && before != ConnectionState::Running) {
@@ -233,7 +241,14 @@ void Connection::peer_left(base::Now) { stop_lingering(); }
 
 void Connection::on_timer(base::Now now) {
   stop_lingering();
+  if (first_fpdu_.is_over(now) && !session_->may_send()) owner_.first_fpdu_overdue(*this);
   session_->on_timer(now);
+}
+
+// RFC 5044 s.7.1.2 rule 4. Where an RTR was agreed on it has a time-out of its own.
+void Connection::await_first_fpdu(base::Now now) {
+  if (state_ != ConnectionState::Running || session_->may_send()) return;
+  owner_.set_start_timer(*this, first_fpdu_.begin(now));
 }
 
 void Connection::stop_lingering() {

@@ -11,7 +11,11 @@
 #include "base/timer_wheel.hpp"
 #include "device/config.hpp"
 #include "device/connection_state.hpp"
+#include "device/first_fpdu.hpp"
+#include "device/listeners.hpp"
+#include "device/silence.hpp"
 #include "llp/admission.hpp"
+#include "llp/admitted.hpp"
 #include "llp/llp.hpp"
 #include "mpa/mpa.hpp"
 #include "rnic/connection.hpp"
@@ -50,6 +54,8 @@ class ConnectionOwner {
                             framing::StartFailure why, base::ByteView private_data,
                             base::Now now) = 0;
   virtual void connection_ended(Connection& connection) = 0;
+  /// A request of its queue pair has waited for the peer's first FPDU for too long.
+  virtual void first_fpdu_overdue(Connection& connection) = 0;
   /// There is no memory for the rest of the start-up: the connection is aborted.
   virtual void give_up(Connection& connection) = 0;
   virtual void choose_segments(llp::Stream& stream, const SegmentChoice& choice, base::Now now) = 0;
@@ -80,8 +86,9 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   /// Connects over `transport`. \param local as llp::Transport::connect() has it
   Status open(llp::Transport& transport, const Endpoint& local, const Endpoint& remote,
               base::Now now);
-  /// A peer has connected.
-  void take(llp::Stream& stream, const Endpoint& local, const Endpoint& remote);
+  /// A peer has connected. \param listener that it has come to
+  void take(llp::Stream& stream, const Endpoint& local, const Endpoint& remote,
+            const ListenerName& listener = {});
   /// A streaming socket that can_be_converted() is left behind `last_message`; over MPA only.
   void convert(StreamSocket& socket, base::ByteView last_message, base::Now now);
 
@@ -92,6 +99,8 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   [[nodiscard]] const llp::Stream* stream() const { return stream_; }
   [[nodiscard]] const Endpoint& local() const { return local_; }
   [[nodiscard]] const Endpoint& remote() const { return remote_; }
+  /// Where it has come to; none where it was opened or converted.
+  [[nodiscard]] const ListenerName& listener() const { return listener_; }
   /// It was made from a streaming socket.
   [[nodiscard]] bool was_converted() const { return socket_ != nullptr; }
   /// Resets the stream if there is one.
@@ -119,8 +128,8 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
 
   /// Since the last question: octets came, work was done, or there is some to do.
   bool has_moved();
-  void set_silent_since(base::Now when) { silent_since_ = when; }
-  [[nodiscard]] base::Now silent_since() const { return silent_since_; }
+  void set_silent_since(base::Now when) { silence_.set_since(when); }
+  [[nodiscard]] base::Now silent_since() const { return silence_.since(); }
   void arm_silence(base::TimerWheel& wheel, base::Now at) { wheel.arm(silence_timer_, at); }
   void cancel_silence(base::TimerWheel& wheel) { wheel.cancel(silence_timer_); }
 
@@ -149,6 +158,8 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
 
   /// The start timer has fired.
   void on_timer(base::Now now);
+  /// A request was posted and cannot be sent: the time that the peer has for its first FPDU begins.
+  void await_first_fpdu(base::Now now);
 
   /// What was agreed, and what the peer said.
   [[nodiscard]] const framing::Negotiated& agreed() const { return agreed_; }
@@ -166,22 +177,20 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
     uint32_t qp = 0;
     Endpoint remote;
     std::vector<uint8_t> private_data;
-    framing::StartOptions start_options;
+    ConnectOptions options;
   };
+  /// It is that second attempt.
+  void set_fell_back() { fell_back_ = true; }
   void keep_redial(std::unique_ptr<Redial> redial) { redial_ = std::move(redial); }
   [[nodiscard]] bool has_redial() const { return redial_ != nullptr; }
   [[nodiscard]] std::unique_ptr<Redial> take_redial() { return std::move(redial_); }
   /// Gives the connection a place in a table of those of which one may have to give way. It has at
   /// most one such place.
   void take_seat(llp::Admission& table) {
-    leave_seat();
-    seat_ = table.enter(remote_.address, handle_);
-    table_ = &table;
+    seat_.take(table, remote_.address, handle_);
   }
-  void leave_seat() {
-    if (llp::Admission* table = std::exchange(table_, nullptr)) table->leave(seat_);
-  }
-  [[nodiscard]] bool has_seat() const { return table_ != nullptr; }
+  void leave_seat() { seat_.leave(); }
+  [[nodiscard]] bool has_seat() const { return seat_.is_taken(); }
   /// Lets go of the queue pair, which another connection will serve.
   void unbind();
 
@@ -200,13 +209,6 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   void stream_broken(framing::PduError error, base::Now now) override;
 
  private:
-  /// How far it had come when it was looked at last (limits.silence).
-  struct Progress {
-    uint64_t arrived = 0;  // octets of the peer
-    uint32_t sends = 0;    // work requests of ours that have completed
-    friend bool operator==(const Progress&, const Progress&) = default;
-  };
-
   void set_state(ConnectionState next);
   void leave_mpa(base::Now now);
   void stop_lingering();
@@ -219,19 +221,20 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   StreamSocket* socket_ = nullptr;     // valid as stream_ is
   const char* evicted_for_ = nullptr;  // nullptr: it had not to give way
   base::TimerNode start_timer_;
-  Progress progress_;
-  base::Now silent_since_{};
+  Silence silence_;
   base::TimerNode silence_timer_;  // when its progress is looked at next
   base::TimerNode drain_timer_;    // when it is reset, whatever the peer does
   std::unique_ptr<Redial> redial_;
-  llp::Admission* table_ = nullptr;  // where it has a seat; nullptr: it has none
-  uint32_t seat_ = 0;                // its number there
+  llp::Admitted seat_;
   framing::Role role_;
   base::Duration start_timeout_;
+  FirstFpduTime first_fpdu_;
+  ListenerName listener_;
   ConnectionState state_ = ConnectionState::Connecting;
   QueuePair* qp_ = nullptr;
   framing::Negotiated agreed_;
   std::vector<uint8_t> private_data_;  // of the Reply, until the connection is complete
+  bool fell_back_ = false;
   // No state: in Running the report waits for the RTR, and a failure that is dialled again has
   // none.
   bool outcome_reported_ = false;

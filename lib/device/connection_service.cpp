@@ -13,6 +13,12 @@ using base::fail;
 
 namespace {
 
+constexpr const char* kUnanswered =
+    "refused: the application has too many unanswered requests (limits.max_pending_requests)";
+constexpr const char* kBeyondBacklog =
+    "refused: the application has too many unanswered requests of this listener "
+    "(ListenOptions::backlog)";
+constexpr const char* kCancelled = "cancelled by this side's application (cancel_connect)";
 constexpr const char* kAborted = "ended by this side's administrator (Device::abort)";
 
 }  // namespace
@@ -48,52 +54,45 @@ void ConnectionService::choose_segments(llp::Stream& stream, const SegmentChoice
 
 Status ConnectionService::listen(const Endpoint& local, const ListenOptions& options) {
   auto status = own_ != nullptr ? own_->check_listen(local) : Status{};
-  if (status) status = rules_.check_framing(options.framing.value_or(config_.framing));
-  // The entry gets its memory before the transport listens; merge() needs none.
-  Listeners added;
-  added.emplace(listened_on(local), options);
-  if (status) status = transport_->listen(listened_on(local), *this);
-  if (status) listeners_.merge(added);
+  if (status) status = rules_.check_listen(options);
+  if (!status) return status;
+  Listeners::Node node = listeners_.make(options);  // its memory comes before the transport listens
+  status = transport_->listen(listened_on(local), *this);
+  if (status) listeners_.add(std::move(node), listened_on(local));
   return status;
 }
 
 Status ConnectionService::unlisten(const Endpoint& local) {
   auto status = transport_->unlisten(listened_on(local));
-  if (status) listeners_.erase(listened_on(local));
+  if (status) listeners_.remove(listened_on(local));
   return status;
 }
 
-/// \param local of a connection. A listener of this very address comes before one of all addresses.
-ConnectionService::Listeners::const_iterator ConnectionService::listener_of(
-    const Endpoint& local) const {
-  const auto found = listeners_.find(local);
-  return found != listeners_.end() ? found : listeners_.find(Endpoint{{}, local.port});
-}
-
-Framing ConnectionService::framing_of_listener(const Endpoint& local) const {
-  const auto found = listener_of(local);
-  return found == listeners_.end() ? config_.framing
-                                   : found->second.framing.value_or(config_.framing);
-}
-
-/// Looks it up when the event is made: who has called unlisten() is told of that listener no more.
+/// Who has called unlisten() is told of that listener no more, nor is who has converted a stream.
 template <typename Kind>
 void ConnectionService::name_listener(const Connection& connection, Kind& event) const {
-  const auto found = listener_of(connection.local());
-  if (connection.was_converted() || found == listeners_.end()) return;
-  event.listener = found->first;
-  event.listener_context = found->second.context;
+  const Listeners::Listener* listener = listeners_.get(connection.listener());
+  if (listener == nullptr) return;
+  event.listener = connection.listener().local;
+  event.listener_context = listener->options.context;
   if (connection.queue_pair() == nullptr) event.context = event.listener_context;
 }
 
-Result<Endpoint> ConnectionService::local_towards(const Endpoint& remote) const {
+Result<Endpoint> ConnectionService::local_towards(const Endpoint& remote,
+                                                  const Endpoint& source) const {
   if (remote.port == 0 || !remote.address.is_unicast()) {
     return fail(ErrorCode::InvalidArgument,
                 "connect: " + to_string(remote) +
                     " is nobody's: give the address of one host and a port, 1 to 65535");
   }
-  if (own_ == nullptr) return Endpoint{};  // the transport chooses
-  return own_->local_towards(remote);
+  if (!source.address.is_unspecified() &&
+      (!source.address.is_unicast() || source.address.is_v4() != remote.address.is_v4())) {
+    return fail(ErrorCode::InvalidArgument,
+                "connect: " + to_string(source) + " cannot speak to " + to_string(remote) +
+                    ": give an address of this device that has the peer's family, or none");
+  }
+  if (own_ == nullptr) return source;  // the transport chooses what was not
+  return own_->local_towards(remote, source);
 }
 
 Status ConnectionService::connect(QueuePair& qp, const Endpoint& remote,
@@ -102,34 +101,44 @@ Status ConnectionService::connect(QueuePair& qp, const Endpoint& remote,
   if (auto status = control_.check_unconnected(qp); !status) return status;
   ConnectOptions resolved = options;
   resolved.framing = options.framing.value_or(config_.framing);
-  if (auto status = rules_.check_framing(*resolved.framing); !status) return status;
-  if (auto status = rules_.check_options(qp, resolved); !status) return status;
+  if (auto status = rules_.check_connect(qp, resolved); !status) return status;
   // A destination without a route is refused before a connection has to give way to this one.
-  if (auto local = local_towards(remote); !local) return tl::unexpected(local.error());
+  if (auto local = local_towards(remote, options.source); !local) {
+    return tl::unexpected(local.error());
+  }
   qp.choose_segments({options.packing, options.nagle});
   if (resolved.framing == Framing::Tuf) {
     return dial_framed(qp, remote, private_data, options, now);
   }
-  return dial(qp, remote, private_data, rules_.make_start_options(options, qp.spec()), false, now);
+  return dial(qp, remote, private_data, options, false, now);
 }
 
+/// \param again it is the second attempt
 Status ConnectionService::dial(QueuePair& qp, const Endpoint& remote, base::ByteView private_data,
-                               const framing::StartOptions& start_options, bool again,
-                               base::Now now) {
-  if (auto status = rules_.check_request(private_data, start_options); !status) return status;
-  // RFC 6581 s.10: the peer-to-peer model has no equivalent in revision 1.
-  const bool newest = mpa::plan_request(config_.mpa, start_options).header.revision == 2;
+                               const ConnectOptions& options, bool again, base::Now now) {
+  const mpa::Config config = rules_.mpa_config(options.start);
+  const framing::StartOptions start_options = rules_.make_start_options(options, qp.spec());
+  if (auto status = ConnectRules::check_request(private_data, config, start_options); !status) {
+    return status;
+  }
+  // RFC 6581 s.10: the peer-to-peer model has no equivalent in revision 1, so that only the
+  // application can know whether it does without.
+  const bool newest = mpa::plan_request(config, start_options).header.revision == 2;
+  const bool may_fall_back = options.start.fall_back.value_or(!start_options.peer_to_peer);
   std::unique_ptr<Connection::Redial> redial;
-  if (newest && !again && config_.mpa.redial && !start_options.peer_to_peer) {
+  if (newest && !again && config.redial && may_fall_back) {
     redial = std::make_unique<Connection::Redial>(Connection::Redial{
-        qp.number(), remote, {private_data.begin(), private_data.end()}, start_options});
-    redial->start_options.revision = 1;
+        qp.number(), remote, {private_data.begin(), private_data.end()}, options});
+    redial->options.start.revision = 1;
+    redial->options.peer_to_peer = false;
+    redial->options.source.port = 0;  // the first attempt's may be in TIME-WAIT
   }
   const base::Handle handle =
-      make(framing::Role::Initiator, config_.mpa, private_data, start_options, now);
-  const auto connection = start(handle, qp, remote, now);
+      make(framing::Role::Initiator, config, private_data, start_options, now);
+  const auto connection = start(handle, qp, remote, options.source, now);
   if (!connection) return tl::unexpected(connection.error());
   (*connection)->keep_redial(std::move(redial));
+  if (again) (*connection)->set_fell_back();
   return {};
 }
 
@@ -143,20 +152,21 @@ Status ConnectionService::dial_framed(QueuePair& qp, const Endpoint& remote,
   }
   framing::StartOptions start_options = rules_.make_start_options(options, qp.spec());
   start_options.exchange_reads = options.exchange_reads.value_or(true);
-  const base::Handle handle =
-      make(framing::Role::Initiator, config_.tuf, private_data, start_options, now);
-  const auto connection = start(handle, qp, remote, now);
+  const base::Handle handle = make(framing::Role::Initiator, rules_.tuf_config(options.start),
+                                   private_data, start_options, now);
+  const auto connection = start(handle, qp, remote, options.source, now);
   if (!connection) return tl::unexpected(connection.error());
   return {};
 }
 
 /// TCP's part of an active connect. \param handle the connection's place, or none
 Result<Connection*> ConnectionService::start(base::Handle handle, QueuePair& qp,
-                                             const Endpoint& remote, base::Now now) {
+                                             const Endpoint& remote, const Endpoint& source,
+                                             base::Now now) {
   Connection* connection = connections_.get(handle);
   if (connection == nullptr) return tl::unexpected(no_connection_left().error());
   auto place = connections_.tentative(handle);
-  const auto local = local_towards(remote);
+  const auto local = local_towards(remote, source);
   if (!local) return tl::unexpected(local.error());
   const auto opened = connection->open(*transport_, *local, remote, now);
   if (!opened) return tl::unexpected(opened.error());
@@ -170,11 +180,11 @@ Result<Connection*> ConnectionService::start(base::Handle handle, QueuePair& qp,
 // --- Streaming connections become RDMA connections (RFC 5044 s.7.1.3 to s.7.1.5) ---
 
 Result<Connection*> ConnectionService::convert(StreamSocket& socket, framing::Role role,
-                                               base::ByteView data,
+                                               const mpa::Config& config, base::ByteView data,
                                                const framing::StartOptions& start_options,
                                                base::ByteView last_message, base::Now now) {
   if (const auto status = socket.can_be_converted(); !status) return tl::unexpected(status.error());
-  const base::Handle handle = make(role, config_.mpa, data, start_options, now);
+  const base::Handle handle = make(role, config, data, start_options, now);
   Connection* connection = connections_.get(handle);
   if (connection == nullptr) return tl::unexpected(no_connection_left().error());
   auto place = connections_.tentative(handle);
@@ -193,14 +203,23 @@ Status ConnectionService::connect(QueuePair& qp, StreamSocket& socket, base::Byt
                 "a streaming connection becomes an RDMA connection over MPA only (RFC 5044 "
                 "s.7.1.3): for ULP framing connect anew");
   }
-  if (auto status = rules_.check_options(qp, options); !status) return status;
-  qp.choose_segments({options.packing, options.nagle});
+  if (options.source != Endpoint{}) {
+    return fail(ErrorCode::InvalidArgument,
+                "a streaming connection has its source already: leave ConnectOptions::source out");
+  }
+  ConnectOptions over_mpa = options;
+  over_mpa.framing = Framing::Mpa;
+  if (auto status = rules_.check_connect(qp, over_mpa); !status) return status;
+  const mpa::Config config = rules_.mpa_config(options.start);
   const framing::StartOptions start_options = rules_.make_start_options(options, qp.spec());
-  if (auto status = rules_.check_request(private_data, start_options); !status) return status;
+  if (auto status = ConnectRules::check_request(private_data, config, start_options); !status) {
+    return status;
+  }
+  qp.choose_segments({options.packing, options.nagle});
   const auto connection =
-      convert(socket, framing::Role::Initiator, private_data, start_options, {}, now);
+      convert(socket, framing::Role::Initiator, config, private_data, start_options, {}, now);
   if (!connection) return tl::unexpected(connection.error());
-  (*connection)->arm_start(start_timers_, now + config_.mpa.start_timeout);
+  (*connection)->arm_start(start_timers_, now + (*connection)->start_timeout());
   (*connection)->bind(qp, now);
   return {};
 }
@@ -212,7 +231,8 @@ Status ConnectionService::await_rdma(StreamSocket& socket, base::ByteView last_m
                 "too many connection requests wait: answer them, or raise "
                 "limits.max_pending_requests");
   }
-  const auto connection = convert(socket, framing::Role::Responder, {}, {}, last_message, now);
+  const auto connection =
+      convert(socket, framing::Role::Responder, config_.mpa, {}, {}, last_message, now);
   if (!connection) return tl::unexpected(connection.error());
   (*connection)->arm_start(start_timers_, now + config_.mpa.start_timeout);
   return {};
@@ -228,7 +248,7 @@ Status ConnectionService::no_connection_left() const {
 
 bool ConnectionService::wants_redial(const Connection& connection,
                                      framing::StartFailure why) const {
-  return connection.has_redial() &&
+  return connection.has_redial() && connection.evicted_for() == nullptr &&
          (why == framing::StartFailure::NoReply || why == framing::StartFailure::ResetBeforeReply ||
           why == framing::StartFailure::NotEnhanced);
 }
@@ -243,20 +263,44 @@ void ConnectionService::redial(base::Now now) {
     ++counters_.connects_redialed;
     Status status;
     const bool tried = base::attempt([&] {
-      status = dial(*qp, redial->remote, redial->private_data, redial->start_options, true, now);
+      status = dial(*qp, redial->remote, redial->private_data, redial->options, true, now);
     });
     if (!tried) status = fail(ErrorCode::ResourceExhausted, base::kOutOfMemory);
-    if (status) continue;
-    qp->end_connection();
-    ++counters_.connects_failed;
-    event::ConnectFailed event;
-    event.qp = qp->number();
-    event.context = qp->context();
-    event.remote = redial->remote;
-    event.detail = std::move(status.error().message);
-    events_.emit(std::move(event));
-    qp->abort();
+    if (!status) give_up_redial(*qp, *redial, std::move(status.error().message));
   }
+}
+
+void ConnectionService::give_up_redial(QueuePair& qp, const Connection::Redial& redial,
+                                       std::string why) {
+  qp.end_connection();
+  ++counters_.connects_failed;
+  event::ConnectFailed event;
+  event.qp = qp.number();
+  event.context = qp.context();
+  event.remote = redial.remote;
+  event.detail = std::move(why);
+  events_.emit(std::move(event));
+  qp.abort();
+}
+
+Status ConnectionService::cancel_connect(QueuePair& qp) {
+  const auto waits = [&](const auto& redial) { return redial->qp == qp.number(); };
+  const auto redial = std::find_if(redials_.begin(), redials_.end(), waits);
+  if (qp.awaits_redial() && redial != redials_.end()) {
+    const std::unique_ptr<Connection::Redial> gone = std::move(*redial);
+    redials_.erase(redial);
+    give_up_redial(qp, *gone, base::worded([] { return kCancelled; }));
+    return {};
+  }
+  const Connection* connection = connections_.get(qp.connection());
+  if (connection == nullptr || connection->is_responder() || connection->outcome_reported() ||
+      !connection->has_stream()) {
+    return fail(ErrorCode::WrongState,
+                "cancel_connect: no connect of the queue pair is under way; disconnect(), drain() "
+                "and modify() end a connection");
+  }
+  if (connection->evicted_for() == nullptr) connections_.evict(connection->handle(), kCancelled);
+  return {};
 }
 
 template <class Config>
@@ -267,15 +311,23 @@ base::Handle ConnectionService::make(framing::Role role, const Config& config,
   return connections_.make(now, owner, framing_, role, config, private_data, start_options);
 }
 
+/// \param name of the listener that it comes to
+base::Handle ConnectionService::make_inbound(const Endpoint& local, ListenerName& name,
+                                             base::Now now) {
+  const Listeners::Listener* listener = listeners_.find(local, name);
+  const ListenOptions options = listener != nullptr ? listener->options : ListenOptions{};
+  if (options.framing.value_or(config_.framing) == Framing::Tuf) {
+    return make(framing::Role::Responder, rules_.tuf_config(options.start), {}, {}, now);
+  }
+  return make(framing::Role::Responder, rules_.mpa_config(options.start), {}, {}, now);
+}
+
 llp::StreamUser* ConnectionService::accept(llp::Stream& stream, const Endpoint& local,
                                            const Endpoint& remote, base::Now now) {
   connections_.admit_start(remote.address, now);
   base::Handle handle;
-  const bool made = base::attempt([&] {
-    handle = framing_of_listener(local) == Framing::Tuf
-                 ? make(framing::Role::Responder, config_.tuf, {}, {}, now)
-                 : make(framing::Role::Responder, config_.mpa, {}, {}, now);
-  });
+  ListenerName listener;
+  const bool made = base::attempt([&] { handle = make_inbound(local, listener, now); });
   if (!made) {
     ++counters_.starved_connections;
     connections_.note_refused([] { return "refused: out of memory"; }, remote, now);
@@ -291,7 +343,7 @@ llp::StreamUser* ConnectionService::accept(llp::Stream& stream, const Endpoint& 
     connections_.note_refused(why, remote, now);
     return nullptr;
   }
-  connection->take(stream, local, remote);
+  connection->take(stream, local, remote, listener);
   connections_.seat_start(*connection);
   connection->arm_start(start_timers_, now + connection->start_timeout());
   return connection->stream_user();
@@ -299,17 +351,41 @@ llp::StreamUser* ConnectionService::accept(llp::Stream& stream, const Endpoint& 
 
 bool ConnectionService::admits_request(Connection& connection, base::Now now) {
   connection.leave_seat();
-  if (pending_requests_ < config_.limits.max_pending_requests) {
-    ++pending_requests_;
-    return true;
+  if (pending_requests_ >= config_.limits.max_pending_requests) {
+    ++counters_.requests_refused;
+    const auto why = [&] {
+      return "refused: " + std::to_string(pending_requests_) +
+             " requests wait for the application's answer (limits.max_pending_requests)";
+    };
+    connections_.refuse_request(connection, why, kUnanswered, now);
+    return false;
   }
-  ++counters_.requests_refused;
-  const auto why = [&] {
-    return "refused: " + std::to_string(pending_requests_) +
-           " requests wait for the application's answer (limits.max_pending_requests)";
-  };
-  connections_.refuse_request(connection, why, now);
-  return false;
+  if (!listeners_.enter(connection.listener())) {
+    ++counters_.requests_beyond_backlog;
+    const auto why = [&] {
+      return "refused: the backlog of " + to_string(connection.listener().local) + " is full";
+    };
+    connections_.refuse_request(connection, why, kBeyondBacklog, now);
+    return false;
+  }
+  ++pending_requests_;
+  return true;
+}
+
+/// It was answered, or has ended before.
+void ConnectionService::request_over(const Connection& connection) {
+  --pending_requests_;
+  listeners_.leave(connection.listener());
+}
+
+/// Requests that wait for an answer. \param listener nothing: of all
+uint32_t ConnectionService::requests_of(std::optional<uint64_t> listener) {
+  uint32_t found = 0;
+  connections_.for_each([&](const Connection& connection) {
+    const bool counts = !listener || connection.listener().number == *listener;
+    found += counts && connection.state() == ConnectionState::Requested ? 1 : 0;
+  });
+  return found;
 }
 
 void ConnectionService::give_up(Connection& connection) {
@@ -361,13 +437,7 @@ Result<Connection*> ConnectionService::find_request(RequestHandle request) {
 Status ConnectionService::accept(RequestHandle request, QueuePair& qp, base::ByteView private_data,
                                  base::Now now, const ConnectOptions& options) {
   if (auto status = control_.check_unconnected(qp); !status) return status;
-  if (auto status = rules_.check_options(qp, {.ird = options.ird,
-                                              .ord = options.ord,
-                                              .packing = options.packing,
-                                              .nagle = options.nagle});
-      !status) {
-    return status;
-  }
+  if (auto status = rules_.check_options(qp, options); !status) return status;
   auto connection = find_request(request);
   if (!connection) return tl::unexpected(connection.error());
   auto fits = rules_.check_private_data(private_data, (*connection)->private_data_max(),
@@ -375,7 +445,7 @@ Status ConnectionService::accept(RequestHandle request, QueuePair& qp, base::Byt
   if (!fits) return fits;
   qp.choose_segments({options.packing, options.nagle});
   (*connection)->accept(qp, private_data, rules_.make_start_options(options, qp.spec()), now);
-  --pending_requests_;
+  request_over(**connection);
   return {};
 }
 
@@ -387,7 +457,7 @@ Status ConnectionService::reject(RequestHandle request, base::ByteView private_d
                                         (*connection)->agreed().revision);
   if (!fits) return fits;
   (*connection)->reject(private_data, now);
-  --pending_requests_;
+  request_over(**connection);
   return {};
 }
 
@@ -449,7 +519,7 @@ void ConnectionService::start_failed(Connection& connection, ConnectionState bef
   connection.set_outcome_reported();
   ++counters_.connects_failed;
   log_start_failure(connection, why, now);
-  if (before == ConnectionState::Requested) --pending_requests_;
+  if (before == ConnectionState::Requested) request_over(connection);
   if (connection.queue_pair() != nullptr && connection.queue_pair()->orphaned()) return;
   tell_start_failed(connection, before, why, private_data);
 }
@@ -493,6 +563,15 @@ void ConnectionService::connection_ended(Connection& connection) {
   connection.cancel_start(start_timers_);
   control_.end(connection);
   connections_.ended(connection);
+}
+
+void ConnectionService::first_fpdu_overdue(Connection& connection) {
+  ++counters_.first_fpdus_overdue;
+  if (connection.queue_pair() == nullptr || connection.queue_pair()->orphaned()) return;
+  events_.emit(about<event::FirstFpduOverdue>(
+      connection,
+      "a request waits for the peer's first FPDU, which a responder has to have before it may "
+      "send: let the peer send first, or connect peer to peer"));
 }
 
 void ConnectionService::set_start_timer(Connection& connection, base::Now deadline) {
@@ -566,11 +645,6 @@ Status ConnectionService::abort(const ConnectionId& id) {
   return {};
 }
 
-uint64_t ConnectionService::held_octets(const QueuePair& qp) {
-  Connection* connection = connections_.get(qp.connection());
-  return connection == nullptr ? 0 : connection->held_octets();
-}
-
 void ConnectionService::last_receive_done(QueuePair& qp) {
   event::LastReceiveDone event;
   event.qp = qp.number();
@@ -582,6 +656,11 @@ void ConnectionService::last_receive_done(QueuePair& qp) {
     event.remote = connection->remote();
   }
   events_.emit(std::move(event));
+}
+
+void ConnectionService::first_fpdu_awaited(QueuePair& qp, base::Now now) {
+  Connection* running = connections_.get(qp.connection());
+  if (running != nullptr) running->await_first_fpdu(now);
 }
 
 void ConnectionService::rtr_sent(QueuePair& qp, base::Now now) {

@@ -4,9 +4,9 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/check.hpp"
@@ -19,6 +19,7 @@
 #include "device/connection_table.hpp"
 #include "device/counters.hpp"
 #include "device/event_queue.hpp"
+#include "device/listeners.hpp"
 #include "device/port_stack.hpp"
 #include "device/queue_pair.hpp"
 #include "device/queue_pair_control.hpp"
@@ -61,6 +62,7 @@ class ConnectionService final : public QueuePairOwner,
   Status accept(RequestHandle request, QueuePair& qp, base::ByteView private_data, base::Now now,
                 const ConnectOptions& options);
   Status reject(RequestHandle request, base::ByteView private_data, base::Now now);
+  Status cancel_connect(QueuePair& qp);
   Status disconnect(QueuePair& qp) { return control_.disconnect(qp); }
   Status drain(QueuePair& qp, base::Duration limit, base::Now now) {
     return control_.drain(qp, limit, now);
@@ -70,8 +72,9 @@ class ConnectionService final : public QueuePairOwner,
   }
   Status set_trace(QueuePair& qp, base::TraceSink* sink);
   void end_trace(QueuePair& qp);
-  /// Which address of ours speaks to `remote` (RFC 9293 MUST-44).
-  [[nodiscard]] Result<Endpoint> local_towards(const Endpoint& remote) const;
+  /// Which end of ours speaks to `remote` (RFC 9293 MUST-44). \param source what of it was chosen
+  [[nodiscard]] Result<Endpoint> local_towards(const Endpoint& remote,
+                                               const Endpoint& source = {}) const;
 
   /// The application has destroyed the queue pair. Its stream is reset, and it lives on without
   /// events until that has ended.
@@ -94,13 +97,10 @@ class ConnectionService final : public QueuePairOwner,
 
   /// Checks the invariants of each connection, and counts the requests that wait anew.
   void validate() {
-    uint32_t requests = 0;
-    connections_.for_each([&requests](const Connection& connection) {
-      connection.validate();
-      requests += connection.state() == ConnectionState::Requested ? 1 : 0;
-    });
+    connections_.for_each([](const Connection& connection) { connection.validate(); });
     for (const auto& qp : orphans_) qp->validate();
-    RNIC_CHECK(requests == pending_requests_);
+    RNIC_CHECK(requests_of({}) == pending_requests_);
+    listeners_.validate([this](uint64_t number) { return requests_of(number); });
   }
   [[nodiscard]] uint32_t live() const { return connections_.live(); }
   [[nodiscard]] bool has_orphans() const { return !orphans_.empty(); }
@@ -109,13 +109,12 @@ class ConnectionService final : public QueuePairOwner,
   }
   [[nodiscard]] std::vector<ConnectionSummary> all(base::Now now);
   Status abort(const ConnectionId& id);
-  /// Octets of the queue pair's connection in hold space now.
-  [[nodiscard]] uint64_t held_octets(const QueuePair& qp);
 
   // QueuePairOwner
   void completion_overrun(QueuePair& qp, CompletionQueue& cq) override;
   void last_receive_done(QueuePair& qp) override;
   void rtr_sent(QueuePair& qp, base::Now now) override;
+  void first_fpdu_awaited(QueuePair& qp, base::Now now) override;
   void endpoint_event(QueuePair& qp, Event event, base::Now now) override;
 
  private:
@@ -129,6 +128,7 @@ class ConnectionService final : public QueuePairOwner,
   void start_failed(Connection& connection, ConnectionState before, framing::StartFailure why,
                     base::ByteView private_data, base::Now now) override;
   void connection_ended(Connection& connection) override;
+  void first_fpdu_overdue(Connection& connection) override;
   void give_up(Connection& connection) override;
   void choose_segments(llp::Stream& stream, const SegmentChoice& choice, base::Now now) override;
   void set_start_timer(Connection& connection, base::Now deadline) override;
@@ -144,26 +144,27 @@ class ConnectionService final : public QueuePairOwner,
   // ConnectionTable::Leaving
   void leaves(Connection& connection) override;
 
-  using Listeners = std::map<Endpoint, ListenOptions>;
-  [[nodiscard]] Listeners::const_iterator listener_of(const Endpoint& local) const;
-  [[nodiscard]] Framing framing_of_listener(const Endpoint& local) const;
   template <typename Kind>
   void name_listener(const Connection& connection, Kind& event) const;
+  base::Handle make_inbound(const Endpoint& local, ListenerName& name, base::Now now);
+  void request_over(const Connection& connection);
+  [[nodiscard]] uint32_t requests_of(std::optional<uint64_t> listener);
   [[nodiscard]] Status no_connection_left() const;
   Status dial(QueuePair& qp, const Endpoint& remote, base::ByteView private_data,
-              const framing::StartOptions& start_options, bool again, base::Now now);
+              const ConnectOptions& options, bool again, base::Now now);
   Status dial_framed(QueuePair& qp, const Endpoint& remote, base::ByteView private_data,
                      const ConnectOptions& options, base::Now now);
   Result<Connection*> start(base::Handle handle, QueuePair& qp, const Endpoint& remote,
-                            base::Now now);
-  Result<Connection*> convert(StreamSocket& socket, framing::Role role, base::ByteView data,
-                              const framing::StartOptions& start_options,
+                            const Endpoint& source, base::Now now);
+  Result<Connection*> convert(StreamSocket& socket, framing::Role role, const mpa::Config& config,
+                              base::ByteView data, const framing::StartOptions& start_options,
                               base::ByteView last_message, base::Now now);
   template <class Config>
   base::Handle make(framing::Role role, const Config& config, base::ByteView private_data,
                     const framing::StartOptions& start_options, base::Now now);
   [[nodiscard]] bool wants_redial(const Connection& connection, framing::StartFailure why) const;
   void redial(base::Now now);
+  void give_up_redial(QueuePair& qp, const Connection::Redial& redial, std::string why);
   void refuse_unreported(base::Now now);
   void log_start_failure(const Connection& connection, framing::StartFailure why, base::Now now);
   /// Emits the event of an attempt that failed.

@@ -18,9 +18,6 @@ constexpr const char* kSilent =
 
 }  // namespace
 
-const char* const ConnectionTable::kUnanswered =
-    "refused: the application has too many unanswered requests (limits.max_pending_requests)";
-
 ConnectionTable::ConnectionTable(const DeviceConfig& config, DeviceCounters& counters,
                                  base::Now now)
     : config_(config),

@@ -63,10 +63,11 @@ class ConnectionTable {
     note_pressure(refused_log_, what, remote, now);
   }
   /// Does so for a Request that finds too many before it, and aborts its connection.
+  /// \param told a literal, for its event
   template <typename F>
-  void refuse_request(Connection& connection, const F& what, base::Now now) {
+  void refuse_request(Connection& connection, const F& what, const char* told, base::Now now) {
     note_pressure(unanswered_log_, what, connection.remote(), now);
-    evict(connection.handle(), kUnanswered);
+    evict(connection.handle(), told);
   }
 
   // --- Going on ---
@@ -115,7 +116,6 @@ class ConnectionTable {
  private:
   // Connections that were evicted keep their places until the transport has reported their end.
   static constexpr uint32_t kEvictingMax = 64;
-  static const char* const kUnanswered;
 
   /// Connections that end still have their places in the slab, and count no more.
   [[nodiscard]] bool has_place() const {

@@ -7,6 +7,8 @@
 #define RNIC_DEVICE_COUNTERS(X)                                                               \
   X(connect_requests, "events", "inbound connection requests handed to the application")      \
   X(requests_refused, "events", "inbound connections refused: a limit was reached")           \
+  X(requests_beyond_backlog, "events", "inbound connections refused: ListenOptions::backlog")   \
+  X(first_fpdus_overdue, "connections", "a request waited for the peer's first FPDU too long")  \
   X(starts_displaced, "connections", "inbound, let go for others before a Request was whole") \
   X(silent_displaced, "connections", "established, let go for others: limits.silence")        \
   X(lingering_reset, "connections", "failed start-ups reset before they had closed: places")  \

@@ -155,6 +155,8 @@ class Device {
   Status await_rdma(StreamSocket& socket, base::ByteView last_message, base::Now now) {
     return connections_.await_rdma(socket, last_message, now);
   }
+  /// Ends a connect that is under way: ConnectFailed follows. WrongState where there is none.
+  Status cancel_connect(QueuePair& qp) { return connections_.cancel_connect(qp); }
   /// Graceful: what was posted is sent, then FIN. Disconnected follows. One that has ended already
   /// is left as it is. WrongState without a connection since the queue pair became idle.
   Status disconnect(QueuePair& qp) { return connections_.disconnect(qp); }
@@ -251,8 +253,6 @@ class Device {
   }
   /// Resets one; NotFound when it has ended.
   Status abort(const ConnectionId& id) { return connections_.abort(id); }
-  /// Octets of the queue pair's connection in hold space now: received, and not placed yet.
-  [[nodiscard]] uint64_t held_octets(const QueuePair& qp) { return connections_.held_octets(qp); }
   /// A key that no other framed stream of the device has (ULP framing).
   [[nodiscard]] uint64_t next_framing_key() { return framing_.tuf_keys.next(); }
   [[nodiscard]] uint32_t live_connections() const { return connections_.live(); }

@@ -5,7 +5,7 @@ namespace rnic::device {
 void DoorbellTurn::serve() {
   doorbells_.answer([this](uint32_t number) {
     if (QueuePair* qp = resources_.qp_of_doorbell(number); qp != nullptr) {
-      qp->serve();
+      qp->serve(now_);
       ++served_;
     } else if (own_ != nullptr && own_->serve_doorbell(number, now_)) {
       ++served_;

@@ -6,7 +6,8 @@ namespace rnic::device {
 
 using base::fail;
 
-Result<Endpoint> PortStack::local_towards(const Endpoint& remote) const {
+Result<Endpoint> PortStack::local_towards(const Endpoint& remote,
+                                          const Endpoint& source) const {
   if (interface.is_ours(remote.address)) {
     return fail(ErrorCode::InvalidArgument,
                 "connect: " + to_string(remote.address) +
@@ -19,7 +20,10 @@ Result<Endpoint> PortStack::local_towards(const Endpoint& remote) const {
     return fail(ErrorCode::Unreachable, "connect: no route to " + to_string(remote) +
                                             "; configure a gateway, or an address of its family");
   }
-  return Endpoint{address, 0};
+  if (source.address.is_unspecified()) return Endpoint{address, source.port};
+  if (interface.is_ours(source.address)) return source;
+  return fail(ErrorCode::InvalidArgument, "connect: " + to_string(source.address) +
+                                              " is no address of this device");
 }
 
 Status PortStack::check_listen(const Endpoint& local) const {

@@ -51,7 +51,9 @@ struct PortStack {
 
   /// Our end of a connection with `remote`: the route to the peer decides which of our addresses
   /// speaks to it (RFC 9293 MUST-44).
-  [[nodiscard]] Result<Endpoint> local_towards(const Endpoint& remote) const;
+  /// \param source what of our end was chosen, of the peer's family
+  [[nodiscard]] Result<Endpoint> local_towards(const Endpoint& remote,
+                                               const Endpoint& source = {}) const;
   /// InvalidArgument: another device's address would be listened on in vain.
   [[nodiscard]] Status check_listen(const Endpoint& local) const;
   template <class Kind>

@@ -109,7 +109,11 @@ QueuePair::ListResult QueuePair::post_receives(std::span<const ReceiveRequest> w
   return post_list(works, receives_);
 }
 
-void QueuePair::serve() { endpoint_.serve(); }
+void QueuePair::look_for_unsent(base::Now now) {
+  if (!has_unsent()) return;
+  watches_first_fpdu_ = false;
+  if (!orphaned_) parts_.owner.first_fpdu_awaited(*this, now);
+}
 
 void QueuePair::disconnect() {
   serve();
@@ -136,6 +140,7 @@ void QueuePair::renew(uint32_t number, uint32_t ird, uint32_t ord) {
   spec_.ord = ord;
   segments_ = {};
   fault_told_ = false;
+  watches_first_fpdu_ = false;
 }
 
 void QueuePair::set_reads(uint32_t ird, uint32_t ord) {

@@ -58,6 +58,8 @@ class QueuePairOwner {
   /// It has completed the last receive that it took from its shared receive queue.
   virtual void last_receive_done(QueuePair& qp) = 0;
   virtual void rtr_sent(QueuePair& qp, base::Now now) = 0;
+  /// What was posted cannot be sent before the peer has sent; once a connection.
+  virtual void first_fpdu_awaited(QueuePair& qp, base::Now now) = 0;
   /// \param event PeerClosed, Disconnected, TerminateSent or TerminateReceived
   virtual void endpoint_event(QueuePair& qp, Event event, base::Now now) = 0;
 
@@ -102,7 +104,12 @@ class QueuePair final : public rdmap::EndpointOwner {
   // --- Worker ---
 
   /// Moves posted work to the endpoint.
-  void serve();
+  void serve(base::Now now) {
+    serve();
+    if (watches_first_fpdu_) [[unlikely]] look_for_unsent(now);
+  }
+  /// Who begins to wait for the peer's first FPDU is told of (first_fpdu_awaited()).
+  void watch_first_fpdu() { watches_first_fpdu_ = true; }
   /// Makes the endpoint the user of what the session frames.
   void bind(framing::StartSession& session) { session.bind(endpoint_.framing_user()); }
   /// The start-up of the session that it is bound to has come to this.
@@ -175,6 +182,8 @@ class QueuePair final : public rdmap::EndpointOwner {
   void event(Event event, base::Now now) override;
 
  private:
+  void serve() { endpoint_.serve(); }
+  void look_for_unsent(base::Now now);
   void set_use(QueuePairUse next, base::Handle connection);
   [[nodiscard]] rdmap::Endpoint make_endpoint(uint32_t number, uint64_t stream, uint32_t ird,
                                               uint32_t ord);
@@ -201,6 +210,7 @@ class QueuePair final : public rdmap::EndpointOwner {
   SegmentChoice segments_;
   bool orphaned_ = false;  // no state: it can happen in each
   bool fault_told_ = false;
+  bool watches_first_fpdu_ = false;
   bool answers_close_;
   void* context_;
 };

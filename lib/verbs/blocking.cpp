@@ -2,16 +2,12 @@
 
 #include "rnic/blocking.hpp"
 
-#include <netdb.h>
-#include <netinet/in.h>
-
-#include <algorithm>
-#include <cstring>
 #include <functional>
 #include <utility>
 
 #include "base/fail.hpp"
 #include "base/starved.hpp"
+#include "rnic/resolve.hpp"
 #include "verbs/blocking_link.hpp"
 #include "verbs/boundary.hpp"
 #include "verbs/event_desk.hpp"
@@ -28,43 +24,6 @@ using verbs::quietly;
 using verbs::WaitEnd;
 
 namespace {
-
-/// Of an address that the system has found.
-std::optional<Endpoint> endpoint_of(const addrinfo& found, uint16_t port) {
-  if (found.ai_family == AF_INET && found.ai_addrlen >= sizeof(sockaddr_in)) {
-    sockaddr_in address{};
-    std::memcpy(&address, found.ai_addr, sizeof address);
-    return Endpoint{IpAddress::v4(ntohl(address.sin_addr.s_addr)), port};
-  }
-  if (found.ai_family == AF_INET6 && found.ai_addrlen >= sizeof(sockaddr_in6)) {
-    sockaddr_in6 address{};
-    std::memcpy(&address, found.ai_addr, sizeof address);
-    uint64_t halves[2] = {};
-    for (size_t i = 0; i < 16; ++i) {
-      halves[i / 8] = halves[i / 8] << 8 | address.sin6_addr.s6_addr[i];
-    }
-    return Endpoint{IpAddress(halves[0], halves[1]), port};
-  }
-  return std::nullopt;
-}
-
-Result<std::vector<Endpoint>> resolve(const std::string& host, uint16_t port) {
-  addrinfo wanted{};
-  wanted.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const int error = getaddrinfo(host.c_str(), nullptr, &wanted, &found);
-  if (error == EAI_MEMORY) {
-    return base::fail(ErrorCode::ResourceExhausted, "out of memory: looking up " + host);
-  }
-  if (error != 0) return base::fail(ErrorCode::NotFound, host + ": " + gai_strerror(error));
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, freeaddrinfo);
-  std::vector<Endpoint> all;
-  for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
-    if (const auto endpoint = endpoint_of(*at, port)) all.push_back(*endpoint);
-  }
-  if (all.empty()) return base::fail(ErrorCode::NotFound, host + ": it has no IP address");
-  return all;
-}
 
 /// Carries `body` out on what stands behind a Connection.
 template <typename Body>

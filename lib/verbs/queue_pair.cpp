@@ -21,6 +21,8 @@ using verbs::quietly;
 
 namespace {
 
+constexpr const char* kNoEnds = "the queue pair has no connection, which alone has two ends";
+
 /// An error of the program keeps its code where there is no memory for its words.
 Status refused(ErrorCode code, const char* why) {
   return tl::unexpected(Error{code, base::worded([why] { return why; })});
@@ -350,6 +352,33 @@ Status QueuePair::accept(const RequestHandle& request, std::span<const uint8_t> 
     return on_worker(*device_, [&](base::Now now) {
       return device_->device->accept(request, *qp_, base::ByteView(private_data), now, options);
     });
+  });
+}
+
+Status QueuePair::cancel_connect() {
+  return guarded("QueuePair::cancel_connect", [&]() -> Status {
+    if (device_ == nullptr) return empty_handle();
+    return on_worker(*device_, [&](base::Now) { return device_->device->cancel_connect(*qp_); });
+  });
+}
+
+Result<Endpoint> QueuePair::local() const {
+  return guarded("QueuePair::local", [&]() -> Result<Endpoint> {
+    if (device_ == nullptr) return empty_handle();
+    const auto ends = info();
+    if (!ends) return tl::unexpected(ends.error());
+    if (!ends->connected) return tl::unexpected(Error{ErrorCode::WrongState, kNoEnds});
+    return ends->local;
+  });
+}
+
+Result<Endpoint> QueuePair::remote() const {
+  return guarded("QueuePair::remote", [&]() -> Result<Endpoint> {
+    if (device_ == nullptr) return empty_handle();
+    const auto ends = info();
+    if (!ends) return tl::unexpected(ends.error());
+    if (!ends->connected) return tl::unexpected(Error{ErrorCode::WrongState, kNoEnds});
+    return ends->remote;
   });
 }
 

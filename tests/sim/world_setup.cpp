@@ -158,7 +158,7 @@ void World::connect(Pipe& pipe) {
   ConnectOptions options;
   // ULP framing has no revision and no RTR: the negotiation's third frame says the same.
   const bool mpa = plan_.devices[side].framing == Framing::Mpa;
-  if (mpa) options.revision = pipe.number % 3 == 1 ? 1 : 2;
+  if (mpa) options.start.revision = pipe.number % 3 == 1 ? 1 : 2;
   options.peer_to_peer = pipe.number % 3 == 2 && mpa;
   if (*options.peer_to_peer && pipe.flows[side] != nullptr) pipe.flows[side]->expect_rtr();
   resources(

@@ -79,7 +79,7 @@ SendRequest widest() {
 
 ConnectOptions wishes() {
   ConnectOptions options;
-  options.revision = UINT8_MAX;
+  options.start.revision = UINT8_MAX;
   options.ird = options.ord = options.ord_required = kMost32;
   return options;
 }

@@ -307,6 +307,17 @@ std::vector<Call> device_calls() {
          return attributes ? of(w.a.qp.info()) : of(attributes);
        },
        nullptr},
+      {"QueuePair::local, QueuePair::remote", connected,
+       [](World& w) {
+         const auto local = w.a.qp.local();
+         return local ? of(w.a.qp.remote()) : of(local);
+       },
+       nullptr},
+      {"QueuePair::cancel_connect", asked, [](World& w) { return of(w.a.qp.cancel_connect()); },
+       [](World& w) {
+         event::ConnectFailed told;
+         if (!w.await(w.near(), told)) broken("the connect goes on");
+       }},
       {"Device::event_fd", nullptr, [](World& w) { return of(w.near().event_fd()); }, nullptr},
       {"Device::alloc_pd, ProtectionDomain::~ProtectionDomain", nullptr,
        [](World& w) { return keep(w.pd, w.near().alloc_pd()); }, nullptr},

@@ -119,12 +119,12 @@ static_assert(kRow.opcode == Opcode::Write);""")
         self.plant("lib/device/more.cpp", None, """\
 void Connection::more() {
   outcome_reported_ = true;
-  ++progress_;
+  ++fell_back_;
 }""")
         self.plant("lib/tcp/more.cpp", None, "void f(Tcb& tcb) { tcb.snd_una = tcb.snd_nxt; }")
         said = self.found()
         self.assertIn("lib/device/more.cpp:1: Connection::outcome_reported_ is written", said)
-        self.assertIn("lib/device/more.cpp:1: Connection::progress_ is written", said)
+        self.assertIn("lib/device/more.cpp:1: Connection::fell_back_ is written", said)
         self.assertIn("lib/tcp/more.cpp:1: Tcb::snd_una is the flight's to write", said)
 
     def test_a_timer_that_another_part_starts_or_stops(self):

@@ -61,7 +61,7 @@ void reject(World& world) {
   Side a(world.left);
   must(world.right.listen(7471));
   ConnectOptions plain;
-  plain.revision = 1;
+  plain.start.revision = 1;
   must(a.qp.connect({world.right.address(), 7471}, octets(20, 1), plain));
   const auto asked = world.await<event::ConnectRequest>(world.right);
   check(asked.has_value(), "no request came");

@@ -143,7 +143,7 @@ void SocketWorld::try_connect(Pipe& pipe) {
   const Endpoint remote{hosts_[1 - side].kernel->address(), kPort};
   ConnectOptions options;
   const bool mpa = plan_.world.devices[side].framing == Framing::Mpa;
-  if (mpa) options.revision = pipe.number % 3 == 1 ? 1 : 2;
+  if (mpa) options.start.revision = pipe.number % 3 == 1 ? 1 : 2;
   options.peer_to_peer = pipe.number % 3 == 2 && mpa;
   const uint64_t refused = host.kernel->totals().refused;
   const bool full = host.kernel->open_descriptors() >= plan_.systems[side].descriptors ||

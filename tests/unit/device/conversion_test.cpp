@@ -172,7 +172,8 @@ TEST_F(Conversion, FpdusFollowTheSegmentsOfAConvertedStream) {
 // The revision is a wish of this connection.
 TEST_F(Conversion, TheRevisionIsWished) {
   ASSERT_TRUE(right().device->await_rdma(*pair_[1], {}, now_).has_value());
-  ASSERT_TRUE(left().device->connect(*a_, *pair_[0], {}, now_, {.revision = 1}).has_value());
+  const ConnectOptions first{.start = {.revision = 1}};
+  ASSERT_TRUE(left().device->connect(*a_, *pair_[0], {}, now_, first).has_value());
   ASSERT_TRUE(run_until([&] { return right().has<event::ConnectRequest>(); }));
   EXPECT_EQ(right().take<event::ConnectRequest>()->facts.revision, 1);
   expect_all_ends_after_abort();
@@ -349,7 +350,8 @@ class SmallWindows : public Conversion {
 TEST_F(SmallWindows, ARequestThatFitsDoesNotWait) {
   ASSERT_TRUE(arrives(700, 1));  // and are not read: scaled, a window of 256 is left
   put(200, 2);
-  ASSERT_TRUE(left().device->connect(*a_, *pair_[0], octets(5, 1), now_, {.revision = 1}));
+  const ConnectOptions first{.start = {.revision = 1}};
+  ASSERT_TRUE(left().device->connect(*a_, *pair_[0], octets(5, 1), now_, first));
   EXPECT_TRUE(run_until([&] { return pair_[1]->readable() == 700 + 200 + 25; }, kAtOnce));
   expect_all_ends_after_abort();
 }
@@ -357,7 +359,8 @@ TEST_F(SmallWindows, ARequestThatFitsDoesNotWait) {
 TEST_F(SmallWindows, ARequestThatDoesNotFitWaits) {
   ASSERT_TRUE(arrives(700, 1));
   put(240, 2);
-  ASSERT_TRUE(left().device->connect(*a_, *pair_[0], octets(5, 1), now_, {.revision = 1}));
+  const ConnectOptions first{.start = {.revision = 1}};
+  ASSERT_TRUE(left().device->connect(*a_, *pair_[0], octets(5, 1), now_, first));
   EXPECT_FALSE(run_until([&] { return pair_[1]->readable() != 700; }, kAtOnce))
       << "240 and 25 octets are more than the window, and that is less than half of the largest";
   EXPECT_TRUE(run_until([&] { return pair_[1]->readable() == 940; }));

@@ -254,7 +254,8 @@ TEST_F(FramedReads, EitherSideSendsFirst) {
     right().take<event::Established>();
   }
   const auto status =
-      left().device->connect(*make(left(), 4, 4), right_end(), {}, now_, {.revision = 2});
+      left().device->connect(*make(left(), 4, 4), right_end(), {}, now_,
+                             {.start = {.revision = 2}});
   ASSERT_FALSE(status.has_value());
   EXPECT_EQ(status.error().code, ErrorCode::InvalidArgument);
   EXPECT_NE(status.error().message.find("no MPA revision"), std::string::npos);

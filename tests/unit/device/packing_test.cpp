@@ -168,9 +168,9 @@ class HeldOctets : public DevicePair {};
 
 TEST_F(HeldOctets, AreListed_MPAA_7_02) {
   QueuePair* qp = left().make_qp();
-  EXPECT_EQ(left().device->held_octets(*qp), 0u);  // not connected
+  EXPECT_EQ(left().device->info(*qp, now_).received.held_now, 0u);  // not connected
   connect(qp, right().make_qp());
-  EXPECT_EQ(left().device->held_octets(*qp), 0u);
+  EXPECT_EQ(left().device->info(*qp, now_).received.held_now, 0u);
   std::vector<std::string> names;
   for (const CounterValue& value : left().device->counters()) {
     if (value.layer != "hold") continue;

@@ -146,7 +146,7 @@ TEST_F(RefusedMemory, WhoIsGivenUpIsReset) {
   for (int64_t n = 0; n < 60 && said.find("was given up") == std::string::npos; ++n) {
     QueuePair* qp = left().make_qp(4, 16);
     const std::vector<uint8_t> data(200, 7);
-    const ConnectOptions once{.revision = 1};
+    const ConnectOptions once{.start = {.revision = 1}};
     ASSERT_TRUE(left().device->connect(*qp, right_end(), data, now_, once).has_value());
     test::Logged log;
     const uint64_t resets = right().device->tcp_counters().resets_out;

@@ -163,10 +163,10 @@ TEST_F(Starts, ImpossibleWishesAreRefused_CM6581_5_02) {
   const auto connect = [&](const ConnectOptions& options) {
     return left().device->connect(*a, right_end(), {}, now_, options);
   };
-  EXPECT_FALSE(connect({.revision = 3}).has_value());
+  EXPECT_FALSE(connect({.start = {.revision = 3}}).has_value());
   EXPECT_FALSE(connect({.ird = 3}).has_value());
   EXPECT_FALSE(connect({.ord = 3}).has_value());
-  EXPECT_FALSE(connect({.revision = 1, .peer_to_peer = true}).has_value());
+  EXPECT_FALSE(connect({.start = {.revision = 1}, .peer_to_peer = true}).has_value());
   EXPECT_TRUE(connect({.ird = 1, .ord = 0}).has_value());
 }
 
@@ -358,7 +358,7 @@ class WishedRevision : public Starts, public ::testing::WithParamInterface<uint8
  protected:
   WishedRevision() : Starts([](mpa::Config& l, mpa::Config&) { l.revision = GetParam(); }) {}
   static ConnectOptions other_revision() {
-    return {.revision = static_cast<uint8_t>(3 - GetParam())};
+    return {.start = {.revision = static_cast<uint8_t>(3 - GetParam())}};
   }
 };
 

@@ -141,7 +141,9 @@ class LittleHoldSpace : public OnSockets, public ::testing::WithParamInterface<F
     ASSERT_EQ(qps_[0][link]->post_send(write), PostResult::Ok);
   }
   [[nodiscard]] bool arrived(uint32_t link) const { return sinks_[link] == sources_[link]; }
-  [[nodiscard]] uint64_t held(uint32_t link) { return devices_[1]->held_octets(*qps_[1][link]); }
+  [[nodiscard]] uint64_t held(uint32_t link) {
+    return devices_[1]->info(*qps_[1][link], now_).received.held_now;
+  }
   /// Until the relay has passed on all that it may, and the responder has looked at it.
   bool allowance_used(uint32_t link) {
     const bool used = run_until([&] { return relay_.links[link].allowed == 0; });

@@ -194,6 +194,9 @@ void ask_queues(Findings& found, Everything& all) {
   expect_abandoned(found, qp.connect(at("10.0.0.2", 7471)), "connect");
   expect_abandoned(found, qp.accept({}), "accept");
   expect_abandoned(found, qp.info(), "info");
+  expect_abandoned(found, qp.local(), "local");
+  expect_abandoned(found, qp.remote(), "remote");
+  expect_abandoned(found, qp.cancel_connect(), "cancel_connect");
   const std::array<SendRequest, 1> sends;
   expect_abandoned(found, qp.post_send(sends).status, "post_send of a list");
   const std::array<ReceiveRequest, 1> receives;

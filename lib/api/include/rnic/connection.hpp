@@ -2,9 +2,11 @@
 /// How one connection is set up, and what its start-up has agreed on.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 
+#include "rnic/address.hpp"
 #include "rnic/transport.hpp"
 
 namespace rnic {
@@ -16,10 +18,47 @@ inline constexpr uint16_t kReadsByApplication = 0x3fff;
 /// The kinds of RTR (RFC 6581 s.9.2): the initiator's first message, of length zero.
 enum class Rtr : uint8_t { None, Send, Write, Read };
 
+/// Which kinds of RTR this side sends and takes (RFC 6581 s.9.2); at least one.
+struct RtrKinds {
+  bool send = true;   ///< a Send of length zero
+  bool write = true;  ///< a Write of length zero
+  bool read = true;   ///< a Read of length zero
+};
+
+/// How one side conducts the start-up of one connection, or of those of one listener
+/// (docs/connections.md). What is not said is as the device's settings say: the key of each field
+/// is beside it. But for `timeout` it is MPA's alone: ULP framing refuses it.
+struct StartPolicy {
+  /// mpa.revision, 0 to 2. Connect: the MPA revision of the Request. Listen: the highest that is
+  /// served; 0: the draft's profile, which knows no other.
+  std::optional<uint8_t> revision;
+  std::optional<bool> permissive;       ///< mpa.permissive: listen: peers of revision 0, too
+  std::optional<bool> crc;              ///< mpa.crc: ask for CRCs; one side's wish is enough
+  std::optional<bool> markers_receive;  ///< mpa.markers: the peer puts markers in
+  std::optional<bool> markers_send;     ///< mpa.markers_send_allowed; false: who wants us to put
+                                        ///< markers in is refused
+  std::optional<RtrKinds> rtr;          ///< mpa.rtr_send, mpa.rtr_write, mpa.rtr_read
+  /// mpa.first_fpdu_delay: connect: from the Reply to the first FPDU, 0 to a minute.
+  std::optional<std::chrono::nanoseconds> first_fpdu_delay;
+  /// framing.start_timeout: the whole start-up, 10 ms to an hour; of a connect TCP's handshake is a
+  /// part of it.
+  std::optional<std::chrono::nanoseconds> timeout;
+  /// mpa.rtr_timeout: listen: from the Reply to the RTR, and before event::FirstFpduOverdue; 1 ms
+  /// to an hour.
+  std::optional<std::chrono::nanoseconds> rtr_timeout;
+  std::optional<bool> silent_drop;            ///< mpa.silent_drop: of a bad CRC before commit
+  std::optional<bool> reads_in_private_data;  ///< mpa.reads_in_private_data, of revision 1
+  /// Connect: once more, with revision 1, where the peer does not answer an enhanced Request
+  /// (RFC 6581 s.10). true: also of a peer-to-peer connect, where revision 1 has no RTR: the
+  /// initiator has to send first then. false: never. Nothing: as mpa.redial says, and never of a
+  /// peer-to-peer connect. ConnectionFacts::fell_back tells of it.
+  std::optional<bool> fall_back;
+};
+
 /// How one connection is set up. What is not said comes from the configuration (`framing`, `mpa.*`)
 /// and the queue pair.
 struct ConnectOptions {
-  std::optional<uint8_t> revision;  ///< connect: MPA revision, 0 to 2; not with ULP framing
+  StartPolicy start{};  ///< connect; what is accepted starts as its listener says
   /// connect: agree on IRD and ORD (revision 2, or ULP framing, which does by default)
   std::optional<bool> exchange_reads;
   /// connect: either side may send first (revision 2; with ULP framing it always may)
@@ -32,11 +71,18 @@ struct ConnectOptions {
                                    ///< acknowledged, to share one; likewise tcp.nagle
   uint32_t ord_required = 0;       ///< accept: a peer that can take less is rejected
   std::optional<Framing> framing;  ///< connect: what the peer listens with
+  /// connect: where it comes from. An unspecified address: the one that the route says; port 0: any
+  /// that is free. A fall-back (StartPolicy::fall_back) has the address, and any port.
+  Endpoint source{};
 };
 
 /// How one port is listened on. What is not said comes from the configuration.
 struct ListenOptions {
   std::optional<Framing> framing;  ///< of everything that is accepted there
+  StartPolicy start{};             ///< likewise
+  /// Requests of this listener that wait for the application's answer, at least 1; more are reset
+  /// (counter `requests_beyond_backlog`). Nothing: limits.max_pending_requests alone says it.
+  std::optional<uint32_t> backlog;
   /// The application's own: events of requests that come there bear it. Nobody looks at what it
   /// points to.
   void* context = nullptr;
@@ -50,6 +96,7 @@ struct ConnectionFacts {
   bool markers_send = false;     ///< this side puts markers into its stream
   bool markers_receive = false;  ///< the peer puts markers into its stream
   bool peer_to_peer = false;     ///< an RTR comes first
+  bool fell_back = false;        ///< initiator: the second attempt, with revision 1 (RFC 6581 s.10)
   Rtr rtr = Rtr::None;           ///< initiator: the kind that it sends
   // Nothing where they were not exchanged.
   std::optional<uint32_t> ird;       ///< inbound Reads in force

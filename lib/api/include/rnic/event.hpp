@@ -79,6 +79,11 @@ struct RequestWithdrawn : Ending, Listened {
 /// the queue of events is full.
 struct RequestFailed : Ending, Listened {};
 
+/// A request that was posted waits for the first FPDU of the peer, before which a responder may not
+/// send (RFC 5044 s.7.1.2 rule 4), and has waited for mpa.rtr_timeout. Nothing has ended. Once a
+/// connection.
+struct FirstFpduOverdue : Common {};
+
 /// The peer has closed its direction gracefully.
 struct PeerClosed : Common {};
 
@@ -136,10 +141,10 @@ struct LastReceiveDone : Common {
 
 using Event =
     std::variant<event::ConnectRequest, event::Established, event::ConnectFailed, event::Rejected,
-                 event::RequestWithdrawn, event::RequestFailed, event::PeerClosed,
-                 event::Disconnected, event::TerminateSent, event::TerminateReceived,
-                 event::CompletionOverrun, event::SrqLimitReached, event::SrqHighWater,
-                 event::LastReceiveDone>;
+                 event::RequestWithdrawn, event::RequestFailed, event::FirstFpduOverdue,
+                 event::PeerClosed, event::Disconnected, event::TerminateSent,
+                 event::TerminateReceived, event::CompletionOverrun, event::SrqLimitReached,
+                 event::SrqHighWater, event::LastReceiveDone>;
 
 namespace event {
 

@@ -166,8 +166,9 @@ class Adapter {
   static Result<Adapter> open(Context& context, const std::string& device);
 
   /// Connects to the first address of `host` that answers: a name, or an address as a text. Each of
-  /// several has its share of the limit; looking the name up is not limited. NotFound: there is no
-  /// such host. Unreachable: nobody listens there; Rejected: the peer's application said no.
+  /// several has its share of the limit; looking the name up, by resolve(), is not limited and has
+  /// its errors. NotFound: there is no such host. Unreachable: nobody listens there; Rejected: the
+  /// peer's application said no.
   Result<Connection> connect(const std::string& host, uint16_t port, TimeLimit limit = kTimeLimit,
                              const ConnectionOptions& options = {});
   Result<Connection> connect(const Endpoint& remote, TimeLimit limit = kTimeLimit,

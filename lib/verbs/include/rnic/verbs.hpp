@@ -41,6 +41,7 @@
 #include "rnic/configuration.hpp"
 #include "rnic/error.hpp"
 #include "rnic/framed_stream.hpp"
+#include "rnic/resolve.hpp"
 #include "rnic/shared_receive_queue.hpp"
 #include "rnic/stream.hpp"
 #include "rnic/types.hpp"
@@ -331,7 +332,8 @@ class QueuePair {
   Status post_fast_register(uint64_t id, const MemoryGrant& grant, const SgeList& parts);
 
   /// Starts a connection. The outcome is an event: Established, Rejected or ConnectFailed.
-  /// \param remote whom to connect to; of a text: parse_endpoint("10.0.0.2:7471")
+  /// \param remote whom to connect to; of a text: parse_endpoint("10.0.0.2:7471"), of a name:
+  ///        resolve("host", 7471)
   /// \param private_data for the peer's application; at most 508 octets (kMaxPrivateData), with
   ///        revision 1 512, with revision 0 65535.
   Status connect(const Endpoint& remote, std::span<const uint8_t> private_data = {},
@@ -346,6 +348,13 @@ class QueuePair {
   /// Answers a ConnectRequest. Established follows; in peer-to-peer mode when the RTR has come.
   Status accept(const RequestHandle& request, std::span<const uint8_t> private_data = {},
                 const ConnectOptions& options = {});
+  /// Ends a connect() that is under way, the fall-back included: ConnectFailed follows. WrongState
+  /// where none is, also when the outcome was told. (StartPolicy::timeout does so in time.)
+  Status cancel_connect();
+  /// This side's end of the connection, as Established tells it; WrongState without a connection.
+  [[nodiscard]] Result<Endpoint> local() const;
+  /// The peer's end; likewise.
+  [[nodiscard]] Result<Endpoint> remote() const;
   /// Graceful: what was posted is sent, then the connection is closed. Disconnected follows. What
   /// has been closed already stays as it is; WrongState where there was no connection since the
   /// queue pair became idle. Receives stay until the peer closes, too.

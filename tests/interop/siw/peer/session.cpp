@@ -12,7 +12,9 @@ constexpr uint32_t kMoving = 3;  // rounds
 
 Target target_of(const nlohmann::ordered_json& command) {
   Target target{{parse_ip(command.at("address")).value(), command.at("port")}, {}};
-  if (command.contains("revision")) target.options.revision = command["revision"].get<uint8_t>();
+  if (command.contains("revision")) {
+    target.options.start.revision = command["revision"].get<uint8_t>();
+  }
   if (command.contains("rtr")) target.options.peer_to_peer = command["rtr"].get<bool>();
   return target;
 }
