@@ -71,9 +71,10 @@ class User {
 
   // Placement. These may be called in any order, and again for a segment that was held: they have
   // no side effects.
-  /// Checks the upper fields of a tagged segment; says which rights its access needs.
-  virtual Fault tagged_rights(const wire::DdpTaggedHeader& header, uint32_t payload,
-                              AccessSet& rights) = 0;
+  /// Checks the upper fields of a tagged segment; says which rights its access needs, and where it
+  /// goes if its STag does not say that.
+  virtual Fault tagged_target(const wire::DdpTaggedHeader& header, uint32_t payload,
+                              TaggedTarget& out) = 0;
   /// Checks the upper fields of an untagged segment whose MSN has a buffer; says which.
   virtual Fault untagged_target(const wire::DdpUntaggedHeader& header, UntaggedTarget& out) = 0;
 

@@ -48,18 +48,20 @@ void Stream::put_rest(const llp::UlpduView& ulpdu, uint32_t skip, Pieces& target
 Fault Stream::place_tagged(const llp::UlpduView& ulpdu, const wire::DdpTaggedHeader& header) {
   if (header.version != user_.version()) return kTaggedVersion;
   const uint32_t payload = ulpdu.length - wire::kDdpTaggedSize;
-  AccessSet rights;
-  Fault fault = user_.tagged_rights(header, payload, rights);
+  TaggedTarget buffer;
+  Fault fault = user_.tagged_target(header, payload, buffer);
   if (fault.failed()) return fault;
   Pieces target;
-  fault = check_tagged(memory_, config_.who, header, payload, rights, target);
+  fault = check_tagged(memory_, config_.who, header, payload, buffer, target);
   if (fault.failed()) return fault;
   put(ulpdu, wire::kDdpTaggedSize, target.view());
   if (!target.is_cut()) return kNoFault;
   put_rest(ulpdu, wire::kDdpTaggedSize, target, [&](uint32_t placed, Pieces& rest) {
     wire::DdpTaggedHeader later = header;
     later.to += placed;
-    static_cast<void>(check_tagged(memory_, config_.who, later, payload - placed, rights, rest));
+    TaggedTarget behind = buffer;
+    behind.offset += placed;
+    static_cast<void>(check_tagged(memory_, config_.who, later, payload - placed, behind, rest));
   });
   return kNoFault;
 }

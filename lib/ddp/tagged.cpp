@@ -15,15 +15,19 @@ Fault tagged_fault(mem::AccessFault fault) {
 }
 
 Fault check_tagged(const mem::StagTable& memory, const Identity& who,
-                   const wire::DdpTaggedHeader& header, uint32_t payload, AccessSet rights,
-                   Pieces& out) {
+                   const wire::DdpTaggedHeader& header, uint32_t payload,
+                   const TaggedTarget& target, Pieces& out) {
   out.clear();
   if (payload == 0) return kNoFault;
+  if (!target.sges.empty()) {
+    return tagged_fault(
+        locate(memory, who, target.sges, target.offset, payload, target.rights, out));
+  }
   return tagged_fault(add_access(memory,
                                  {.stag = mem::Stag{header.stag},
                                   .to = header.to,
                                   .length = payload,
-                                  .rights = rights,
+                                  .rights = target.rights,
                                   .pd = who.pd,
                                   .stream = who.stream},
                                  out));

@@ -38,6 +38,7 @@ rdmap::Endpoint QueuePair::make_endpoint(uint32_t number, uint64_t stream, uint3
   config.ird = ird;
   config.ord = ord;
   config.extensions = parts_.extensions;
+  config.strict_sinks = spec_.strict_read_sinks;
   config.secret = parts_.secret[0] ^ parts_.secret[1] * (2 * uint64_t{number} + 1);
   return {config, memory_, parts_.counters, *this, {sends_, receives_}};
 }

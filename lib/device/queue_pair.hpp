@@ -36,6 +36,7 @@ struct QueuePairSpec {
   /// A peer's close is answered once the receives before it are delivered, by a graceful close.
   /// (The public API says so unless it is told otherwise.)
   bool answer_close = false;
+  bool strict_read_sinks = false;  ///< they need Access::RemoteWrite, too
   void* context = nullptr;  ///< the application's own, for events
   /// Receives come from there, and `receive_depth` of them are taken for messages ahead of the
   /// order, at most; outlives the queue pair.

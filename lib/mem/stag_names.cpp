@@ -10,6 +10,7 @@ namespace {
 constexpr uint32_t kKeyBits = 8;
 constexpr uint32_t kIndexBits = 24;
 constexpr uint64_t kKeyPurpose = 0x5354616773;  // what the secret is used for here
+constexpr uint64_t kNobodysPurpose = 0x6e6f626f6479;
 constexpr uint64_t kOrderPurpose = 0x696e6465786573;
 
 }  // namespace
@@ -25,6 +26,7 @@ StagNames::StagNames(uint32_t limit, const base::Secret& secret)
       slot_mask_((1u << slot_bits_) - 1),
       back_(slots_of(limit)),
       source_(secret, kKeyPurpose),
+      nobodys_(secret, kNobodysPurpose),
       order_(secret, kOrderPurpose, std::max(slots_of(limit), 1u)) {}
 
 // First in, first out: a slot rests as long as possible before it is used again.
@@ -44,6 +46,13 @@ Stag StagNames::fresh_name() {
   const auto drawn = static_cast<uint32_t>(source_.below(1u << (kIndexBits - slot_bits_)));
   const auto key = static_cast<uint32_t>(source_.below(1u << kKeyBits));
   return Stag{(drawn << slot_bits_ | slot) << kKeyBits | key};
+}
+
+Stag StagNames::nobodys() {
+  const uint32_t values = 1u << (kIndexBits - slot_bits_);
+  const auto above = 1 + static_cast<uint32_t>(nobodys_.below(values - 1));
+  const auto key = static_cast<uint32_t>(nobodys_.below(1u << kKeyBits));
+  return Stag{above << slot_bits_ << kKeyBits | key};
 }
 
 /// Neither the bits above the slot's number nor a key that is drawn are what they were.

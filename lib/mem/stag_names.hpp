@@ -47,6 +47,9 @@ class StagNames {
 
   /// The STag of a free slot; only when not empty(). \param key nothing: one that is drawn
   [[nodiscard]] Stag take(std::optional<uint8_t> key);
+  /// A value that is no slot's and never will be one's: that of slot 0. It is not 0, which some
+  /// peers take for memory that needs no registration.
+  [[nodiscard]] Stag nobodys();
   /// The same index with another key, which nobody can guess.
   [[nodiscard]] Stag with_new_key(Stag last) {
     return last.with_key(static_cast<uint8_t>(last.key() + 1 + source_.below(255)));
@@ -65,6 +68,7 @@ class StagNames {
   uint32_t fresh_ = 0;  // slots given out for the first time
   uint32_t live_ = 0;   // Invariant: the ring holds fresh_ - live_ values
   base::SecretSource source_;
+  base::SecretSource nobodys_;  // apart, so that the values of slots do not depend on it
   base::SecretPermutation order_;
 };
 

@@ -145,6 +145,8 @@ class StagTable {
 
   /// A number for a stream that no other has had: a region of one stream is never another one's.
   [[nodiscard]] uint64_t new_stream() { return ++streams_; }
+  /// StagNames::nobodys()
+  [[nodiscard]] Stag draw_nobodys() { return names_.nobodys(); }
   /// The protection domain of a region that is registered, revoked or not; 0: there is none.
   [[nodiscard]] uint32_t pd_of(Stag stag) const;
   [[nodiscard]] uint32_t live() const { return names_.live(); }

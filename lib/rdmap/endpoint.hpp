@@ -55,9 +55,9 @@ class Endpoint::Impl final : public ddp::User, private OutboundOwner, private In
     return outbound_.all_fits(octets, overhead);
   }
   [[nodiscard]] uint8_t version() const override { return life_.version(); }
-  Fault tagged_rights(const wire::DdpTaggedHeader& header, uint32_t payload,
-                      AccessSet& rights) override {
-    return inbound_.tagged_rights(header, payload, rights);
+  Fault tagged_target(const wire::DdpTaggedHeader& header, uint32_t payload,
+                      ddp::TaggedTarget& out) override {
+    return inbound_.tagged_target(header, payload, out);
   }
   Fault untagged_target(const wire::DdpUntaggedHeader& header, ddp::UntaggedTarget& out) override {
     return inbound_.untagged_target(header, out);

@@ -77,13 +77,13 @@ Fault Inbound::check(uint8_t control, bool tagged, uint32_t qn, const OpcodeRow*
       row);
 }
 
-Fault Inbound::tagged_rights(const wire::DdpTaggedHeader& header, uint32_t payload,
-                             AccessSet& rights) {
+Fault Inbound::tagged_target(const wire::DdpTaggedHeader& header, uint32_t payload,
+                             ddp::TaggedTarget& out) {
   const OpcodeRow* row = nullptr;
   const Fault fault = check(header.rsvd_ulp, true, 0, row);
   if (fault.failed()) return fault;
-  rights = row->rights;
-  return row->asked ? requester_.check_response(header, payload) : ddp::kNoFault;
+  out.rights = row->rights;
+  return row->asked ? requester_.response_target(header, payload, out) : ddp::kNoFault;
 }
 
 Fault Inbound::untagged_target(const wire::DdpUntaggedHeader& header, ddp::UntaggedTarget& out) {

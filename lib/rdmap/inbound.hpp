@@ -66,7 +66,8 @@ class Inbound final : private Deliveries {
   void refuse_buffer(const ddp::SegmentReport& segment);
 
   // As ddp::User says.
-  Fault tagged_rights(const wire::DdpTaggedHeader& header, uint32_t payload, AccessSet& rights);
+  Fault tagged_target(const wire::DdpTaggedHeader& header, uint32_t payload,
+                      ddp::TaggedTarget& out);
   Fault untagged_target(const wire::DdpUntaggedHeader& header, ddp::UntaggedTarget& out);
   bool find_buffer(const wire::DdpUntaggedHeader& header, uint32_t missing, bool in_order);
   Fault deliver_tagged(const wire::DdpTaggedHeader& header, uint32_t payload);

@@ -24,9 +24,9 @@ Quote quote_of(const wire::Terminate& terminate) {
 }
 
 /// RDMAP-4.8-08, RDMAP-4.8-09: a Terminate quotes what was left to do of a Read.
-bool is_rest_of(const wire::RdmapReadRequest& left, const PostedSend& read) {
-  if (read.sges().empty()) return false;
-  const Sge& sink = read.sges()[0];
+bool is_rest_of(const wire::RdmapReadRequest& left, const SendSlot& read) {
+  if (read.work->sges().empty()) return false;
+  const Sge sink = sink_of(read);
   const uint64_t offset = left.sink_to - sink.address;
   return left.sink_stag == sink.stag && offset <= sink.length && left.size == sink.length - offset;
 }
@@ -74,7 +74,7 @@ std::optional<uint32_t> quoted_work(const SendQueue& sends, const wire::Terminat
     bool quoted = is_of(quote, slot);
     if (quote.request && quote.untagged && slot.row->response == Response::Read) {
       // siw puts the size where the MSN belongs (RDMAP-4.8-10): the Read Request tells, too.
-      const bool rest = is_rest_of(*quote.request, *slot.work);
+      const bool rest = is_rest_of(*quote.request, slot);
       quoted = quoted && rest;
       if (rest && !likely) likely = seq;
     }

@@ -36,6 +36,7 @@ struct EndpointConfig {
   uint32_t ord = 16;       ///< outbound Reads and atomics at once
   bool extensions = true;  ///< RFC 7306: atomics and Immediate Data, in both directions
   uint64_t secret = 0;     ///< unknown to the peer; see ddp::Coverage
+  bool strict_sinks = false;  ///< a Read's sink has to have Access::RemoteWrite
 };
 
 /// What the start-up agreed on.

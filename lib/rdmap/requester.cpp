@@ -10,11 +10,14 @@ namespace rnic::rdmap {
 Requester::Requester(const EndpointConfig& config, const StreamMemory& memory, Counters& counters,
                      SendQueue& sends, Completions& completions)
     : extensions_(config.extensions),
+      sink_rights_(config.strict_sinks ? Access::LocalWrite | Access::RemoteWrite
+                                       : AccessSet(Access::LocalWrite)),
       memory_(memory),
       counters_(counters),
       sends_(sends),
       completions_(completions),
-      outbound_(config.ord, config.secret) {
+      outbound_(config.ord, config.secret),
+      list_stag_(memory_.draw_list_stag()) {
   sends_.forget_completed();
 }
 
@@ -75,7 +78,7 @@ Requester::Next Requester::choose(bool peer_finished) {
     return Next::Refused;
   }
   const WorkRow& row = slot.message_row(slot.part);
-  if (!row.tagged) sends_.number(seq, next_msn_[row.qn]);
+  if (!row.tagged) sends_.number(seq, next_msn_[row.qn], list_stag_);
   return Next::Message;
 }
 
@@ -86,15 +89,15 @@ CompletionStatus Requester::check_work(const SendSlot& slot) const {
   if (check_shape(*slot.row, count, sges.data(), work.length) != PostResult::Ok) {
     return CompletionStatus::LocalLength;
   }
-  return slot.row->awaits_response() ? check_sink(first_sge(work)) : CompletionStatus::Success;
+  return slot.row->awaits_response() ? check_sink(*slot.row, sges) : CompletionStatus::Success;
 }
 
 /// Checks where the response to a Read or an atomic goes.
-CompletionStatus Requester::check_sink(const Sge& sink) const {
-  if (sink.length == 0) return CompletionStatus::Success;
-  const auto grant = memory_.access(sink.stag, sink.address, sink.length, Access::LocalWrite);
-  return grant.fault == mem::AccessFault::None ? CompletionStatus::Success
-                                               : CompletionStatus::LocalProtection;
+CompletionStatus Requester::check_sink(const WorkRow& row, std::span<const Sge> pieces) const {
+  const bool read = row.response == Response::Read;
+  const auto fault = memory_.check(pieces, read ? sink_rights_ : AccessSet(Access::LocalWrite));
+  return fault == mem::AccessFault::None ? CompletionStatus::Success
+                                         : CompletionStatus::LocalProtection;
 }
 
 ddp::OutboundMessage Requester::message(uint32_t seq, uint8_t part, uint8_t version) const {
@@ -151,7 +154,7 @@ bool Requester::finish() {
   const WorkRow& row = slot.message_row(slot.part);
   const bool atomic = row.response == Response::Atomic;
   if (row.awaits_response()) {
-    const Sge sink = first_sge(*slot.work);
+    const Sge sink = sink_of(slot);
     outbound_.push({.seq = seq,
                     .atomic = atomic,
                     .id = slot.msn,
@@ -215,6 +218,19 @@ uint64_t Requester::octets_waiting(uint64_t most, uint32_t overhead, bool begun)
 }
 
 // --- responses ---
+
+Fault Requester::response_target(const wire::DdpTaggedHeader& header, uint32_t payload,
+                                 ddp::TaggedTarget& out) const {
+  const OutboundRequest* read = nullptr;
+  const Fault fault = outbound_.find(header, payload, read);
+  if (fault.failed() || read == nullptr) return fault;
+  const std::span<const Sge> pieces = sends_.at(read->seq).work->sges();
+  if (pieces.size() > 1) {
+    out.sges = pieces;
+    out.offset = header.to - read->sink_to;
+  }
+  return ddp::kNoFault;
+}
 
 /// The response is here, and our own memory does not take it.
 Fault Requester::refuse_sink(uint32_t seq) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "ddp/fault.hpp"
 #include "ddp/segmenter.hpp"
@@ -88,10 +89,10 @@ class Requester {
 
   /// Reads and atomics without a response yet.
   [[nodiscard]] uint32_t outstanding() const { return outbound_.outstanding(); }
-  /// Checks a segment of a Read Response, as OutboundRequests::check() says.
-  [[nodiscard]] Fault check_response(const wire::DdpTaggedHeader& header, uint32_t payload) const {
-    return outbound_.check(header, payload);
-  }
+  /// Checks a segment of a Read Response, as OutboundRequests::find() says, and finds the pieces of
+  /// its Read where there are several.
+  [[nodiscard]] Fault response_target(const wire::DdpTaggedHeader& header, uint32_t payload,
+                                      ddp::TaggedTarget& out) const;
   /// The buffer of a message of queue 3.
   [[nodiscard]] base::ByteSpan response_buffer(uint32_t msn) {
     return outbound_.atomic_buffer(msn);
@@ -114,18 +115,23 @@ class Requester {
  private:
   Next pass_over();
   [[nodiscard]] CompletionStatus check_work(const SendSlot& slot) const;
-  [[nodiscard]] CompletionStatus check_sink(const Sge& sink) const;
+  [[nodiscard]] CompletionStatus check_sink(const WorkRow& row,
+                                            std::span<const Sge> pieces) const;
   [[nodiscard]] Fault refuse_sink(uint32_t seq);
   [[nodiscard]] bool conclude(uint32_t seq);
   void finish_request(const OutboundRequest& request);
   [[nodiscard]] static uint64_t octets_left(const SendSlot& slot, uint32_t overhead, bool begun);
 
   const bool extensions_;
+  const AccessSet sink_rights_;  // that the application has to have of a Read's sink
   StreamMemory memory_;
   Counters& counters_;
   SendQueue& sends_;
   Completions& completions_;
   OutboundRequests outbound_;
+  // Names the pieces of Reads into several, at offsets that sink_of() says. It is no STag of the
+  // table, so that nothing but a Response to such a Read can use it, and drawn for this stream.
+  const uint32_t list_stag_;
   // Of the next untagged message that we send, by queue (RFC 5041 s.4.3).
   std::array<uint32_t, wire::kRdmapReadRequestQn + 1> next_msn_{1, 1};
 };

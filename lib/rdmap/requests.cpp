@@ -101,7 +101,8 @@ void OutboundRequests::pop() {
   --count_;
 }
 
-Fault OutboundRequests::check(const wire::DdpTaggedHeader& header, uint32_t payload) const {
+Fault OutboundRequests::find(const wire::DdpTaggedHeader& header, uint32_t payload,
+                             const OutboundRequest*& found) const {
   if (count_ == 0) return kUnsolicitedResponse;
   if (payload == 0) return ddp::kNoFault;  // DDP-5.2-07
   bool read = false;
@@ -111,7 +112,10 @@ Fault OutboundRequests::check(const wire::DdpTaggedHeader& header, uint32_t payl
     if (request.atomic) continue;
     read = true;
     if (request.sink_stag != header.stag) continue;
-    if (inside(request, header.to, payload)) return ddp::kNoFault;
+    if (inside(request, header.to, payload)) {
+      found = &request;
+      return ddp::kNoFault;
+    }
     known = true;
   }
   if (!read) return kUnsolicitedResponse;

@@ -133,8 +133,10 @@ class OutboundRequests {
   void clear() { count_ = 0; }
 
   /// May this segment of a Read Response be placed? Inside the sink of one outstanding Read, whole
-  /// (BUG-01): the region may be larger than what was asked for.
-  [[nodiscard]] Fault check(const wire::DdpTaggedHeader& header, uint32_t payload) const;
+  /// (BUG-01): the region may be larger than what was asked for. `found` is set to that Read,
+  /// unless there is no payload.
+  [[nodiscard]] Fault find(const wire::DdpTaggedHeader& header, uint32_t payload,
+                           const OutboundRequest*& found) const;
   /// The order has reached a segment of a Read Response. `done` is set to the Read that it ends.
   [[nodiscard]] Fault deliver(const wire::DdpTaggedHeader& header, uint32_t payload,
                               const OutboundRequest*& done);

@@ -26,6 +26,7 @@ struct SendSlot {
   const WorkRow* row;      ///< of the opcode of this work
   uint64_t original;       ///< atomic: what its response said
   uint32_t msn;            ///< untagged messages, from the first pull on
+  uint32_t list_stag;      ///< what names the pieces of a sink that has several; from then on, too
   CompletionStatus status;
   CompletionCause cause;  ///< of this status, where it is not that of all
   bool started;           ///< some of it was pulled
@@ -105,6 +106,7 @@ class SendQueue {
     made.row = &work_row(work.opcode);
     made.original = 0;
     made.msn = 0;
+    made.list_stag = 0;
     made.status = CompletionStatus::Success;
     made.cause = CompletionCause::None;
     made.started = made.released = made.answered = false;
@@ -133,8 +135,11 @@ class SendQueue {
     slot(seq).status = status;
     slot(seq).cause = cause;
   }
-  /// Gives its untagged message that number.
-  void number(uint32_t seq, uint32_t msn) { slot(seq).msn = msn; }
+  /// Gives its untagged message that number. \param list_stag names the pieces of its sink
+  void number(uint32_t seq, uint32_t msn, uint32_t list_stag) {
+    slot(seq).msn = msn;
+    slot(seq).list_stag = list_stag;
+  }
   /// Some of it was pulled.
   void start(uint32_t seq) { slot(seq).started = true; }
   /// The peer's TCP has all of it. What has completed before is held no longer then.

@@ -28,6 +28,8 @@ class StreamMemory {
                           .pd = who_.pd,
                           .stream = who_.stream});
   }
+  /// An STag that names nothing of the table, now or ever, and is hard to guess.
+  [[nodiscard]] uint32_t draw_list_stag() { return table_.draw_nobodys().value; }
   /// Copies `octets`, at most ddp::Pieces::kMax of them, to the memory of `sink`, which is as long.
   /// Where that is refused nothing is written.
   [[nodiscard]] mem::AccessFault store(const Sge& sink, base::ByteView octets) const;

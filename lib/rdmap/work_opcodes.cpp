@@ -31,7 +31,7 @@ void keep_grant(const SendRequest& work, std::byte* out) {
 
 void make_read_request(const SendSlot& slot, uint8_t* out) {
   const PostedSend& work = *slot.work;
-  const Sge sink = first_sge(work);
+  const Sge sink = sink_of(slot);
   wire::write_rdmap(out, wire::RdmapReadRequest{.sink_stag = sink.stag,
                                                 .sink_to = sink.address,
                                                 .size = sink.length,
@@ -132,7 +132,6 @@ constexpr std::array<WorkRow, 13> kWorkRows{{
      .solicited_message = WireOpcode::Write},
     {.opcode = Opcode::Read,
      .qn = kRdmapReadRequestQn,
-     .max_sges = 1,
      .message = WireOpcode::ReadRequest,
      .solicited_message = WireOpcode::ReadRequest,
      .size = wire::kRdmapReadRequestSize,
@@ -226,6 +225,11 @@ const WorkRow& work_row(Opcode opcode) {
   return kWorkRows[row < kWorkRows.size() ? row : static_cast<size_t>(Opcode::Receive)];
 }
 
-Sge first_sge(const PostedSend& work) { return work.sges().empty() ? Sge{} : work.sges()[0]; }
+Sge sink_of(const SendSlot& slot) {
+  const std::span<const Sge> pieces = slot.work->sges();
+  if (pieces.empty()) return {};
+  if (pieces.size() == 1) return pieces[0];
+  return {.address = uint64_t{slot.msn} << 32, .length = slot.length(), .stag = slot.list_stag};
+}
 
 }  // namespace rnic::rdmap

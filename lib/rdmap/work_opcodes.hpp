@@ -101,7 +101,9 @@ struct WorkRow {
   return sge_count == 0 && row.sends_memory() ? PostResult::Ok : PostResult::BadInline;
 }
 
-/// The only sink of a Read or an atomic; of no octets where it has none.
-[[nodiscard]] Sge first_sge(const PostedSend& work);
+/// The sink of a Read or an atomic as the peer knows it, from SendQueue::number() on: its only
+/// piece; of no octets where it has none; where it has several, as many octets as all of them have.
+/// Those of two Reads never overlap: the MSN is in the upper half of the offset.
+[[nodiscard]] Sge sink_of(const SendSlot& slot);
 
 }  // namespace rnic::rdmap

@@ -250,6 +250,7 @@ Result<QueuePair> ProtectionDomain::create_qp(CompletionQueue& send_cq, Completi
   spec.ird = options.ird;
   spec.ord = options.ord;
   spec.answer_close = options.answer_close;
+  spec.strict_read_sinks = options.strict_read_sinks;
   spec.context = options.context;
   spec.srq = options.srq == nullptr ? nullptr : options.srq->srq_;
   return guarded("ProtectionDomain::create_qp", [&]() -> Result<QueuePair> {

@@ -32,8 +32,8 @@ class RecordingUser final : public User {
   bool rebuild(const llp::RecordTag&, llp::UlpduWriter&) override { return false; }
   void released(const llp::RecordTag&) override {}
   [[nodiscard]] uint8_t version() const override { return 1; }
-  Fault tagged_rights(const DdpTaggedHeader&, uint32_t, AccessSet& rights) override {
-    rights = Access::RemoteWrite;
+  Fault tagged_target(const DdpTaggedHeader&, uint32_t, TaggedTarget& out) override {
+    out.rights = Access::RemoteWrite;
     return kNoFault;
   }
   Fault untagged_target(const DdpUntaggedHeader& header, UntaggedTarget& out) override {

@@ -534,7 +534,7 @@ TEST(EveryState, Reconnect) {
 // What the queues refuse, they refuse in every state, and it completes nothing.
 TEST(EveryState, RequestsThatAreNone) {
   for_each_state([](State, Operations& w) {
-    SendRequest many = w.request(Opcode::Read);
+    SendRequest many = w.request(Opcode::ReadInvalidate);
     many.sges.push_back(many.sges[0]);
     EXPECT_EQ(w.qp_->post_send(many), PostResult::TooManySge);
     many.opcode = Opcode::Write;

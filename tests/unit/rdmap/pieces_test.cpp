@@ -143,6 +143,194 @@ TEST_F(PiecesTest, AReadHasThemAtBothEnds) {
   }
 }
 
+/// Sixteen pieces of a's region in the reverse order: 0, 1, 2, ... times 13 octets, one of nothing
+/// among them.
+SgeList scattered_sink(uint32_t stag) {
+  SgeList sink;
+  for (uint32_t i = 0; i < kMaxSge; ++i) sink.push_back({(kMaxSge - 1 - i) * 220, i * 13, stag});
+  return sink;
+}
+
+class ReadIntoPieces : public PiecesTest {
+ protected:
+  /// a reads into `sink` what b has at `source`.
+  void read_into(uint64_t id, const SgeList& sink, uint64_t source = 0) {
+    SendRequest w{.id = id, .opcode = Opcode::Read};
+    w.sges = sink;
+    w.remote = {b->all, source};
+    a->send(w);
+  }
+  /// The Read Request that a has sent as its FPDU of that number.
+  [[nodiscard]] wire::RdmapReadRequest request(size_t sent) const {
+    const auto& octets = pair.a.sent.at(sent).octets;
+    return *wire::parse_rdmap_read_request(base::ByteView(octets).subspan(18));
+  }
+  /// The ULPDU goes to a as if b had sent it.
+  void reply(std::vector<uint8_t> ulpdu) {
+    pair.b.sent.push_back({std::move(ulpdu), {}, true});
+    pair.a.arrive_rest(pair.b);
+    pair.a.pull_all();
+  }
+  /// The octets of `sink` in the order of its pieces.
+  std::vector<uint8_t> in_order(const SgeList& sink) {
+    std::vector<uint8_t> all;
+    for (const Sge& piece : sink.view()) {
+      all.insert(all.end(), a->at(piece.address), a->at(piece.address) + piece.length);
+    }
+    return all;
+  }
+  std::vector<uint8_t> source(uint64_t at, size_t octets) {
+    return {b->at(at), b->at(at) + octets};
+  }
+  /// What a Response to it carries from `to` on.
+  std::vector<uint8_t> response(const wire::RdmapReadRequest& asked, uint64_t to, uint32_t octets) {
+    return ulpdu(wire::DdpTaggedHeader{.last = false, .rsvd_ulp = 0x42, .stag = asked.sink_stag,
+                                       .to = to},
+                 octets);
+  }
+};
+
+TEST_F(ReadIntoPieces, OneRequestFillsThemInTheirOrder_VERBS_26) {
+  b->fill(0, Node::kSize, 23);
+  const SgeList sink = scattered_sink(a->add(Access::LocalWrite));
+  const auto octets = static_cast<uint32_t>(sink.length());
+  read_into(1, sink, 100);
+  read_into(2, sink, 2500);
+  pair.a.pull_all();
+  ASSERT_EQ(pair.a.sent.size(), 2u) << "one Read Request each";
+  EXPECT_EQ(request(0).size, octets);
+  pair.b.arrive_rest(pair.a);
+  pair.a.release_all();
+  pair.b.pull_all();
+  ASSERT_GT(pair.b.sent.size(), 10u) << "of several segments each";
+  const size_t half = pair.b.sent.size() / 2;
+  for (size_t i = half; i-- > 0;) pair.a.arrive(pair.b, i);
+  EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1}));
+  EXPECT_EQ(in_order(sink), source(100, octets));
+  for (size_t i = half; i < 2 * half; ++i) pair.a.arrive(pair.b, i);
+  EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2}));
+  EXPECT_EQ(in_order(sink), source(2500, octets));
+  for (const Sge& piece : sink.view()) {
+    EXPECT_EQ(*a->at(piece.address + piece.length), Node::kGuard);
+  }
+  EXPECT_TRUE(a->owner.events.empty());
+  EXPECT_TRUE(b->owner.events.empty());
+}
+
+// The pieces of one list may be regions of several pieces themselves.
+TEST_F(ReadIntoPieces, OfRegionsOfPieces_VERBS_26) {
+  b->fill(0, Node::kSize, 23);
+  const uint32_t region = scatter(*a, 800, 1, 1, Access::LocalWrite);
+  read_into(1, {{400, 400, region}, {0, 400, region}});
+  expect_done(1);
+  const auto got = gathered(*a, 800, 1, 1);
+  const auto wanted = source(0, 800);
+  EXPECT_TRUE(std::equal(wanted.begin(), wanted.begin() + 400, got.begin() + 400));
+  EXPECT_TRUE(std::equal(wanted.begin() + 400, wanted.end(), got.begin()));
+  EXPECT_TRUE(gaps_are(*a, 800, 1, 1, Node::kGuard));
+}
+
+// The STag of the list is no region's, and no use to a Write, a Send with Invalidate or a Read of
+// the peer.
+TEST_F(ReadIntoPieces, ItsStagIsForNothingElse_VERBS_25) {
+  for (int use = 0; use < 3; ++use) {
+    restart();
+    read_into(1, {{0, 100, a->all}, {200, 100, a->all}});
+    pair.a.pull_all();
+    const wire::RdmapReadRequest asked = request(0);
+    EXPECT_NE(asked.sink_stag, a->all);
+    EXPECT_NE(asked.sink_stag, 0u);
+    a->post_receive(7, 4000, 100);
+    const auto before = a->memory;
+    std::vector<uint8_t> bad;
+    if (use == 0) {
+      bad = ulpdu(wire::DdpTaggedHeader{.last = true, .rsvd_ulp = 0x40, .stag = asked.sink_stag,
+                                        .to = asked.sink_to},
+                  10);
+    } else if (use == 1) {
+      bad = ulpdu(wire::DdpUntaggedHeader{.last = true, .rsvd_ulp = 0x44,
+                                          .rsvd_ulp_tail = asked.sink_stag, .qn = 0, .msn = 1},
+                  0);
+    } else {
+      bad = read_request(1, {.sink_stag = 7, .size = 10, .source_stag = asked.sink_stag,
+                             .source_to = asked.sink_to});
+    }
+    reply(bad);
+    ASSERT_FALSE(a->owner.events.empty()) << use;
+    EXPECT_TRUE(std::holds_alternative<event::TerminateSent>(a->owner.events[0])) << use;
+    EXPECT_EQ(a->memory, before) << use;
+  }
+}
+
+// Not one octet before the first piece or behind the last, nor for a Read that has its Response.
+TEST_F(ReadIntoPieces, OnlyWhatWasAskedForIsPlaced_VERBS_25) {
+  struct Wrong {
+    int64_t offset;
+    uint32_t octets;
+  };
+  for (const Wrong wrong : {Wrong{-1, 2}, Wrong{199, 2}, Wrong{200, 1}, Wrong{0, 201}}) {
+    restart();
+    read_into(1, {{0, 100, a->all}, {200, 100, a->all}});
+    pair.a.pull_all();
+    const auto before = a->memory;
+    const wire::RdmapReadRequest asked = request(0);
+    reply(response(asked, asked.sink_to + static_cast<uint64_t>(wrong.offset), wrong.octets));
+    ASSERT_FALSE(a->owner.events.empty());
+    EXPECT_EQ(a->memory, before);
+  }
+  restart();
+  read_into(1, {{0, 100, a->all}, {200, 100, a->all}});
+  expect_done(1);
+  const auto before = a->memory;
+  const wire::RdmapReadRequest asked = request(0);
+  reply(response(asked, asked.sink_to, 10));
+  ASSERT_FALSE(a->owner.events.empty());
+  EXPECT_EQ(a->memory, before);
+}
+
+// A piece whose region is revoked while the Read is outstanding is not written to any more.
+TEST_F(ReadIntoPieces, APieceIsRevoked) {
+  const uint32_t other = a->add(Access::LocalWrite);
+  read_into(1, {{0, 100, a->all}, {200, 100, other}});
+  pair.a.pull_all();
+  ASSERT_TRUE(a->table.remove(mem::Stag{other}));
+  const auto before = a->memory;
+  pair.b.arrive_rest(pair.a);
+  pair.b.pull_all();
+  pair.a.arrive_rest(pair.b);
+  ASSERT_FALSE(a->owner.events.empty());
+  EXPECT_EQ(a->memory, before);
+  EXPECT_EQ(a->owner.sends.size(), 1u);
+}
+
+TEST_F(ReadIntoPieces, LocalWriteIsEnoughUnlessItIsStrict_VERBS_25) {
+  for (const bool strict : {false, true}) {
+    for (const uint32_t pieces : {1u, 2u}) {
+      restart({.qp = 9, .pd = 4, .strict_sinks = strict});
+      b->fill(0, 200, 3);
+      const uint32_t weak = a->add(Access::LocalWrite);
+      const uint32_t both = a->add(Access::LocalWrite | Access::RemoteWrite);
+      SgeList first{{0, 50, both}};
+      SgeList second{{100, 50, weak}};
+      if (pieces == 2) {
+        first.push_back({50, 50, both});
+        second.push_back({150, 50, both});
+      }
+      read_into(1, first);
+      pair.pump();
+      read_into(2, second);
+      pair.pump();
+      ASSERT_EQ(a->owner.sends.size(), 2u);
+      EXPECT_EQ(a->owner.sends[0].status, CompletionStatus::Success);
+      EXPECT_EQ(a->owner.sends[1].status,
+                strict ? CompletionStatus::LocalProtection : CompletionStatus::Success);
+      if (!strict) {
+        EXPECT_EQ(in_order(second), source(0, second.length()));
+      }
+    }
+  }
+}
+
 // An atomic is one access to one word, which lies in one piece; its result may lie in several.
 TEST_F(PiecesTest, AnAtomicIsCarriedOutWithinOnePiece) {
   const uint32_t sink = scatter(*a, 8, 1, 1, Access::LocalWrite);

@@ -132,6 +132,26 @@ TEST_F(WorkRequests, Reads_VERBS_08) {
   EXPECT_EQ(gone->status, CompletionStatus::LocalProtection);
 }
 
+// Sixteen pieces, the last of them first in memory.
+TEST_F(WorkRequests, AReadIntoPieces_VERBS_26) {
+  Memory sink(a_.pd, std::vector<uint8_t>(16 * 1000), Access::LocalWrite);
+  SgeList pieces;
+  for (uint32_t i = 0; i < kMaxSge; ++i) {
+    pieces.push_back(sink.region.sge((kMaxSge - 1 - i) * 1000, 900));
+  }
+  must(a_.qp.post_write(2, {from_.region.sge(0, kSize)}, at(to_)));
+  world_.expect_done(a_.send_cq, 2, kSize);
+  must(a_.qp.post_read(3, pieces, at(to_, 50)));
+  world_.expect_done(a_.send_cq, 3, 16 * 900);
+  for (uint32_t i = 0; i < kMaxSge; ++i) {
+    const auto got = sink.data.begin() + (kMaxSge - 1 - i) * 1000;
+    EXPECT_TRUE(std::equal(got, got + 900, from_.data.begin() + 50 + i * 900)) << i;
+    EXPECT_EQ(std::vector<uint8_t>(got + 900, got + 1000), std::vector<uint8_t>(100)) << i;
+  }
+  pieces.push_back({});
+  EXPECT_EQ(a_.qp.post_read(4, pieces, at(to_)).error().code, ErrorCode::InvalidArgument);
+}
+
 TEST_F(WorkRequests, WriteWithImmediateIsOneRequest_VERBS_10) {
   must(a_.qp.post_write_immediate(1, pieces(), at(to_), kOctets, {.solicited = true}));
   const auto got = world_.await(b_.receive_cq);

@@ -31,7 +31,7 @@ struct DeviceLimits {
   uint32_t max_work_depth = 0;   ///< of a send or receive queue: limits.max_work_depth
   uint32_t max_cq_depth = 0;     ///< of a completion queue: twice limits.max_work_depth
   uint32_t max_reads = 0;        ///< IRD and ORD of a queue pair: limits.max_reads
-  uint32_t max_sge = kMaxSge;    ///< of a send or receive request
+  uint32_t max_sge = kMaxSge;    ///< of a send, Read or receive request
   uint32_t max_private_data = kMaxPrivateData;  ///< octets that every revision but 0 carries
   uint32_t max_message = UINT32_MAX;            ///< octets (RFC 5041 s.5.2)
   uint32_t max_pending_requests = 0;  ///< unanswered ones of peers: limits.max_pending_requests

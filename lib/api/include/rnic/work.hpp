@@ -142,8 +142,8 @@ struct SendRequest {
   bool signaled = true;    ///< a completion is wanted on success (errors always complete)
   bool solicited = false;  ///< Send, Immediate or WriteImmediate with Solicited Event
   bool fence = false;      ///< wait for all earlier Reads and atomics of this queue pair
-  SgeList sges{};          ///< source; for Read the sink, one element; for an atomic nothing, or 8
-                           ///< octets that take the original value
+  SgeList sges{};          ///< source; for Read the sink; for ReadInvalidate one element of it; for
+                           ///< an atomic nothing, or 8 octets that take the original value
   RemoteAddress remote{};  ///< Write, WriteImmediate: sink; Read: source; atomic: target
   uint32_t invalidate_stag = 0;  ///< SendInvalidate: of the peer; LocalInvalidate: of this side
   AtomicOperands atomic{};       ///< FetchAdd, CompareSwap

@@ -105,7 +105,7 @@ class Connection {
   /// octets, and each later operation of this connection finds them placed.
   Result<Completion> write(const SgeList& source, const RemoteAddress& target,
                            TimeLimit limit = kTimeLimit);
-  /// Fetches from the peer's memory. `sink` is one element.
+  /// Fetches from the peer's memory. `sink` may have several elements.
   Result<Completion> read(const SgeList& sink, const RemoteAddress& source,
                           TimeLimit limit = kTimeLimit);
   /// QueuePair::post_fetch_add(): Completion::original is what was there before.

@@ -226,6 +226,9 @@ struct QueuePairOptions {
   /// A peer's close is answered by a graceful close of this side once the receives before it are
   /// delivered. False: the application calls disconnect() when it has nothing more to send.
   bool answer_close = true;
+  /// The sink of a Read has to have Access::RemoteWrite besides LocalWrite, as the verbs of RDMAC
+  /// say; one that has not completes with LocalProtection. False: LocalWrite is enough.
+  bool strict_read_sinks = false;
   /// The application's own: every event about the queue pair bears it. Nobody looks at what it
   /// points to.
   void* context = nullptr;
