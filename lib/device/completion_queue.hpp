@@ -44,6 +44,8 @@ class CompletionQueue {
   /// Worker: false when full (overrun).
   bool push(const Completion& completion) {
     const bool fits = stamps_ ? ring_.push(stamped(completion)) : ring_.push(completion);
+    ++(fits ? added_ : lost_);
+    if (completion.status != CompletionStatus::Success) ++failed_;
     notify_.added(completion.solicited || completion.status != CompletionStatus::Success);
     if (!fits) notify_.tell();
     return fits;
@@ -90,6 +92,11 @@ class CompletionQueue {
   void release() { released_ = true; }
   [[nodiscard]] bool is_released() const { return released_; }
 
+  // Worker: completions since the queue was made.
+  [[nodiscard]] uint64_t added() const { return added_; }
+  [[nodiscard]] uint64_t failed() const { return failed_; }
+  [[nodiscard]] uint64_t lost() const { return lost_; }
+
   // Worker: how many queue pairs complete here.
   void add_user() { ++users_; }
   void drop_user() { --users_; }
@@ -107,6 +114,9 @@ class CompletionQueue {
   void* const context_;
   const TurnClock& clock_;
   base::SpscRing<Completion> ring_;
+  uint64_t added_ = 0;
+  uint64_t failed_ = 0;  // of these and of those that were lost, with an error
+  uint64_t lost_ = 0;
   bool overrun_ = false;
   uint32_t users_ = 0;
   bool released_ = false;

@@ -25,6 +25,7 @@ QueuePairInfo ConnectionReport::info(const QueuePair& qp, const Connection* conn
   QueuePairInfo told;
   told.state = qp.state();
   told.sends_completed = qp.sends_completed();
+  told.counters = qp.counters();
   if (connection == nullptr) return told;
   told.connected = true;
   told.local = connection->local();

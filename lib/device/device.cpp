@@ -240,13 +240,15 @@ void Device::validate() {
   if (own_) own_->validate();
   connections_.validate();
   resources_.for_each_qp([](const QueuePair* qp) { qp->validate(); });
+  terminates_.validate();
   framing::validate(*framing_.hold);
   tuf::validate(*framing_.pack);
 }
 
 Result<QueuePair*> Device::create_qp(const QueuePairSpec& spec) {
   return resources_.create_qp(
-      spec, {connections_, rdmap_counters_, doorbells_, config_.rdma_extensions, config_.secret});
+      spec, {connections_, rdmap_counters_, doorbells_, terminates_, config_.rdma_extensions,
+             config_.secret});
 }
 
 Status Device::destroy_qp(QueuePair* qp) {

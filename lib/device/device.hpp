@@ -24,6 +24,7 @@
 #include "device/event_queue.hpp"
 #include "device/port_stack.hpp"
 #include "device/resources.hpp"
+#include "device/terminate_tally.hpp"
 #include "tcp/tcp.hpp"
 #include "tuf/tuf.hpp"
 
@@ -127,7 +128,6 @@ class Device {
   Status listen(uint16_t port, const ListenOptions& options = {}) {
     return listen(Endpoint{IpAddress{}, port}, options);
   }
-  Status unlisten(uint16_t port) { return unlisten(Endpoint{IpAddress{}, port}); }
   /// Starts an active connection. The outcome is an event: Established, Rejected or ConnectFailed.
   Status connect(QueuePair& qp, const Endpoint& remote, base::ByteView private_data, base::Now now,
                  const ConnectOptions& options = {}) {
@@ -244,6 +244,8 @@ class Device {
   [[nodiscard]] const mem::StagTable& memory() const { return resources_.memory(); }
   [[nodiscard]] const framing::HoldStore& hold_store() const { return *framing_.hold; }
   [[nodiscard]] DeviceLimits limits() const;
+  /// Terminate messages by code, of all queue pairs that there were.
+  [[nodiscard]] std::vector<TerminateCount> terminates() const { return terminates_.counts(); }
   [[nodiscard]] QueuePairInfo info(const QueuePair& qp, base::Now now) {
     return connections_.info(qp, now);
   }
@@ -299,6 +301,7 @@ class Device {
 
   const DeviceConfig config_;
   DeviceCounters counters_;
+  TerminateTally terminates_;
   rdmap::Counters rdmap_counters_;
   FramingParts framing_;
   std::optional<PortStack> own_;         // with a port

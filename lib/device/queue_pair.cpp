@@ -173,6 +173,7 @@ void QueuePair::set_use(QueuePairUse next, base::Handle connection) {
 
 void QueuePair::begin_connection(base::Handle connection) {
   set_use(QueuePairUse::Connected, connection);
+  tally_.connection_begins();
 }
 
 void QueuePair::cancel_connection() { set_use(QueuePairUse::Unused, {}); }
@@ -182,10 +183,12 @@ void QueuePair::await_redial() { set_use(QueuePairUse::AwaitsRedial, {}); }
 void QueuePair::end_connection() { set_use(QueuePairUse::Used, {}); }
 
 void QueuePair::send_completed(const Completion& completion) {
+  tally_.send_ended(completion);
   complete(*spec_.send_cq, completion);
 }
 
 void QueuePair::receive_completed(const Completion& completion) {
+  tally_.receive_ended(completion);
   complete(*spec_.receive_cq, completion);
 }
 
@@ -211,6 +214,8 @@ void QueuePair::rtr_sent(base::Now now) {
 }
 
 void QueuePair::event(Event event, base::Now now) {
+  tally_.happened(event);
+  parts_.terminates.happened(event);
   if (orphaned_) return;
   const bool answer = answers_close_ && std::holds_alternative<event::PeerClosed>(event);
   parts_.owner.endpoint_event(*this, std::move(event), now);

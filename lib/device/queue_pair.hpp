@@ -13,8 +13,10 @@
 #include "base/slab.hpp"
 #include "device/completion_queue.hpp"
 #include "device/queue_pair_state.hpp"
+#include "device/queue_pair_tally.hpp"
 #include "device/queue_pair_use.hpp"
 #include "device/shared_receive_queue.hpp"
+#include "device/terminate_tally.hpp"
 #include "framing/start.hpp"
 #include "mem/stag_table.hpp"
 #include "rdmap/rdmap.hpp"
@@ -73,6 +75,7 @@ struct QueuePairParts {
   QueuePairOwner& owner;
   rdmap::Counters& counters;
   base::Doorbells& doorbells;
+  TerminateTally& terminates;
   bool extensions = true;  ///< RFC 7306
   std::array<uint64_t, 2> secret{};
 };
@@ -136,6 +139,8 @@ class QueuePair final : public rdmap::EndpointOwner {
   [[nodiscard]] bool has_unsent() const { return endpoint_.has_unsent(); }
   /// Work requests of the Send queue that have completed; wraps.
   [[nodiscard]] uint32_t sends_completed() const { return endpoint_.sends_completed(); }
+  /// Of all its connections.
+  [[nodiscard]] const QueuePairCounters& counters() const { return tally_.counters(); }
   void validate() const { endpoint_.validate(); }
   [[nodiscard]] uint32_t number() const { return number_; }
   [[nodiscard]] uint32_t doorbell() const { return doorbell_; }
@@ -209,6 +214,7 @@ class QueuePair final : public rdmap::EndpointOwner {
   QueuePairUse use_ = QueuePairUse::Unused;
   base::Handle connection_;  // Invariant: valid in Connected, and nowhere else
   SegmentChoice segments_;
+  QueuePairTally tally_;
   bool orphaned_ = false;  // no state: it can happen in each
   bool fault_told_ = false;
   bool watches_first_fpdu_ = false;

@@ -200,7 +200,10 @@ CqInfo Resources::info(const CompletionQueue& cq) const {
           .waiting = cq.waiting(),
           .demand = demand_of(cq),
           .users = cq.users(),
-          .overrun = cq.is_overrun()};
+          .overrun = cq.is_overrun(),
+          .completions = cq.added(),
+          .failed = cq.failed(),
+          .lost = cq.lost()};
 }
 
 /// \param more completions than what is there now can bring

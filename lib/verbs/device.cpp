@@ -161,6 +161,12 @@ Result<DeviceLimits> Device::limits() const {
   });
 }
 
+Result<std::vector<TerminateCount>> Device::terminates() const {
+  return guarded("Device::terminates", [&]() -> Result<std::vector<TerminateCount>> {
+    return on_worker(*device_, [&](base::Now) { return device_->device->terminates(); });
+  });
+}
+
 Result<std::vector<ConnectionSummary>> Device::connections() const {
   return guarded("Device::connections", [&]() -> Result<std::vector<ConnectionSummary>> {
     return on_worker(*device_, [&](base::Now now) { return device_->device->connections(now); });

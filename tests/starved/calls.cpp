@@ -293,6 +293,8 @@ std::vector<Call> device_calls() {
                     : Outcome{false, ErrorCode::ResourceExhausted, true};
        },
        nullptr},
+      {"Device::terminates", connected, [](World& w) { return of(w.near().terminates()); },
+       nullptr},
       {"Device::limits, Device::connections, Device::abort", connected,
        [](World& w) {
          static_cast<void>(w.near().limits());

@@ -378,7 +378,7 @@ TEST_F(Requests, AnAnswerThatCrossesAReset_CM_02) {
 TEST_F(Requests, TheListenerGoesFirst_CM_02) {
   QueuePair* a = left().make_qp();
   const auto request = request_from(a);
-  ASSERT_TRUE(right().device->unlisten(kPort).has_value());
+  ASSERT_TRUE(right().device->unlisten({{}, kPort}).has_value());
   ASSERT_TRUE(right().device->accept(request.request, *right().make_qp(), {}, now_).has_value());
   EXPECT_TRUE(run_until([&] { return left().has<event::Established>(); }));
   ASSERT_TRUE(left().device->connect(*left().make_qp(), right_end(), {}, now_).has_value());

@@ -153,7 +153,7 @@ TEST_F(Connections, ListenPortIsTaken) {
   const auto status = right().device->listen(kPort);
   ASSERT_FALSE(status.has_value());
   EXPECT_EQ(status.error().code, ErrorCode::AlreadyExists);
-  EXPECT_TRUE(right().device->unlisten(kPort).has_value());
+  EXPECT_TRUE(right().device->unlisten({{}, kPort}).has_value());
   EXPECT_TRUE(right().device->listen(kPort).has_value());
 }
 
@@ -216,7 +216,7 @@ TEST_F(Connections, DestroyingAQueuePairDuringItsConnect) {
   ASSERT_TRUE(left().device->destroy_qp(a).has_value());
   run_for(std::chrono::seconds(5));
   EXPECT_FALSE(left().has<event::Established>());
-  right().device->unlisten(kPort);
+  right().device->unlisten({{}, kPort});
   expect_all_returned();
 }
 

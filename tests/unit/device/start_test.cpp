@@ -332,7 +332,7 @@ TEST_F(OldResponder, DestroyedBetweenTheAttempts_BUG_18) {
   ASSERT_TRUE(left().device->destroy_qp(a).has_value());
   run_for(std::chrono::seconds(1));
   EXPECT_EQ(outcomes(left()), 0u);
-  right().device->unlisten(kPort);
+  right().device->unlisten({{}, kPort});
   expect_all_returned();
 }
 

@@ -238,6 +238,7 @@ void ask_devices(Findings& found, Everything& all) {
   found.expect(device.counters().empty(), "there are counters");
   expect_abandoned(found, device.counter("device", "doorbells"), "counter");
   expect_abandoned(found, device.limits(), "limits");
+  expect_abandoned(found, device.terminates(), "terminates");
   expect_abandoned(found, device.connections(), "connections");
   expect_abandoned(found, device.abort({}), "abort");
   found.expect(device.quiescent(), "something is under way");

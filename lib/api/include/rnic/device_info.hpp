@@ -8,6 +8,7 @@
 
 #include "rnic/address.hpp"
 #include "rnic/connection.hpp"
+#include "rnic/queue_info.hpp"
 #include "rnic/queue_pair.hpp"
 #include "rnic/work.hpp"
 
@@ -85,6 +86,7 @@ struct ReceivePaths {
 /// A queue pair and its connection at one moment (QueuePair::info()).
 struct QueuePairInfo {
   QueuePairState state = QueuePairState::Idle;
+  QueuePairCounters counters;
   bool connected =
       false;  ///< there is a connection, being made, in use or ending; else the rest is 0
   Endpoint local;

@@ -1,9 +1,12 @@
 /// \file
-/// What queues tell of themselves.
+/// What queues tell of themselves, and counters beside those of layers (Device::counters()).
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
+
+#include "rnic/fault.hpp"
 
 namespace rnic {
 
@@ -24,6 +27,30 @@ struct CqInfo {
   uint64_t demand = 0;
   uint32_t users = 0;    ///< send and receive queues that complete there
   bool overrun = false;  ///< it is in error: see event::CompletionOverrun
+  // Since it was made:
+  uint64_t completions = 0;  ///< that were added
+  uint64_t failed = 0;       ///< with another status than Success, lost ones included
+  uint64_t lost = 0;         ///< that found it full
+};
+
+/// What has become of the work of a queue pair since it was made, over all its connections
+/// (QueuePairInfo::counters; its sends are QueuePairInfo::sends_completed).
+struct QueuePairCounters {
+  uint64_t connections = 0;          ///< that it was given, failed start-ups included
+  uint64_t receives = 0;             ///< receives that have a message
+  uint64_t octets_received = 0;      ///< payload of these
+  uint64_t flushed = 0;              ///< requests of both queues that ended with Flushed
+  uint64_t failed = 0;               ///< with another error
+  uint64_t terminates_sent = 0;      ///< Terminate messages (RFC 5040 s.4.8)
+  uint64_t terminates_received = 0;  ///< likewise
+};
+
+/// Terminate messages of one code (Device::terminates()).
+struct TerminateCount {
+  /// Nothing: those of codes beyond the number that a device tells apart, together.
+  std::optional<FaultCode> code;
+  uint64_t sent = 0;
+  uint64_t received = 0;
 };
 
 struct SrqInfo {

@@ -508,6 +508,9 @@ class Device {
   [[nodiscard]] Result<uint64_t> counter(const std::string& layer, const std::string& name) const;
   /// What there may be of each thing, and what is in use. The keys of the configuration set them.
   [[nodiscard]] Result<DeviceLimits> limits() const;
+  /// Terminate messages by code, of all its queue pairs, those that are gone included (RFC 5040
+  /// s.4.8). describe() says a code in words.
+  [[nodiscard]] Result<std::vector<TerminateCount>> terminates() const;
   /// An administrator's view of every connection that has not ended, those of peers that nobody has
   /// answered included: who is idle, who makes the device work the slow way, who holds memory (RFC
   /// 5042 s.6.4.2, s.6.4.4). In no order.
