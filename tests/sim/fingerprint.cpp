@@ -60,7 +60,7 @@ void Fingerprint::add_facts(const ConnectionFacts& facts) {
 void Fingerprint::event(uint32_t side, const Event& event, base::Now now) {
   number(side);
   number(static_cast<uint64_t>(base::nanos(now)));
-  number(event.index());
+  text(event::to_string(event));  // not its index, which another kind may change
   std::visit([this](const auto& each) { add_event(each); }, event);
 }
 
@@ -77,7 +77,9 @@ void Fingerprint::completion(uint32_t side, const Completion& completion, base::
   add(completion.immediate.data(), completion.immediate.size());
 }
 
+/// What has not happened is left out, so that a counter that is new changes nothing where it is 0.
 void Fingerprint::counter(std::string_view layer, const base::CounterRow& row) {
+  if (row.value == 0) return;
   text(layer);
   text(row.name);
   number(row.value);

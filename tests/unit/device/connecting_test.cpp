@@ -200,7 +200,7 @@ TEST_F(Connecting, ABacklogIsTheListenersOwn) {
   ASSERT_TRUE(connect(*left().make_qp(), {}, 100).has_value());
   EXPECT_TRUE(request());
   // So does one that was given up, and a listener that comes anew begins at 0.
-  ASSERT_TRUE(right().device->unlisten(100).has_value());
+  ASSERT_TRUE(right().device->unlisten({{}, 100}).has_value());
   listen(100, {.backlog = 1});
   ASSERT_TRUE(right().device->reject(asked[1].request, {}, now_).has_value());
   ASSERT_TRUE(connect(*left().make_qp(), {}, 100).has_value());
