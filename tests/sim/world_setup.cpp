@@ -182,7 +182,7 @@ void World::release_everything() {
     }
   }
   for (Host& host : hosts_) {
-    resources(host.device->unlisten(kListenPort));
+    resources(host.device->unlisten({{}, kListenPort}));
     if (!plan_.shared_queues) continue;
     resources(host.device->destroy_cq(host.shared_cq));
     host.shared_cq = nullptr;
