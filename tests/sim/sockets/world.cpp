@@ -49,7 +49,7 @@ Outcome SocketWorld::run() {
     if (!step()) break;
   }
   for (Host& host : hosts_) {
-    if (!verdict_.failed() && host.listening) resources(host.device->unlisten(kPort));
+    if (!verdict_.failed() && host.listening) resources(host.device->unlisten({{}, kPort}));
   }
   const base::Now limit = now_ + std::chrono::seconds(2000);
   const auto quiet = [&] {

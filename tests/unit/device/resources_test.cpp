@@ -191,7 +191,8 @@ bool make_and_return(Device& device, QueuePairSpec spec, mem::RegionSpec region)
   if (!qp || !stag || !window || !device.listen(kPort)) return false;
   if (device.free_pd(*pd) || device.destroy_cq(*cq) || device.destroy_srq(*srq)) return false;
   device.free_window(*window);
-  return device.unlisten(kPort) && device.deregister_memory(*stag) && device.destroy_qp(*qp) &&
+  return device.unlisten({{}, kPort}) && device.deregister_memory(*stag) &&
+         device.destroy_qp(*qp) &&
          device.destroy_srq(*srq) && device.destroy_cq(*cq) && device.free_pd(*pd);
 }
 

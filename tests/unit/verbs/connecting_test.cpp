@@ -15,13 +15,13 @@ ErrorCode refusal_of(const tl::expected<T, Error>& result) {
   return result ? ErrorCode{} : result.error().code;
 }
 
-struct Setup {
+struct ConnectingMode {
   const char* name;
   bool sockets;
   bool threaded;
 };
 
-class VerbsConnecting : public testing::TestWithParam<Setup> {
+class VerbsConnecting : public testing::TestWithParam<ConnectingMode> {
  protected:
   [[nodiscard]] static Config config() {
     return GetParam().sockets ? socket_config(GetParam().threaded)
@@ -31,11 +31,11 @@ class VerbsConnecting : public testing::TestWithParam<Setup> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Modes, VerbsConnecting,
-                         testing::Values(Setup{"WireInline", false, false},
-                                         Setup{"WireThreaded", false, true},
-                                         Setup{"SocketsInline", true, false},
-                                         Setup{"SocketsThreaded", true, true}),
-                         [](const auto& setup) { return setup.param.name; });
+                         testing::Values(ConnectingMode{"WireInline", false, false},
+                                         ConnectingMode{"WireThreaded", false, true},
+                                         ConnectingMode{"SocketsInline", true, false},
+                                         ConnectingMode{"SocketsThreaded", true, true}),
+                         [](const auto& mode) { return mode.param.name; });
 
 TEST_P(VerbsConnecting, BothEndsAreTold) {
   Side a(world_.left);
