@@ -5,13 +5,13 @@
 namespace rnic::test {
 namespace {
 
-struct Setup {
+struct RightsMode {
   const char* name;
   bool sockets;
   bool threaded;
 };
 
-class RightsTest : public ::testing::TestWithParam<Setup> {
+class RightsTest : public ::testing::TestWithParam<RightsMode> {
  protected:
   static constexpr uint32_t kSize = 64;
   static constexpr uint8_t kUntouched = 0x5a;
@@ -66,10 +66,10 @@ class RightsTest : public ::testing::TestWithParam<Setup> {
   World world_{config()};
 };
 INSTANTIATE_TEST_SUITE_P(Setups, RightsTest,
-                         ::testing::Values(Setup{"Wire", false, false},
-                                           Setup{"ThreadedWire", false, true},
-                                           Setup{"Sockets", true, false},
-                                           Setup{"ThreadedSockets", true, true}),
+                         ::testing::Values(RightsMode{"Wire", false, false},
+                                           RightsMode{"ThreadedWire", false, true},
+                                           RightsMode{"Sockets", true, false},
+                                           RightsMode{"ThreadedSockets", true, true}),
                          [](const auto& told) { return std::string(told.param.name); });
 
 // Each right alone allows one operation of the peer and no other.
