@@ -8,6 +8,7 @@
 #include "framing/framing.hpp"
 #include "framing/receiver_steps.hpp"
 #include "length_locator.hpp"
+#include "support/damage.hpp"
 #include "support/mpa_fakes.hpp"
 
 namespace rnic::framing {
@@ -153,6 +154,24 @@ TEST(Receiver, WithoutHoldSpaceTheOrderGoesOn) {
     ASSERT_EQ(end.arrive(at, octets.subspan(at, n)), llp::InspectVerdict::Accept);
   }
   EXPECT_EQ(end.user.delivered, pdus);
+}
+
+using LengthReceiver = Receiver<LengthLocator>;
+
+RNIC_OPEN(LengthReceiver, can_drop_)
+RNIC_OPEN(LengthReceiver, stopped_)
+RNIC_OPEN(LengthReceiver, stream_)
+
+TEST(Receiver, NoticesDamage) {
+  End end;
+  end.arrive(10, Octets(5, 1));
+  ASSERT_NE(end.receiver.held(), 0u);
+  test::notices(end.receiver, "framing/receiver_steps.hpp: held_.empty() && placed().empty()",
+                [&] { stopped_(end.receiver) = true; });
+  test::notices(end.receiver, "framing/receiver_steps.hpp: !can_drop_ ||", [&] {
+    can_drop_(end.receiver) = true;
+    stream_(end.receiver) = nullptr;
+  });
 }
 
 }  // namespace

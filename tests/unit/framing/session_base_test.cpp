@@ -6,6 +6,7 @@
 
 #include "framing/framing.hpp"
 #include "length_locator.hpp"
+#include "support/damage.hpp"
 #include "support/mpa_fakes.hpp"
 
 namespace rnic::framing {
@@ -190,6 +191,16 @@ TEST_F(SessionBaseTest, AnEndpointThatWasTakenAwayIsNotTold) {
   session.ended(StreamEnd::Closed, {});
   EXPECT_TRUE(user.ends.empty());
   EXPECT_EQ(owner.ends, 1);
+}
+
+using LengthSessionBase = SessionBase<LengthLocator>;
+
+RNIC_OPEN(LengthSessionBase, user_)
+
+TEST_F(SessionBaseTest, NoticesThatNobodyUsesIt) {
+  start();
+  test::notices(session, "framing/session_base.hpp: !full_operation() ||",
+                [&] { user_(session) = nullptr; });
 }
 
 }  // namespace

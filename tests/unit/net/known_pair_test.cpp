@@ -32,7 +32,7 @@ Octets frame_of(bool v4, uint8_t traffic_class = 0) {
   return ip6_frame(ip, kSegment, kMac);
 }
 
-class KnownPairTest : public testing::TestWithParam<bool> {
+class KnownPairTest : public ::testing::TestWithParam<bool> {
  protected:
   void learn(bool v4) {
     Octets octets = frame_of(v4);
@@ -119,7 +119,7 @@ TEST_P(KnownPairTest, LengthsAreThoseOfThePacket) {
     }
   }
 }
-INSTANTIATE_TEST_SUITE_P(Versions, KnownPairTest, testing::Bool());
+INSTANTIATE_TEST_SUITE_P(Versions, KnownPairTest, ::testing::Bool());
 
 class KnownPairOfIpv4 : public KnownPairTest {};
 
@@ -132,7 +132,7 @@ TEST_P(KnownPairOfIpv4, TheHeaderChecksumIsOursToCheckUnlessThePortDid) {
   EXPECT_FALSE(known(broken, port::Checksum::Unknown));
   EXPECT_TRUE(known(broken, port::Checksum::Good));
 }
-INSTANTIATE_TEST_SUITE_P(Versions, KnownPairOfIpv4, testing::Values(true));
+INSTANTIATE_TEST_SUITE_P(Versions, KnownPairOfIpv4, ::testing::Values(true));
 
 TEST(KnownPairOfAVlan, NothingIsRemembered) {
   KnownPair pair(kMac, 7, false);

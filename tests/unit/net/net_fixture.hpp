@@ -72,7 +72,7 @@ inline port::MacAddress mac_to(const test::SentFrame& frame) {
   return wire::load_mac(frame.octets.data());
 }
 
-class NetTest : public testing::Test {
+class NetTest : public ::testing::Test {
  protected:
   void start(port::ChecksumMode mode = port::ChecksumMode::Software) {
     interface_.reset();

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/timer_wheel.hpp"
+#include "support/damage.hpp"
 #include "support/transitions.hpp"
 #include "tcp/challenge_acks.hpp"
 #include "tcp/handshake.hpp"
@@ -122,9 +123,11 @@ TEST(KeepAliveClock, TheTimerRunsWhileTheOptionsAskForProbes) {
   static_cast<void>(c.keep_alive.due(options, c.timers, false, c.now + options.keep_alive_idle));
   c.keep_alive.validate(options, c.timers);
   options.keep_alive_count = 0;
-  EXPECT_DEATH(c.keep_alive.validate(options, c.timers), "probes_");
+  EXPECT_DEATH(c.keep_alive.validate(options, c.timers),
+               test::report_of("tcp/keep_alive.hpp: probes_ <="));
   options.keep_alive = false;
-  EXPECT_DEATH(c.keep_alive.validate(options, c.timers), "runs");
+  EXPECT_DEATH(c.keep_alive.validate(options, c.timers),
+               test::report_of("tcp/keep_alive.hpp: runs(Timer::Life)"));
   c.keep_alive.arm(options, c.timers, c.now);
   c.keep_alive.validate(options, c.timers);
 }

@@ -117,17 +117,17 @@ TEST(ProbeStates, EachPairIsLegalOrNotAsRfc8985Says) {
 }
 
 TEST(ProbeStates, WhateverHappensLeadsToALegalOneAndEachLegalOneIsReached) {
-  struct Event {
+  struct Happening {
     const char* name;
     void (*happen)(Tail&);
   };
-  static constexpr Event kProbes[] = {
+  static constexpr Happening kProbes[] = {
       {"none", [](Tail&) {}},
       {"new data", [](Tail& t) { t.send(RecoveryPhase::Open, false); }},
       {"in a recovery", [](Tail& t) { t.send(RecoveryPhase::Recovery, true); }},
       {"the last segment again", [](Tail& t) { t.send(); }},
   };
-  static constexpr Event kOthers[] = {
+  static constexpr Happening kOthers[] = {
       {"an ACK in a recovery",
        [](Tail& t) {
          AckResult some;
@@ -148,18 +148,18 @@ TEST(ProbeStates, WhateverHappensLeadsToALegalOneAndEachLegalOneIsReached) {
       {"a time-out", [](Tail& t) { t.probe.timed_out(); }},
   };
   testing::SeenTransitions seen(kProbeTransitions);
-  const auto happens = [&seen](Tail& t, const Event& event) {
+  const auto happens = [&seen](Tail& t, const Happening& event) {
     const ProbeState from = t.probe.state();
     event.happen(t);
     seen.note(from, t.probe.state(), event.name);
   };
-  for (const Event& probe : kProbes) {
-    for (const Event& event : kOthers) {
+  for (const Happening& probe : kProbes) {
+    for (const Happening& event : kOthers) {
       Tail t(2);
       happens(t, probe);
       happens(t, event);
     }
-    for (const Event& next : kProbes) {
+    for (const Happening& next : kProbes) {
       Tail t(2);
       happens(t, probe);
       if (t.probe.state() != ProbeState::Repeated) happens(t, next);
@@ -174,11 +174,11 @@ TEST(ProbeTurns, EachPairIsLegalOrNotAsRfc8985Says) {
 }
 
 TEST(ProbeTurns, WhateverHappensLeadsToALegalOneAndEachLegalOneIsReached) {
-  struct Event {
+  struct Happening {
     const char* name;
     void (*happen)(Tail&);
   };
-  static constexpr Event kEvents[] = {
+  static constexpr Happening kEvents[] = {
       {"the timer", [](Tail& t) { t.probe.fired(); }},
       {"it is sent",
        [](Tail& t) {

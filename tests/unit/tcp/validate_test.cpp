@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core_parts.hpp"
+#include "support/damage.hpp"
 #include "support/transitions.hpp"
 #include "tcp/byte_stream.hpp"
 #include "tcp/flow_table.hpp"
@@ -17,17 +18,18 @@ namespace rnic::testing {
 namespace {
 
 using std::chrono::milliseconds;
+using test::report_of;
 
 constexpr Endpoint kHere{IpAddress::v4(0x0a000001), 80};
 
 Endpoint peer(uint16_t port) { return {IpAddress::v4(0x0a000002), port}; }
 
-/// `validate` dies while a field has this value, and only then.
+/// `validate` dies while a field has this value, and only then. \param check see report_of()
 template <typename Field, typename Validate>
-void dies_with(Field& field, Field value, Validate&& validate, const char* why) {
+void dies_with(Field& field, Field value, Validate&& validate, const char* check) {
   validate();
   const Field before = std::exchange(field, value);
-  EXPECT_DEATH(validate(), why);
+  EXPECT_DEATH(validate(), report_of(check));
   field = before;
   validate();
 }
@@ -35,10 +37,10 @@ void dies_with(Field& field, Field value, Validate&& validate, const char* why) 
 TEST(Validate, ACongestionWindowHasASegmentAtLeastAndTheLimitAtMost) {
   tcp::CongestionWindow w{.smss = 1000, .cwnd = 5000, .ssthresh = 3000, .max_cwnd = 9000};
   const auto validate = [&] { w.validate(); };
-  dies_with(w.smss, 0u, validate, "smss");
-  dies_with(w.cwnd, 999u, validate, "cwnd");
-  dies_with(w.cwnd, 9001u, validate, "max_cwnd");
-  dies_with(w.ssthresh, 0u, validate, "ssthresh");
+  dies_with(w.smss, 0u, validate, "tcp/congestion_window.hpp: smss != 0");
+  dies_with(w.cwnd, 999u, validate, "tcp/congestion_window.hpp: cwnd >= smss");
+  dies_with(w.cwnd, 9001u, validate, "tcp/congestion_window.hpp: cwnd <= std::max(max_cwnd");
+  dies_with(w.ssthresh, 0u, validate, "tcp/congestion_window.hpp: ssthresh != 0");
 }
 
 TEST(Validate, NewRenoCountsNoMoreThanAWindow) {
@@ -46,7 +48,7 @@ TEST(Validate, NewRenoCountsNoMoreThanAWindow) {
   tcp::NewReno reno;
   EXPECT_TRUE(reno.gather(w, 4000));
   const auto validate = [&] { reno.validate(w); };
-  dies_with(w.max_cwnd, 3999u, validate, "acked_octets_");
+  dies_with(w.max_cwnd, 3999u, validate, "tcp/newreno.hpp: acked_octets_ <=");
 }
 
 TEST(Validate, DctcpAndHyStartMeasureRoundsOfWhatWasSent) {
@@ -55,11 +57,12 @@ TEST(Validate, DctcpAndHyStartMeasureRoundsOfWhatWasSent) {
   tcp::Dctcp dctcp;
   dctcp.on_ack(s, true, 4);
   dctcp.validate(2000);
-  EXPECT_DEATH(dctcp.validate(1999), "window_end_");
+  EXPECT_DEATH(dctcp.validate(1999), report_of("tcp/dctcp.hpp: window_end_ <= snd_nxt"));
   tcp::HyStart hystart;
   hystart.on_ack(s, config);
   hystart.validate(config, 2000);
-  EXPECT_DEATH(hystart.validate(config, 1999), "window_end_");
+  EXPECT_DEATH(hystart.validate(config, 1999),
+               report_of("tcp/hystart.cpp: window_end_ <= snd_nxt"));
 }
 
 TEST(Validate, ConservativeSlowStartEndsWithItsLastRound) {
@@ -79,7 +82,7 @@ TEST(Validate, ConservativeSlowStartEndsWithItsLastRound) {
   round();
   ASSERT_TRUE(hystart.conservative());
   const auto validate = [&] { hystart.validate(config, UINT64_MAX); };
-  dies_with(config.hystart_css_rounds, 1u, validate, "css_rounds_");
+  dies_with(config.hystart_css_rounds, 1u, validate, "tcp/hystart.cpp: !conservative() ||");
 }
 
 TEST(Validate, TheTimerOfPacingRunsForAClosedGateAlone) {
@@ -88,7 +91,8 @@ TEST(Validate, TheTimerOfPacingRunsForAClosedGateAlone) {
   pacing.hold(c.now + milliseconds(5));
   EXPECT_EQ(pacing.ask(c.core.timers_, c.now), tcp::Pacing::Gate::Closes);
   pacing.validate(c.core.timers_);
-  EXPECT_DEATH(tcp::Pacing{}.validate(c.core.timers_), "gated");
+  EXPECT_DEATH(tcp::Pacing{}.validate(c.core.timers_),
+               report_of("tcp/pacing.hpp: !timers.runs(Timer::Pacing) ||"));
   EXPECT_EQ(pacing.ask(c.core.timers_, c.now + milliseconds(5)), tcp::Pacing::Gate::Open);
   pacing.validate(c.core.timers_);
 }
@@ -99,10 +103,13 @@ TEST(Validate, AReplyGoesToSomebody) {
   reply.remote = peer(1);
   reply.flags = wire::tcp_flag::kRst;
   const auto validate = [&] { replies.validate(); };
-  dies_with(reply.flags, uint8_t{0}, validate, "flags");
-  dies_with(reply.remote, Endpoint{}, validate, "remote");
-  dies_with(reply.options_length, uint8_t{3}, validate, "options_length");
-  dies_with(reply.options_length, uint8_t{44}, validate, "options_length");
+  dies_with(reply.flags, uint8_t{0}, validate, "tcp/reply_queue.hpp: reply.flags != 0");
+  dies_with(reply.remote, Endpoint{}, validate,
+            "tcp/reply_queue.hpp: !reply.remote.address.is_unspecified()");
+  dies_with(reply.options_length, uint8_t{3}, validate,
+            "tcp/reply_queue.hpp: reply.options_length % 4 == 0");
+  dies_with(reply.options_length, uint8_t{44}, validate,
+            "tcp/reply_queue.hpp: reply.options_length <=");
 }
 
 TEST(Validate, AFlowIsInTheTableOnce) {
@@ -110,10 +117,10 @@ TEST(Validate, AFlowIsInTheTableOnce) {
   flows.insert(3, kHere, peer(1));
   flows.insert(4, kHere, peer(2));
   flows.validate(2);
-  EXPECT_DEATH(flows.validate(1), "found");
-  EXPECT_DEATH(flows.validate(3), "found");
+  EXPECT_DEATH(flows.validate(1), report_of("tcp/flow_table.hpp: ++found <= slots"));
+  EXPECT_DEATH(flows.validate(3), report_of("tcp/flow_table.hpp: found == slots"));
   flows.insert(5, kHere, peer(2));
-  EXPECT_DEATH(flows.validate(3), "find");
+  EXPECT_DEATH(flows.validate(3), report_of("tcp/flow_table.hpp: find(entry.local"));
   flows.erase(5);
   flows.validate(2);
 }
@@ -129,12 +136,17 @@ TEST(Validate, AListenerIsInTheChainOfItsPortAndAFreePlaceInNone) {
   const uint32_t first = table.insert(kHere, acceptor, {});
   const uint32_t second = table.insert({kHere.address, 81}, acceptor, {});
   const auto validate = [&] { table.validate(); };
-  dies_with(table.at(first).local.port, uint16_t{82}, validate, "bucket");
-  dies_with(table.at(first).local.port, uint16_t{81}, validate, "bucket");
-  dies_with(table.at(second).next, second, validate, "places");
+  dies_with(table.at(first).local.port, uint16_t{82}, validate,
+            "tcp/listener_table.hpp: bucket(listeners_[i].local.port) == b");
+  dies_with(table.at(first).local.port, uint16_t{81}, validate,
+            "tcp/listener_table.hpp: bucket(listeners_[i].local.port) == b");
+  dies_with(table.at(second).next, second, validate,
+            "tcp/listener_table.hpp: places < listeners_.size() && bucket(");
   table.erase(first);
-  dies_with(table.at(first).next, second, validate, "acceptor");
-  dies_with(table.at(first).next, first, validate, "places");
+  dies_with(table.at(first).next, second, validate,
+            "tcp/listener_table.hpp: listeners_[i].acceptor == nullptr");
+  dies_with(table.at(first).next, first, validate,
+            "tcp/listener_table.hpp: places < listeners_.size() && listeners_[i].acceptor");
 }
 
 TEST(Validate, ASetOfRangesHasAnOwnerAndACopyIsGivenBackOnce) {
@@ -146,17 +158,18 @@ TEST(Validate, ASetOfRangesHasAnOwnerAndACopyIsGivenBackOnce) {
     ranges.insert({10, 20});
     ranges.validate();
     shared.validate({.range_sets = 1});
-    EXPECT_DEATH(shared.validate({}), "range_sets");
+    EXPECT_DEATH(shared.validate({}), report_of("tcp/shared.hpp: held.range_sets =="));
   }
   const std::vector<uint8_t> octets(5000, 7);
   const uint32_t copy = shared.saved.save(octets);
   EXPECT_EQ(shared.saved.blocks_of(copy), 3u);
   shared.validate({.saved_blocks = 3});
-  EXPECT_DEATH(shared.validate({.saved_blocks = 2}), "saved_blocks");
+  EXPECT_DEATH(shared.validate({.saved_blocks = 2}),
+               report_of("tcp/shared.hpp: held.saved_blocks =="));
   shared.saved.release(copy);
   shared.validate({});
   shared.saved.release(copy);
-  EXPECT_DEATH(shared.validate({}), "fresh_");
+  EXPECT_DEATH(shared.validate({}), report_of("base/zero_array.hpp: back_count_ <= fresh_"));
 }
 
 TEST(Validate, TheRecordsOfAllQueuesAreThoseOfThePool) {
@@ -171,10 +184,11 @@ TEST(Validate, TheRecordsOfAllQueuesAreThoseOfThePool) {
   const tcp::Holdings held{.records = 200, .chunks = queue.chunks(), .directories = 1};
   shared.validate(held);
   EXPECT_DEATH(shared.validate({.records = 199, .chunks = held.chunks, .directories = 1}),
-               "records");
+               report_of("tcp/shared.hpp: held.records =="));
   EXPECT_DEATH(shared.validate({.records = 200, .chunks = held.chunks - 1, .directories = 1}),
-               "chunks");
-  EXPECT_DEATH(shared.validate({.records = 200, .chunks = held.chunks}), "directories");
+               report_of("tcp/shared.hpp: held.chunks =="));
+  EXPECT_DEATH(shared.validate({.records = 200, .chunks = held.chunks}),
+               report_of("tcp/shared.hpp: held.directories =="));
   queue.clear();
   queue.validate();
   shared.validate({});
@@ -188,17 +202,19 @@ TEST(Validate, WhoIsInTheRoundHasALinkBothWays) {
   c.round.join(two);
   EXPECT_EQ(c.round.validate(), 2u);
   c.shared.validate({.in_round = 2});
-  EXPECT_DEATH(c.shared.validate({.in_round = 1}), "in_round");
-  EXPECT_DEATH(c.shared.validate({.in_round = 2, .over = 1}), "over");
+  EXPECT_DEATH(c.shared.validate({.in_round = 1}), report_of("tcp/shared.hpp: held.in_round =="));
+  EXPECT_DEATH(c.shared.validate({.in_round = 2, .over = 1}),
+               report_of("tcp/shared.hpp: held.over =="));
   dies_with(
-      two.prev, &two, [&] { c.round.validate(); }, "prev");
+      two.prev, &two, [&] { c.round.validate(); }, "tcp/connection_list.hpp: at->prev == before");
   tcp::Round::leave(one);
   tcp::Round::leave(two);
 }
 
 TEST(Validate, AConnectionThatIsOverWaitsForItsEnd) {
   CoreParts c;
-  EXPECT_DEATH(c.core.validate(), "place_") << "it is neither open nor ended";
+  EXPECT_DEATH(c.core.validate(), report_of("tcp/connection_core.hpp: place_.linked() ||"))
+      << "it is neither open nor ended";
   c.establish();
   c.core.validate();
   c.core.end();
@@ -221,15 +237,15 @@ TEST(Validate, TheScoreboardKnowsWhatArrivedAndWhatDuplicatesStandFor) {
   }
   const auto validate = [&] { board.validate(); };
   board.reno_duplicate(true, 1000);
-  dies_with(tcb.sack_ok, true, validate, "sack_ok");
+  dies_with(tcb.sack_ok, true, validate, "tcp/scoreboard.cpp: reno_sacked_ == 0");
   board.reno_acked(0, false, 1000);
   tcb.sack_ok = true;
   board.sack({2000, 3000}, [](const tcp::Record&, uint64_t) {});
-  dies_with(tcb.snd_nxt, uint64_t{2500}, validate, "snd_nxt|sacked");
+  dies_with(tcb.snd_nxt, uint64_t{2500}, validate, "tcp/scoreboard.cpp: end <= tcb_.snd_nxt ||");
   // Until SND.UNA follows, what the ACK has told is ahead of it.
   board.pop_front();
   board.advance(1500);
-  EXPECT_DEATH(board.validate(), "snd_una");
+  EXPECT_DEATH(board.validate(), report_of("tcp/scoreboard.cpp: front().offset <= tcb_.snd_una"));
   tcb.snd_una = 1500;
   board.validate();
 }
@@ -271,15 +287,17 @@ TEST(Validate, TheCursorsOfAByteStreamAreInOrderAndFitItsRings) {
   EXPECT_EQ(user.write(std::vector<uint8_t>(300, 1)), 300u);
   user.validate();
   user.released({}, 1);
-  EXPECT_DEATH(user.validate(), "released") << "nothing was pulled";
+  EXPECT_DEATH(user.validate(), report_of("tcp/byte_stream.cpp: released <= pulled_"))
+      << "nothing was pulled";
   user.released({}, 0);
   user.ordered(10, {});
-  EXPECT_DEATH(user.validate(), "placed_end_") << "nothing was placed";
+  EXPECT_DEATH(user.validate(), report_of("tcp/byte_stream.cpp: ordered <= placed_end_"))
+      << "nothing was placed";
   ASSERT_EQ(user.inspect({0, 10}, {}, {}), llp::InspectVerdict::Accept);
   user.place({0, 10}, std::vector<uint8_t>(10, 2), true, {});
   user.validate();
   user.place({2000, 2010}, std::vector<uint8_t>(10, 2), false, {});
-  EXPECT_DEATH(user.validate(), "ring_octets");
+  EXPECT_DEATH(user.validate(), report_of("tcp/byte_stream.cpp: placed_end_ - read <="));
 }
 
 }  // namespace

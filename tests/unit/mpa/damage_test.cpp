@@ -1,0 +1,58 @@
+// validate() of the parts of MPA: each check fails when what it is about is damaged.
+
+#include "support/damage.hpp"
+
+#include <gtest/gtest.h>
+
+#include "mpa/drop_policy.hpp"
+#include "mpa/start_frames.hpp"
+#include "mpa/suspicions.hpp"
+
+namespace rnic::mpa {
+namespace {
+
+using test::notices;
+
+RNIC_OPEN(DropPolicy, drop_counts_)
+RNIC_OPEN(StartFrameParser, have_)
+RNIC_OPEN(StartFrameParser, header_)
+RNIC_OPEN(Suspicions, entries_)
+RNIC_OPEN(Suspicions, used_)
+
+TEST(Damage, OfADropPolicy) {
+  const Config config;
+  const FpduReader reader;
+  framing::HoldStore store(64 * 2048);
+  Counters counters;
+  const DropPolicy policy(config, reader, store, counters);
+  notices(policy, "mpa/drop_policy.hpp: count.drops <=", [&] {
+    drop_counts_(policy)[0].drops = UINT32_MAX;
+  });
+}
+
+TEST(Damage, OfAStartFrame) {
+  const Config config;
+  const StartFrameParser parser(framing::Role::Responder, config, 2);
+  notices(parser, "mpa/start_frames.hpp: have_ <=", [&] { have_(parser) = 1u << 20; });
+  notices(parser, "mpa/start_frames.hpp: !header_ ||", [&] { header_(parser).emplace(); });
+}
+
+TEST(Damage, OfSuspicions) {
+  const Suspicions suspicions;
+  auto& entry = entries_(suspicions)[0];
+  const auto notes = [&](std::string_view check, auto damage) {
+    notices(suspicions, check, damage);
+  };
+  notes("mpa/suspicions.cpp: entry.not_placed <= entry.range.size()", [&] {
+    entry.range = {10, 20};
+    entry.not_placed = 11;
+  });
+  notes("mpa/suspicions.cpp: entry.difference == 0", [&] {
+    entry.range = {10, 20};
+    entry.difference = 1;
+  });
+  notes("mpa/suspicions.cpp: used == used_", [&] { used_(suspicions) = 1; });
+}
+
+}  // namespace
+}  // namespace rnic::mpa
