@@ -252,6 +252,7 @@ uint32_t sleeps_for_ever(uint64_t schedules) {
   return lost;
 }
 
+// VERBS-15
 TEST(Bell, NoWorkIsSleptThrough) {
   constexpr uint64_t kSchedules = 1'000'000;
   uint64_t wakes = 0;

@@ -102,5 +102,26 @@ TEST(Segmenter, PackingTakesOnlyWhatEndsTheMessage) {
   EXPECT_FALSE(cut({.tagged = true}, 0, 13, false).possible);
 }
 
+// The longest message there is, in segments that do not divide it.
+TEST(Segmenter, TheLongestMessageIsCutToItsLastOctet_VERBS_21) {
+  constexpr uint32_t kMulpdu = 65'521;
+  for (const bool tagged : {false, true}) {
+    const OutboundMessage message{.tagged = tagged, .length = UINT32_MAX};
+    const uint64_t room = kMulpdu - message.header_size();
+    uint64_t done = 0;
+    uint64_t segments = 0;
+    for (bool last = false; !last; ++segments) {
+      const Cut segment = cut(message, static_cast<uint32_t>(done), kMulpdu, false);
+      ASSERT_TRUE(segment.possible);
+      ASSERT_EQ(segment.offset, done);
+      done += segment.length;
+      last = segment.last;
+      ASSERT_EQ(segment.length, last ? UINT32_MAX % room : room);
+    }
+    EXPECT_EQ(done, UINT32_MAX);
+    EXPECT_EQ(segments, (UINT32_MAX + room - 1) / room);
+  }
+}
+
 }  // namespace
 }  // namespace rnic::ddp

@@ -86,8 +86,8 @@ TEST_F(Isolation, WhoReadsMoreThanItMayEndsAlone_SEC_6_4_3_3_03) {
 TEST_F(Isolation, ReadQueuesAreOfOneStreamEach_SEC_6_4_3_3_01) {
   Reader full{make(left(), 2, 2), make(right(), 2, 2), {}, {}, {}, {}};
   Reader other{make(left(), 2, 2), make(right(), 2, 2), {}, {}, {}, {}};
-  start(full, 1);
   start(other, 2);
+  start(full, 1);
   for (uint64_t id = 1; id <= 2; ++id) read(full, id, kLarge);
   ASSERT_TRUE(run_until([&] { return right().device->rdmap_counters().read_requests_in == 2; }));
   for (uint64_t id = 1; id <= 12; ++id) read(other, id, kSmall);

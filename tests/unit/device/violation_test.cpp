@@ -89,7 +89,7 @@ class Violations : public DevicePair {
   mem::Stag target_stag_;
 };
 
-// DDP-7.1-08
+// DDP-7.1-08 SEC-6.2.1-01
 TEST_F(Violations, WriteOneOctetPastTheRegion) {
   share(kAll);
   auto w = aimed(Opcode::Write, 100);
@@ -138,7 +138,7 @@ TEST_F(Violations, WriteToARevokedRegion) {
   expect_terminate(aimed(Opcode::Write, 3000), 1, 1, 0x00);
 }
 
-// DDP-7.1-09
+// DDP-7.1-09 SEC-6.1.1-02
 // UNH-DDP-03
 TEST_F(Violations, WriteIntoAnotherDomain) {
   target_stag_ = right().add(target_, healthy_b_->spec().pd, kAll);
@@ -164,7 +164,7 @@ TEST_F(Violations, SendLongerThanTheReceive) {
   expect_terminate(work(Opcode::Send, 1, source_, source_stag_, 100), 1, 2, 0x05);
 }
 
-// RFC 5040 s.4.8
+// SEC-6.3.1-01
 TEST_F(Violations, ReadOutsideTheRegion) {
   share(kAll);
   auto w = aimed(Opcode::Read, 100);

@@ -362,7 +362,7 @@ TEST_F(InboundTest, ReadThatFailsHalfWay_RDMAP_4_8_09) {
   }
 }
 
-// One Read more than the IRD.
+// SEC-6.4.3.3-03: one Read more than the IRD.
 TEST_F(InboundTest, ReadsBeyondTheIrd_RDMAP_6_1_03) {
   start({.ird = 2});
   for (uint32_t msn = 1; msn <= 3; ++msn) {

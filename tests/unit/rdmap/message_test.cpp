@@ -242,6 +242,45 @@ TEST_F(MessageTest, ReadOf4GigaoctetsLessOne_RDMAP_4_4_03) {
   munmap(huge, size_t{1} << 32);
 }
 
+// The longest Send and the longest Write leave where the region has all of their octets; where it
+// has one less nothing of them does.
+TEST_F(MessageTest, TheLongestMessagesLeaveFromMemoryThatIsThere_VERBS_21) {
+  constexpr uint32_t kMost = UINT32_MAX;
+  void* huge =
+      mmap(nullptr, size_t{1} << 32, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(huge, MAP_FAILED);
+  for (const Opcode kind : {Opcode::Send, Opcode::Write}) {
+    for (const uint32_t length : {kMost, kMost - 1}) {
+      SCOPED_TRACE(std::string(to_string(kind)) + " from " + std::to_string(length));
+      restart();
+      const auto stag = a->table.add({.address = static_cast<uint8_t*>(huge),
+                                      .length = length,
+                                      .pd = a->pd,
+                                      .offset = 0});
+      SendRequest w{.id = 1, .opcode = kind};
+      w.sges = {{0, kMost, stag->value}};
+      w.remote.stag = b->all;
+      a->send(w);
+      for (int i = 0; i < 3; ++i) pair.a.pull();
+      if (length == kMost) {
+        ASSERT_EQ(pair.a.sent.size(), 3u);
+        EXPECT_TRUE(a->owner.sends.empty()) << "it is under way";
+        const auto& third = pair.a.sent[2].octets;
+        const uint64_t at = kind == Opcode::Send ? wire::parse_ddp_untagged(third)->mo
+                                                 : wire::parse_ddp_tagged(third)->to;
+        EXPECT_EQ(at, kind == Opcode::Send ? 2u * 238 : 2u * 242);
+      } else {
+        ASSERT_EQ(a->owner.sends.size(), 1u);
+        EXPECT_EQ(a->owner.sends[0].status, CompletionStatus::LocalProtection);
+        ASSERT_EQ(pair.a.sent.size(), 1u);
+        EXPECT_EQ(opcode(pair.a.sent[0]), 7) << "the Terminate alone";
+      }
+      a->endpoint.abort();
+    }
+  }
+  munmap(huge, size_t{1} << 32);
+}
+
 // RDMAP-5.2.1-01 RDMAP-5.2.1-02 RDMAP-5.5-14 RDMAP-5.5-06: as many Reads as the
 // IRD are taken at once, each with a buffer of queue 1 and without the user's help; Responses leave
 // and are delivered in the order of the Requests.

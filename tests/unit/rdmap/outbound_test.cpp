@@ -446,6 +446,7 @@ TEST_F(OutboundTest, AnImpossibleRequestTerminatesWithoutACode_RDMAP_7_1_02) {
   }
 }
 
+// VERBS-21
 TEST_F(OutboundTest, MessageOf4GigaoctetsIsRefused_DDP_5_2_02) {
   SendRequest w{.id = 1, .opcode = Opcode::Write};
   w.sges = {{0, UINT32_MAX, a->all}, {0, 1, a->all}};

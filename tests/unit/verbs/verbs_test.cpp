@@ -50,7 +50,7 @@ TEST_F(Verbs, AWireHasANameOfAnyLengthThatIsAllowed) {
   }
 }
 
-TEST_F(Verbs, AMessageHasLessThanTwoToThe32Octets) {
+TEST_F(Verbs, AMessageHasLessThanTwoToThe32Octets_VERBS_21) {
   Side a(world_.left);
   SendRequest request{.id = 1, .opcode = Opcode::Send};
   request.sges = {{.length = UINT32_MAX}, {.length = 1}};
