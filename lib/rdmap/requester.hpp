@@ -10,6 +10,7 @@
 
 #include "ddp/fault.hpp"
 #include "ddp/segmenter.hpp"
+#include "ddp/tagged.hpp"
 #include "rdmap/completions.hpp"
 #include "rdmap/counters.hpp"
 #include "rdmap/deliveries.hpp"
