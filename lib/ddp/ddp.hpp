@@ -87,6 +87,20 @@ class User {
     return false;
   }
 
+  /// The message of an untagged segment in order is the first of its queue that has no buffer, and
+  /// none was found. \return it may wait for one: its segment is asked about again
+  virtual bool waits_for_buffer(const wire::DdpUntaggedHeader& header, base::Now now) {
+    static_cast<void>(header);
+    static_cast<void>(now);
+    return false;
+  }
+  // As llp::FramingUser.
+  [[nodiscard]] virtual bool may_wait(uint32_t segments) const {
+    static_cast<void>(segments);
+    return false;
+  }
+  virtual void end_wait(base::Now now) { static_cast<void>(now); }
+
   // Delivery, in stream order. A fault returned here comes back through fault().
   virtual Fault deliver_tagged(const wire::DdpTaggedHeader& header, uint32_t payload) = 0;
   /// The last segment of a message was reached: `length` is the message's (DDP-5.4-02), and each
@@ -138,6 +152,10 @@ class Stream final : public llp::FramingUser {
     return user_.all_fits(octets, overhead);
   }
   llp::PlaceVerdict place_ulpdu(const llp::UlpduView& ulpdu, bool in_order, base::Now now) override;
+  [[nodiscard]] bool may_wait(uint32_t ulpdus) const override {
+    return !stopped_ && user_.may_wait(ulpdus);
+  }
+  void end_wait(base::Now now) override { user_.end_wait(now); }
   void deliver_ulpdu(base::ByteView header, uint32_t ulpdu_length, base::Now now) override;
   void may_send() override { user_.may_send(); }
   void peer_silent() override { user_.peer_silent(); }
@@ -157,6 +175,7 @@ class Stream final : public llp::FramingUser {
   Fault place_untagged(const llp::UlpduView& ulpdu, const wire::DdpUntaggedHeader& header);
   Fault check_and_place(const llp::UlpduView& ulpdu, base::ByteView prefix);
   [[nodiscard]] bool find_buffer(const Fault& fault, base::ByteView prefix, bool in_order);
+  [[nodiscard]] bool waits(const Fault& fault, base::ByteView prefix, base::Now now);
   Fault deliver(base::ByteView prefix, uint32_t length, base::Now now);
   void put(const llp::UlpduView& ulpdu, uint32_t skip, std::span<const base::ByteSpan> target);
   template <typename Find>

@@ -113,7 +113,16 @@ bool Stream::find_buffer(const Fault& fault, base::ByteView prefix, bool in_orde
   return header && user_.find_buffer(*header, queues_[header->qn].missing(header->msn), in_order);
 }
 
-llp::PlaceVerdict Stream::place_ulpdu(const llp::UlpduView& ulpdu, bool in_order, base::Now) {
+/// RFC 5041 s.7.1: the LLP may wait for a buffer instead of an error.
+bool Stream::waits(const Fault& fault, base::ByteView prefix, base::Now now) {
+  const bool lacks = fault.layer == FaultLayer::Ddp && fault.type == kUntaggedBuffer &&
+                     fault.code == kUntaggedNoBuffer.code;
+  if (!lacks) return false;
+  const auto header = wire::parse_ddp_untagged(prefix);
+  return header && user_.waits_for_buffer(*header, now);
+}
+
+llp::PlaceVerdict Stream::place_ulpdu(const llp::UlpduView& ulpdu, bool in_order, base::Now now) {
   // DDP-7.1-11: after an error all later segments are silently dropped.
   if (stopped_ || fault_.failed()) return llp::PlaceVerdict::Placed;
   std::array<uint8_t, wire::kDdpHeaderMax> copied;
@@ -132,6 +141,7 @@ llp::PlaceVerdict Stream::place_ulpdu(const llp::UlpduView& ulpdu, bool in_order
     ++tally_.placements_postponed;
     return llp::PlaceVerdict::Hold;
   }
+  if (waits(fault, prefix, now)) return llp::PlaceVerdict::Wait;
   fault_ = fault;
   faulty_ = report(prefix, ulpdu.length);
   return llp::PlaceVerdict::Fault;

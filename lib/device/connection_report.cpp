@@ -26,6 +26,8 @@ QueuePairInfo ConnectionReport::info(const QueuePair& qp, const Connection* conn
   told.state = qp.state();
   told.sends_completed = qp.sends_completed();
   told.counters = qp.counters();
+  told.waits_for_receive = qp.waits_for_receive();
+  told.receive_waits = qp.receive_waits();
   if (connection == nullptr) return told;
   told.connected = true;
   told.local = connection->local();

@@ -26,6 +26,7 @@ Device::Device(const DeviceConfig& config, llp::Transport& transport, base::Now 
 Device::Device(const DeviceConfig& config, base::Now now)
     : config_(config),
       framing_(config_),
+      receive_waits_(now),
       resources_(config_, counters_, now),
       doorbells_(doorbells_of(config.limits)),
       events_(config.limits.max_events, counters_.events_lost),
@@ -132,6 +133,7 @@ uint32_t Device::receive_burst(base::Now now, DoorbellTurn& doorbells) {
 void Device::fire_timers(base::Now now) {
   if (transport_->next_deadline() <= now) transport_->on_timers(now);
   if (own_ && own_->interface.next_deadline() <= now) own_->interface.on_timers(now);
+  receive_waits_.on_timers(now);
   connections_.on_timers(now);
   resources_.on_timers(now);
 }
@@ -145,6 +147,7 @@ base::Now Device::next_deadline() const {
   if (doorbell_ringing()) return base::Now{};
   base::Now next = base::earlier(transport_->next_deadline(), connections_.next_deadline());
   next = base::earlier(next, resources_.next_deadline());
+  next = base::earlier(next, receive_waits_.next_deadline());
   if (!own_) return next;
   next = base::earlier(next, own_->interface.next_deadline());
   return base::earlier(next, own_->port.next_deadline());
@@ -247,8 +250,8 @@ void Device::validate() {
 
 Result<QueuePair*> Device::create_qp(const QueuePairSpec& spec) {
   return resources_.create_qp(
-      spec, {connections_, rdmap_counters_, doorbells_, terminates_, config_.rdma_extensions,
-             config_.secret});
+      spec, {connections_, rdmap_counters_, doorbells_, receive_waits_, terminates_,
+             config_.rdma_extensions, config_.secret});
 }
 
 Status Device::destroy_qp(QueuePair* qp) {

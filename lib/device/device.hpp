@@ -275,7 +275,7 @@ class Device {
   Device(const DeviceConfig& config, base::Now now);
   uint32_t poll_transport(base::Now now);
   [[nodiscard]] DoorbellTurn doorbells(base::Now now) {
-    return {doorbells_, resources_, own_ ? &*own_ : nullptr, now};
+    return {doorbells_, resources_, receive_waits_, own_ ? &*own_ : nullptr, now};
   }
   uint32_t receive(base::Now now);
   uint32_t receive_burst(base::Now now, DoorbellTurn& doorbells);
@@ -306,6 +306,7 @@ class Device {
   FramingParts framing_;
   std::optional<PortStack> own_;         // with a port
   llp::Transport* transport_ = nullptr;  // own_->stack, or the one that was given
+  ReceiveWaits receive_waits_;
   Resources resources_;
   base::Doorbells doorbells_;
   EventQueue events_;

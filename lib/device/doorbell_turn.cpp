@@ -11,6 +11,8 @@ void DoorbellTurn::serve() {
       ++served_;
     }
   });
+  // Whoever posts to a shared receive queue rings no doorbell.
+  if (receive_waits_.any()) served_ += resources_.resume_waiting(now_);
 }
 
 }  // namespace rnic::device

@@ -18,8 +18,13 @@ namespace rnic::device {
 class DoorbellTurn final : public llp::BeforeHandUp {
  public:
   /// All of them outlive it. \param own nullptr: there are no sockets
-  DoorbellTurn(base::Doorbells& doorbells, Resources& resources, PortStack* own, base::Now now)
-      : doorbells_(doorbells), resources_(resources), own_(own), now_(now) {}
+  DoorbellTurn(base::Doorbells& doorbells, Resources& resources, const ReceiveWaits& receive_waits,
+               PortStack* own, base::Now now)
+      : doorbells_(doorbells),
+        resources_(resources),
+        receive_waits_(receive_waits),
+        own_(own),
+        now_(now) {}
 
   void before_hand_up() override { serve(); }
   void serve();
@@ -29,6 +34,7 @@ class DoorbellTurn final : public llp::BeforeHandUp {
  private:
   base::Doorbells& doorbells_;
   Resources& resources_;
+  const ReceiveWaits& receive_waits_;
   PortStack* const own_;
   const base::Now now_;
   uint32_t served_ = 0;

@@ -27,7 +27,9 @@ QueuePair::QueuePair(uint32_t number, uint32_t doorbell, const QueuePairSpec& sp
       stream_(memory.new_stream()),
       endpoint_(make_endpoint(number, stream_, spec.ird, spec.ord)),
       answers_close_(spec.answer_close),
-      context_(spec.context) {}
+      context_(spec.context) {
+  wait_timer_.owner = this;
+}
 
 rdmap::Endpoint QueuePair::make_endpoint(uint32_t number, uint64_t stream, uint32_t ird,
                                          uint32_t ord) {
@@ -39,6 +41,7 @@ rdmap::Endpoint QueuePair::make_endpoint(uint32_t number, uint64_t stream, uint3
   config.ord = ord;
   config.extensions = parts_.extensions;
   config.strict_sinks = spec_.strict_read_sinks;
+  config.receive_wait = spec_.receive_wait;
   config.secret = parts_.secret[0] ^ parts_.secret[1] * (2 * uint64_t{number} + 1);
   return {config, memory_, parts_.counters, *this, {sends_, receives_}};
 }
@@ -116,13 +119,28 @@ void QueuePair::look_for_unsent(base::Now now) {
   if (!orphaned_) parts_.owner.first_fpdu_awaited(*this, now);
 }
 
-void QueuePair::disconnect() {
+void QueuePair::resume(base::Now now) {
+  endpoint_.resume(now);
+  if (!waits_for_receive()) parts_.receive_waits.end(wait_timer_);
+}
+
+void QueuePair::receive_wait_began(base::Now deadline) {
+  parts_.receive_waits.begin(wait_timer_, deadline);
+}
+
+/// A message that waits is not resumed from here, where others may be at work on its stream.
+void QueuePair::serve_between_turns() {
   serve();
+  if (waits_for_receive()) parts_.doorbells.ring(doorbell_);
+}
+
+void QueuePair::disconnect() {
+  serve_between_turns();
   endpoint_.disconnect();
 }
 
 void QueuePair::abort() {
-  serve();
+  serve_between_turns();
   endpoint_.abort();
 }
 

@@ -11,10 +11,12 @@
 
 #include "base/doorbell.hpp"
 #include "base/slab.hpp"
+#include "base/timer_wheel.hpp"
 #include "device/completion_queue.hpp"
 #include "device/queue_pair_state.hpp"
 #include "device/queue_pair_tally.hpp"
 #include "device/queue_pair_use.hpp"
+#include "device/receive_waits.hpp"
 #include "device/shared_receive_queue.hpp"
 #include "device/terminate_tally.hpp"
 #include "framing/start.hpp"
@@ -43,6 +45,8 @@ struct QueuePairSpec {
   /// Receives come from there, and `receive_depth` of them are taken for messages ahead of the
   /// order, at most; outlives the queue pair.
   SharedReceiveQueue* srq = nullptr;
+  /// How long a message may wait for a receive; 0: not at all.
+  base::Duration receive_wait{0};
 };
 
 /// How a connection makes its segments; what is not said is as the configuration has it.
@@ -75,6 +79,7 @@ struct QueuePairParts {
   QueuePairOwner& owner;
   rdmap::Counters& counters;
   base::Doorbells& doorbells;
+  ReceiveWaits& receive_waits;
   TerminateTally& terminates;
   bool extensions = true;  ///< RFC 7306
   std::array<uint64_t, 2> secret{};
@@ -86,6 +91,9 @@ class QueuePair final : public rdmap::EndpointOwner {
   /// \param doorbell which one it rings, whatever its number becomes
   QueuePair(uint32_t number, uint32_t doorbell, const QueuePairSpec& spec,
             const QueuePairParts& parts, mem::StagTable& memory);
+  ~QueuePair() override { parts_.receive_waits.end(wait_timer_); }
+  QueuePair(const QueuePair&) = delete;
+  QueuePair& operator=(const QueuePair&) = delete;
 
   /// What its queues ask the machine for.
   [[nodiscard]] static uint64_t octets_for(const QueuePairSpec& spec);
@@ -111,7 +119,14 @@ class QueuePair final : public rdmap::EndpointOwner {
   void serve(base::Now now) {
     serve();
     if (watches_first_fpdu_) [[unlikely]] look_for_unsent(now);
+    if (waits_for_receive()) [[unlikely]] resume(now);
   }
+  /// A message waits for a receive.
+  [[nodiscard]] bool waits_for_receive() const { return endpoint_.waits_for_receive(); }
+  /// How many have waited on the connection that it has or had last, this one included.
+  [[nodiscard]] uint64_t receive_waits() const { return endpoint_.receive_waits(); }
+  /// Goes on with it, where it has its receive now or may wait no longer.
+  void resume(base::Now now);
   /// Who begins to wait for the peer's first FPDU is told of (first_fpdu_awaited()).
   void watch_first_fpdu() { watches_first_fpdu_ = true; }
   /// Makes the endpoint the user of what the session frames.
@@ -184,12 +199,14 @@ class QueuePair final : public rdmap::EndpointOwner {
   void send_completed(const Completion& completion) override;
   void receive_completed(const Completion& completion) override;
   void last_receive_done() override;
+  void receive_wait_began(base::Now deadline) override;
   void rtr_sent(base::Now now) override;
   void event(Event event, base::Now now) override;
 
  private:
   void serve() { endpoint_.serve(); }
   void look_for_unsent(base::Now now);
+  void serve_between_turns();
   void set_use(QueuePairUse next, base::Handle connection);
   [[nodiscard]] rdmap::Endpoint make_endpoint(uint32_t number, uint64_t stream, uint32_t ird,
                                               uint32_t ord);
@@ -220,6 +237,7 @@ class QueuePair final : public rdmap::EndpointOwner {
   bool watches_first_fpdu_ = false;
   bool answers_close_;
   void* context_;
+  base::TimerNode wait_timer_;
 };
 
 }  // namespace rnic::device

@@ -338,6 +338,19 @@ SrqInfo Resources::info(const SharedReceiveQueue& srq) const {
   return info;
 }
 
+uint32_t Resources::resume_waiting(base::Now now) {
+  uint32_t resumed = 0;
+  for (const auto& srq : srqs_) {
+    while (srq != nullptr) {
+      const std::optional<uint32_t> number = srq->to_resume();
+      if (!number) break;
+      qps_[numbers_.slot_of(*number)]->resume(now);
+      ++resumed;
+    }
+  }
+  return resumed;
+}
+
 void* Resources::context_of(uint32_t qp) const {
   const uint32_t slot = numbers_.slot_of(qp);
   const QueuePair* found = slot < qps_.size() ? qps_[slot].get() : nullptr;
@@ -375,6 +388,10 @@ Status Resources::check_spec(const QueuePairSpec& spec) const {
     return fail(ErrorCode::WrongState,
                 "create_qp: a completion queue is in error, completions were lost: resize it, or "
                 "make another one");
+  }
+  if (spec.receive_wait < base::Duration(0)) {
+    return fail(ErrorCode::InvalidArgument,
+                "create_qp: receive_wait is negative: 0 is no wait for a receive");
   }
   if (spec.send_depth > limits_.max_work_depth || spec.receive_depth > limits_.max_work_depth) {
     return fail(ErrorCode::InvalidArgument,

@@ -89,6 +89,10 @@ class Resources final : private QueuePairContexts {
   }
   // --- The loop ---
 
+  /// Goes on with messages that wait for receives of shared queues, where there are receives now:
+  /// those of one queue in the order in which they began to wait. \return with how many
+  uint32_t resume_waiting(base::Now now);
+
   /// The time of what is stamped from here on, until the next call.
   void begin_turn(base::Now now) { notify_.begin(now); }
   /// Completions that were kept back are to be told of then.

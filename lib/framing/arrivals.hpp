@@ -22,8 +22,13 @@ class Arrivals {
  public:
   [[nodiscard]] const HeldOctets& held() const { return held_; }
   [[nodiscard]] const PlacedList& placed() const { return placed_; }
-  /// The range begins at the delivery point.
-  [[nodiscard]] bool in_order(base::Range range) const { return range.begin == arrived_; }
+  /// The range begins at the delivery point. While a PDU waits there no range does: what comes is
+  /// ahead of the order.
+  [[nodiscard]] bool in_order(base::Range range) const {
+    return range.begin == arrived_ && !waits_;
+  }
+  /// The PDU at place_next() is whole, and its user has no buffer for it yet.
+  [[nodiscard]] bool waits() const { return waits_; }
   /// The range lies in a segment of which only parts are new.
   [[nodiscard]] bool is_part(base::Range range) const { return parts_.contains(range); }
   /// Stream offset behind the octets that have come in order.
@@ -34,6 +39,7 @@ class Arrivals {
   /// Checks the invariants; they hold between calls.
   void validate() const {
     RNIC_CHECK(deliver_next_ <= place_next_ && place_next_ <= ordered_ && ordered_ <= arrived_);
+    RNIC_CHECK(!waits_ || held_.containing(place_next_) != kNone);
     held_.validate();
     placed_.validate();
     parts_.validate();
@@ -47,6 +53,7 @@ class Arrivals {
   uint64_t ordered_ = 0;
   uint64_t place_next_ = 0;
   uint64_t deliver_next_ = 0;
+  bool waits_ = false;
   HeldOctets held_;
   PlacedList placed_;
   SegmentParts parts_;

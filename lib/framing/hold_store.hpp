@@ -175,6 +175,8 @@ class HeldOctets {
   [[nodiscard]] uint32_t beginning_at(uint64_t offset) const;
   [[nodiscard]] HeldRange& node(uint32_t index) const { return store_.ranges()[index]; }
   [[nodiscard]] bool can_split() const { return store_.ranges().free() > HoldStore::kReserveNodes; }
+  /// Half of the ranges are left for what comes behind holes.
+  [[nodiscard]] bool has_few_ranges() const { return can_split() && count_ < kRangesMax / 2; }
 
   /// One octet that is held.
   [[nodiscard]] uint8_t octet(uint64_t offset) const;

@@ -65,6 +65,8 @@ class Receiver final : private Arrivals {
   [[nodiscard]] uint32_t takes(base::Range range, base::ByteView octets);
   void place(base::Range range, base::ByteView octets, base::Now now);
   void ordered(uint64_t offset, base::Now now);
+  /// As llp::Framing says.
+  bool resume(base::Now now);
 
   // During the start-up octets out of order are kept and nothing more.
   void keep(base::Range range, base::ByteView octets, base::Now now) {
@@ -84,6 +86,7 @@ class Receiver final : private Arrivals {
 
   using Arrivals::arrived;
   using Arrivals::in_order;
+  using Arrivals::waits;
   /// Checks the invariants; they hold between calls.
   void validate() const;
   [[nodiscard]] uint64_t held() const { return held_.octets(); }
@@ -100,7 +103,7 @@ class Receiver final : private Arrivals {
   }
 
  private:
-  enum class Head : uint8_t { Placed, Incomplete, Bad };
+  enum class Head : uint8_t { Placed, Incomplete, Bad, Waits };
 
   [[nodiscard]] const Arrivals& arrivals() const { return *this; }
   void locate(base::Range range, base::ByteView octets, LocatedSegment& out);
@@ -109,6 +112,7 @@ class Receiver final : private Arrivals {
   void place_early(const LocatedSegment& segment, base::ByteView octets, base::Now now);
   [[nodiscard]] bool place_front(const LocatedSegment& segment, base::ByteView octets,
                                  base::Now now);
+  void hold_waiting(base::Range range, base::ByteView octets, uint64_t next_pdu, base::Now now);
   bool place_whole(const PduSpan& span, const uint8_t* data, bool in_order, base::Now now,
                    bool& limited);
   uint32_t hold(base::Range range, base::ByteView octets, bool in_order, uint64_t next_pdu,
@@ -117,6 +121,7 @@ class Receiver final : private Arrivals {
   void continue_behind(uint64_t offset, base::Now now);
   Head place_held_head(base::Now now);
   void pass(uint64_t end, uint64_t unit_end);
+  void note_first(base::Now now);
   void deliver(PlacedPdu& entry, base::Now now);
   void drain(uint64_t offset, base::Now now);
   void raise(PduError error, base::Now now);

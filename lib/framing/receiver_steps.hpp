@@ -34,6 +34,7 @@ void Receiver<L>::start(uint64_t offset) {
 template <Locator L>
 void Receiver<L>::discard() {
   stopped_ = true;
+  waits_ = false;
   placed_.clear();
   held_.clear();
   if (held_told_ != 0 && stream_ != nullptr) stream_->room_grew();
@@ -93,13 +94,15 @@ llp::InspectVerdict Receiver<L>::inspect(base::Range range, base::ByteView octet
 }
 
 /// In order the rest of a started PDU completes it, and its room comes back before what is behind
-/// it is held. Out of order all of the segment may have to be held: the user may refuse to place
-/// it, or the list of placed PDUs may be full.
+/// it is held. Where a PDU may have to wait, and out of order, all of the segment may have to be
+/// held: the user may refuse to place it, or the list of placed PDUs may be full.
 template <Locator L>
 bool Receiver<L>::has_room(const LocatedSegment& segment) {
   const base::Range range = segment.range;
   const SegmentParts::Room room = parts_.with(range, in_order(range));
-  if (!in_order(range)) return held_.has_room(room.range, false, room.parts);
+  if (!in_order(range) || user_->may_wait(segment.count + 1)) {
+    return held_.has_room(room.range, false, room.parts);
+  }
   if (segment.front_end == range.begin && segment.next == range.end) return true;
   if (!held_.has_room({range.begin, segment.front_end}, true)) return false;
   if (segment.next == kUnlocated || segment.bad != PduError::None) return true;
@@ -113,12 +116,14 @@ template <Locator L>
 uint32_t Receiver<L>::takes(base::Range range, base::ByteView octets) {
   const auto all = static_cast<uint32_t>(octets.size());
   if (stopped_ || error_at_next_ != PduError::None) return all;
+  if (waits_) return 0;
   LocatedSegment& segment = store_.segment();
   locate(range, octets, segment);
   const base::Range front{range.begin, segment.front_end};
   const uint32_t front_room = held_.room_in(front, true);
   if (front_room < front.size()) return front_room;
   if (segment.next == kUnlocated || segment.bad != PduError::None) return all;
+  if (user_->may_wait(segment.count + 1)) return held_.room_in(range, true);
   const auto whole = static_cast<uint32_t>(segment.next - range.begin);
   return whole + held_.room_in({segment.next, range.end}, whole == 0);
 }
@@ -127,6 +132,7 @@ uint32_t Receiver<L>::takes(base::Range range, base::ByteView octets) {
 
 template <Locator L>
 void Receiver<L>::place(base::Range range, base::ByteView octets, base::Now now) {
+  const bool contiguous = range.begin == arrived_;
   const bool ordered_segment = in_order(range);
   LocatedSegment& segment = store_.segment();
   if (stopped_ || (error_at_next_ != PduError::None && ordered_segment)) {
@@ -141,7 +147,7 @@ void Receiver<L>::place(base::Range range, base::ByteView octets, base::Now now)
       place_early(segment, octets, now);
     }
   }
-  if (ordered_segment) arrived_ = range.end;
+  if (contiguous) arrived_ = range.end;
 }
 
 /// Places the rest of the PDU at the delivery point. False: nothing behind it can be looked at.
@@ -157,7 +163,13 @@ bool Receiver<L>::place_front(const LocatedSegment& segment, base::ByteView octe
   hold({range.begin, segment.front_end}, octets.first(segment.front_end - range.begin), true,
        kUnlocated, now);
   if (stopped_ || segment.next == kUnlocated) return false;
-  if (place_held_head(now) == Head::Placed) return true;
+  const Head head = place_held_head(now);
+  if (head == Head::Placed) return true;
+  if (head == Head::Waits) {
+    hold_waiting({segment.front_end, range.end}, octets.subspan(segment.front_end - range.begin),
+                 segment.front_end, now);
+    return false;
+  }
   counters_.discarded_octets += range.end - segment.front_end;
   return false;
 }
@@ -172,6 +184,7 @@ void Receiver<L>::place_in_order(const LocatedSegment& segment, base::ByteView o
     const PduSpan& span = segment.whole[i];
     bool limited = false;
     if (!place_whole(span, octets.data() + (span.begin - range.begin), true, now, limited)) {
+      if (waits_) return hold_waiting({span.begin, range.end}, behind(span.begin), span.end, now);
       hold({span.begin, range.end}, behind(span.begin), true, span.begin, now);
       return;
     }
@@ -188,9 +201,23 @@ void Receiver<L>::place_in_order(const LocatedSegment& segment, base::ByteView o
   }
 }
 
+/// A PDU waits, in or in front of the octets: they are held, and what can be placed of them ahead
+/// of the order is.
+template <Locator L>
+void Receiver<L>::hold_waiting(base::Range range, base::ByteView octets, uint64_t next_pdu,
+                               base::Now now) {
+  if (range.empty()) return;
+  scan(hold(range, octets, true, next_pdu, now), now);
+}
+
 template <Locator L>
 void Receiver<L>::place_early(const LocatedSegment& segment, base::ByteView octets, base::Now now) {
   const base::Range range = segment.range;
+  // A long wait with PDUs of both kinds would leave a range between any two that are placed.
+  if (waits_ && !held_.has_few_ranges()) {
+    hold(range, octets, false, segment.next == kUnlocated ? kUnlocated : segment.front_end, now);
+    return;
+  }
   const auto keep_part = [&](uint64_t from, uint64_t to, uint64_t next_pdu) {
     if (from >= to) return;
     const uint32_t node =
@@ -226,6 +253,10 @@ bool Receiver<L>::place_whole(const PduSpan& span, const uint8_t* data, bool in_
   const llp::PlaceVerdict verdict = user_->place_ulpdu(ulpdu, in_order, now);
   if (stopped_) return true;
   if (!in_order && verdict != llp::PlaceVerdict::Placed) return false;
+  if (verdict == llp::PlaceVerdict::Wait) {
+    waits_ = true;
+    return false;
+  }
   locator_.placed(span, data);
   PlacedPdu& entry = placed_.insert(span, !in_order);
   ulpdu.copy_prefix(entry.header.data(), llp::kUlpduHeaderMax);
@@ -268,6 +299,7 @@ void Receiver<L>::scan(uint32_t node, base::Now now) {
     const Extent extent = locator_.extent(arrivals(), held.next_pdu, span, error);
     if (extent == Extent::Unknown || (extent == Extent::Known && span.end > range.end)) return;
     if (extent == Extent::Known && (!held_.can_split() || !placed_.has_room(true))) return;
+    if (waits_ && !held_.has_few_ranges()) return;
     const uint8_t* data =
         extent == Extent::Bad ? nullptr : held_.contiguous({span.begin, span.end});
     if (data == nullptr || locator_.verify(span, data) != PduError::None) {
@@ -307,6 +339,18 @@ void Receiver<L>::ordered(uint64_t offset, base::Now now) {
   trace(TraceKind::Delivered, {from, offset}, now);
 }
 
+/// The window may be opened, whether or not hold space has come back.
+template <Locator L>
+bool Receiver<L>::resume(base::Now now) {
+  if (!waits_) return false;
+  waits_ = false;
+  drain(ordered_, now);
+  if (stopped_) return false;
+  held_told_ = held_.octets();
+  if (!waits_ && stream_ != nullptr) stream_->room_grew();
+  return waits_;
+}
+
 template <Locator L>
 void Receiver<L>::drain(uint64_t offset, base::Now now) {
   while (!stopped_) {
@@ -320,8 +364,10 @@ void Receiver<L>::drain(uint64_t offset, base::Now now) {
     }
     if (error_at_next_ != PduError::None) return raise(error_at_next_, now);
     if (place_next_ >= offset) return;
+    if (waits_) return note_first(now);
     switch (place_held_head(now)) {
-      case Head::Placed: break;
+      case Head::Placed:
+      case Head::Waits: break;
       case Head::Incomplete: return;
       case Head::Bad: return raise(error_at_next_, now);
     }
@@ -348,7 +394,13 @@ typename Receiver<L>::Head Receiver<L>::place_held_head(base::Now now) {
   error_at_next_ = locator_.verify(span, data);
   if (error_at_next_ != PduError::None) return Head::Bad;
   bool limited = false;
-  if (!place_whole(span, data, true, now, limited)) return Head::Incomplete;
+  if (!place_whole(span, data, true, now, limited)) {
+    if (!waits_) return Head::Incomplete;
+    HeldRange& held = held_.node(node);
+    if (held.next_pdu == kUnlocated || held.next_pdu < span.end) held.next_pdu = span.end;
+    scan(node, now);
+    return Head::Waits;
+  }
   if (stopped_) return Head::Placed;
   held_.erase(node, {span.begin, span.end}, span.end);
   pass(span.end, span.unit_end);
@@ -361,15 +413,20 @@ void Receiver<L>::pass(uint64_t end, uint64_t unit_end) {
   locator_.passed(end, unit_end);
 }
 
+/// A PDU that waits is as good as one that is delivered: it is proven.
+template <Locator L>
+void Receiver<L>::note_first(base::Now now) {
+  if (first_seen_) return;
+  first_seen_ = true;
+  owner_.first_pdu(now);
+}
+
 template <Locator L>
 void Receiver<L>::deliver(PlacedPdu& entry, base::Now now) {
   deliver_next_ = entry.end;
   if (place_next_ < entry.end) pass(entry.end, entry.unit_end);
   ++counters_.pdus_in;
-  if (!first_seen_) {
-    first_seen_ = true;
-    owner_.first_pdu(now);
-  }
+  note_first(now);
   const base::ByteView header(entry.header.data(),
                               std::min(entry.ulpdu_length, llp::kUlpduHeaderMax));
   if (!stopped_) user_->deliver_ulpdu(header, entry.ulpdu_length, now);

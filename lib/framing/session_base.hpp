@@ -50,6 +50,7 @@ class SessionBase : public StartSession, private ReceiverOwner {
     return static_cast<uint32_t>(std::min(octets.size(), wanted_of_start()));
   }
   [[nodiscard]] uint32_t receive_room() const final {
+    if (receiver_.waits()) return 0;  // the right edge of the window stays where it is
     // An incomplete PDU at the delivery point takes no window: a window smaller than the PDU would
     // close and never open again.
     const uint64_t held = receiver_.held() - receiver_.held_in_order();
@@ -58,6 +59,7 @@ class SessionBase : public StartSession, private ReceiverOwner {
 
   // llp::Framing
   void discard_received() final { receiver_.discard(); }
+  bool resume(base::Now now) final { return receiver_.resume(now); }
   void close() final {
     if (stream_ != nullptr) stream_->close();
   }
@@ -87,6 +89,12 @@ class SessionBase : public StartSession, private ReceiverOwner {
     note_mulpdu();
     user_->mulpdu_changed(told_mulpdu_);
     return true;
+  }
+
+  /// In full operation: the peer has closed its direction, which ends a wait.
+  void tell_peer_finished(base::Now now) {
+    if (receiver_.waits()) user_->end_wait(now);
+    user_->peer_finished(receiver_.at_boundary(), now);
   }
 
   /// ended() in two steps; what the start-up has to say of it comes between them. First: the stream

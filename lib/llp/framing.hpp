@@ -59,6 +59,8 @@ enum class PlaceVerdict : uint8_t {
           ///< it
   Fault,  ///< in order and a check failed: FramingUser remembers the fault; deliver_ulpdu() reports
           ///< it
+  Wait,   ///< in order and its buffer is not there yet: nothing is delivered past it before
+          ///< Framing::resume() has asked again
 };
 
 /// How many octets of a ULPDU's start are kept for its delivery: the longest DDP+RDMAP header.
@@ -95,6 +97,15 @@ class FramingUser {
 
   /// Placement, in or out of order. Called at most once with the verdict Placed for one ULPDU.
   virtual PlaceVerdict place_ulpdu(const UlpduView& ulpdu, bool in_order, base::Now now) = 0;
+  /// Of the next `ulpdus` in order one may get the verdict Wait now: there has to be room to hold
+  /// what stands behind it.
+  [[nodiscard]] virtual bool may_wait(uint32_t ulpdus) const {
+    static_cast<void>(ulpdus);
+    return false;
+  }
+  /// A ULPDU waits, and no octet follows that the peer has not sent: the user ends the wait by
+  /// Framing::resume(), and gives that verdict no more.
+  virtual void end_wait(base::Now now) { static_cast<void>(now); }
   /// The order has reached a placed (or faulty) ULPDU: deliver. `header` is its first
   /// min(length, kUlpduHeaderMax) octets.
   virtual void deliver_ulpdu(base::ByteView header, uint32_t ulpdu_length, base::Now now) = 0;
@@ -128,6 +139,12 @@ class Framing {
   virtual void ready() = 0;
   /// From here on drop what arrives (a Terminate was sent or received); TCP still acknowledges.
   virtual void discard_received() = 0;
+  /// Asks the user again to place a ULPDU that got the verdict Wait, and goes on behind it. Not
+  /// within a call up, but for FramingUser::end_wait(). \return one waits now: the same or another
+  virtual bool resume(base::Now now) {
+    static_cast<void>(now);
+    return false;
+  }
   /// Half close after everything pulled.
   virtual void close() = 0;
   virtual void abort() = 0;

@@ -175,7 +175,7 @@ void Session::peer_finished(base::Now now) {
   if (left()) return events_.peer_left(now);
   if (state_ == StartState::SendReject) return;  // the answer is still on its way
   if (starting()) return fail(end_of_stream(state_, false), {}, now);
-  if (full_operation()) user()->peer_finished(receiver_.at_boundary(), now);
+  if (full_operation()) tell_peer_finished(now);
 }
 
 /// Why a start-up fails whose stream ends in that state.

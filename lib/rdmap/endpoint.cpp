@@ -46,7 +46,8 @@ Endpoint::Impl::Impl(const EndpointConfig& config, mem::StagTable& memory, Count
                  .stream = stream_,
                  .counters = counters,
                  .owner = *this}),
-      inbound_(config.extensions, {memory, {config.pd, config.stream}},
+      inbound_({.extensions = config.extensions, .receive_wait = config.receive_wait},
+               {memory, {config.pd, config.stream}},
                {.life = life_,
                 .receives = receives_,
                 .requester = requester_,
@@ -89,6 +90,17 @@ void Endpoint::Impl::serve() {
   if (!life_.running()) completions_.pass_sends();
 }
 
+void Endpoint::Impl::resume(base::Now now) {
+  if (!inbound_.may_resume(now)) return;
+  if (!life_.resume(now)) inbound_.leave_wait();
+}
+
+/// The peer's FIN has come while a message waits.
+void Endpoint::Impl::end_wait(base::Now now) {
+  inbound_.end_waits();
+  resume(now);
+}
+
 namespace {
 
 /// An error of this side, or a rule that the peer broke. RFC 5041 s.7.2 gives one code to a buffer
@@ -120,6 +132,7 @@ Ending ending_by(StreamEnd how) {
 void Endpoint::Impl::enter_end(EndpointState end) {
   life_.enter(end);
   stream_.stop();
+  inbound_.leave_wait();
   outbound_.abandon();
 }
 
@@ -293,6 +306,7 @@ void Endpoint::Impl::ended(StreamEnd how, base::Now now) {
     life_.enter(orderly ? EndpointState::Closed : EndpointState::Error);
   }
   stream_.stop();
+  inbound_.leave_wait();
   outbound_.abandon();
   flush();
   event::Disconnected event{{{}, end_cause_, how}, end_error_};
@@ -315,6 +329,9 @@ void Endpoint::bind(llp::Framing& framing, const Agreement& agreement) {
   impl_->bind(framing, agreement);
 }
 void Endpoint::serve() { impl_->serve(); }
+void Endpoint::resume(base::Now now) { impl_->resume(now); }
+bool Endpoint::waits_for_receive() const { return impl_->waits_for_receive(); }
+uint64_t Endpoint::receive_waits() const { return impl_->receive_waits(); }
 void Endpoint::disconnect() { impl_->disconnect(); }
 void Endpoint::abort() { impl_->abort(); }
 uint32_t Endpoint::ord() const { return impl_->ord(); }

@@ -28,6 +28,9 @@ class Endpoint::Impl final : public ddp::User, private OutboundOwner, private In
   [[nodiscard]] llp::FramingUser& framing_user() { return stream_; }
   void bind(llp::Framing& framing, const Agreement& agreement);
   void serve();
+  void resume(base::Now now);
+  [[nodiscard]] bool waits_for_receive() const { return inbound_.wait().is_going(); }
+  [[nodiscard]] uint64_t receive_waits() const { return inbound_.waits_begun(); }
   void disconnect();
   void abort();
   [[nodiscard]] EndpointState state() const { return life_.state(); }
@@ -66,6 +69,13 @@ class Endpoint::Impl final : public ddp::User, private OutboundOwner, private In
                    bool in_order) override {
     return inbound_.find_buffer(header, missing, in_order);
   }
+  bool waits_for_buffer(const wire::DdpUntaggedHeader& header, base::Now now) override {
+    return inbound_.waits_for_buffer(header, now);
+  }
+  [[nodiscard]] bool may_wait(uint32_t segments) const override {
+    return inbound_.may_wait(segments);
+  }
+  void end_wait(base::Now now) override;
   Fault deliver_tagged(const wire::DdpTaggedHeader& header, uint32_t payload) override {
     return inbound_.deliver_tagged(header, payload);
   }
@@ -91,6 +101,7 @@ class Endpoint::Impl final : public ddp::User, private OutboundOwner, private In
 
   // InboundOwner
   void response_finished() override { outbound_.response_finished(); }
+  void wait_began(base::Now deadline) override { owner_.receive_wait_began(deadline); }
   void terminate_received(event::TerminateReceived event, base::Now now) override;
 
   void end_without_terminate(const Fault& fault);

@@ -21,8 +21,8 @@ constexpr Fault kBadImmediate{FaultLayer::Rdmap, 0x2, 0xff, "R7306-6-01"};
 
 }  // namespace
 
-Inbound::Inbound(bool extensions, const StreamMemory& memory, const Links& links)
-    : extensions_(extensions),
+Inbound::Inbound(const Options& options, const StreamMemory& memory, const Links& links)
+    : extensions_(options.extensions),
       memory_(memory),
       life_(links.life),
       receives_(links.receives),
@@ -31,7 +31,8 @@ Inbound::Inbound(bool extensions, const StreamMemory& memory, const Links& links
       completions_(links.completions),
       stream_(links.stream),
       counters_(links.counters),
-      owner_(links.owner) {
+      owner_(links.owner),
+      wait_(options.receive_wait) {
   stream_.provide(wire::kRdmapTerminateQn, 1);  // RDMAP-5.4-01
   // Of an endpoint whose place this one takes.
   stream_.provide(wire::kRdmapSendQn, receives_.accepted());
@@ -47,6 +48,8 @@ void Inbound::begin(bool send_rtr) {
 void Inbound::validate() const {
   receives_.validate();
   RNIC_CHECK(!send_rtr_in_ || life_.state() != EndpointState::Idle);
+  RNIC_CHECK(!wait_.is_going() || life_.running());
+  RNIC_CHECK(!receives_.waits() || wait_.is_going());
 }
 
 void Inbound::accept_posted() {
@@ -124,6 +127,40 @@ bool Inbound::find_buffer(const wire::DdpUntaggedHeader& header, uint32_t missin
   if (!receives_.claim(missing, in_order)) return false;
   stream_.provide(wire::kRdmapSendQn, missing);
   return true;
+}
+
+/// The first call about a message begins its wait, and those that follow ask whether that goes on.
+/// Of a shared queue those that wait get receives in the order in which they began.
+bool Inbound::waits_for_buffer(const wire::DdpUntaggedHeader& header, base::Now now) {
+  const OpcodeRow* row = nullptr;
+  if (header.qn != wire::kRdmapSendQn || check(header.rsvd_ulp, false, header.qn, row).failed()) {
+    return false;
+  }
+  const bool goes_on = wait_.is_going() && wait_.msn() == header.msn;
+  if (goes_on && !wait_.is_over(now)) return true;
+  if (goes_on) {
+    ++(wait_.is_allowed() ? counters_.receive_waits_expired : counters_.receive_waits_closed);
+    leave_wait();
+    return false;
+  }
+  leave_wait();
+  if (!wait_.is_allowed()) return false;
+  wait_.begin(header.msn, now);
+  receives_.begin_wait();
+  ++waits_begun_;
+  ++counters_.receive_waits;
+  owner_.wait_began(wait_.deadline());
+  return true;
+}
+
+bool Inbound::may_resume(base::Now now) const {
+  if (!wait_.is_going()) return false;
+  return wait_.is_over(now) || receives_.serves_wait(wait_.msn());
+}
+
+void Inbound::leave_wait() {
+  wait_.end();
+  receives_.end_wait();
 }
 
 Fault Inbound::deliver_tagged(const wire::DdpTaggedHeader& header, uint32_t payload) {

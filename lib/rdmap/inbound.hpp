@@ -15,6 +15,7 @@
 #include "rdmap/life.hpp"
 #include "rdmap/opcodes.hpp"
 #include "rdmap/receive_queue.hpp"
+#include "rdmap/receive_wait.hpp"
 #include "rdmap/requester.hpp"
 #include "rdmap/responder.hpp"
 #include "rdmap/stream_memory.hpp"
@@ -30,6 +31,8 @@ class InboundOwner {
   virtual void response_finished() = 0;
   /// The peer has sent a Terminate. \param event what it says, complete but for whose it is
   virtual void terminate_received(event::TerminateReceived event, base::Now now) = 0;
+  /// A message has begun to wait for a receive, and may until then.
+  virtual void wait_began(base::Now deadline) = 0;
 
  protected:
   ~InboundOwner() = default;
@@ -51,13 +54,27 @@ class Inbound final : private Deliveries {
     Counters& counters;
     InboundOwner& owner;
   };
-  /// \param extensions RFC 7306 is spoken
-  Inbound(bool extensions, const StreamMemory& memory, const Links& links);
+  struct Options {
+    bool extensions = true;          ///< RFC 7306 is spoken
+    base::Duration receive_wait{0};  ///< as EndpointConfig's
+  };
+  Inbound(const Options& options, const StreamMemory& memory, const Links& links);
 
   /// The connection is made. \param send_rtr message 1 of queue 0 is the peer's RTR
   void begin(bool send_rtr);
   /// Takes what was posted to the receive queue.
   void accept_posted();
+  // A message that waits for a receive.
+  [[nodiscard]] const ReceiveWait& wait() const { return wait_; }
+  /// How many messages have begun to wait.
+  [[nodiscard]] uint64_t waits_begun() const { return waits_begun_; }
+  /// There is a receive for it, or it may wait no longer.
+  [[nodiscard]] bool may_resume(base::Now now) const;
+  /// Nothing waits any more.
+  void leave_wait();
+  /// The same for those to come, which fail at once; whoever waits now is resumed.
+  void end_waits() { wait_.end_all(); }
+
   /// The RDMAP header of the Read Request in that segment, for a Terminate about it; otherwise
   /// nothing.
   [[nodiscard]] base::ByteView read_request(const ddp::SegmentReport& segment) const;
@@ -70,6 +87,10 @@ class Inbound final : private Deliveries {
                       ddp::TaggedTarget& out);
   Fault untagged_target(const wire::DdpUntaggedHeader& header, ddp::UntaggedTarget& out);
   bool find_buffer(const wire::DdpUntaggedHeader& header, uint32_t missing, bool in_order);
+  bool waits_for_buffer(const wire::DdpUntaggedHeader& header, base::Now now);
+  [[nodiscard]] bool may_wait(uint32_t segments) const {
+    return wait_.is_allowed() && !receives_.covers(segments);
+  }
   Fault deliver_tagged(const wire::DdpTaggedHeader& header, uint32_t payload);
   Fault deliver_untagged(const wire::DdpUntaggedHeader& header, uint64_t length, bool uniform,
                          const ddp::SegmentReport& segment, base::Now now);
@@ -100,6 +121,8 @@ class Inbound final : private Deliveries {
   ddp::Stream& stream_;
   Counters& counters_;
   InboundOwner& owner_;
+  ReceiveWait wait_;
+  uint64_t waits_begun_ = 0;
   std::array<uint8_t, wire::kTerminateSizeMax> terminate_in_{};  // the queue 2 buffer
 };
 

@@ -44,6 +44,8 @@ class Life {
   void discard_received() {
     if (framing_ != nullptr) framing_->discard_received();
   }
+  /// As llp::Framing::resume().
+  bool resume(base::Now now) { return framing_ != nullptr && framing_->resume(now); }
   void close() {
     if (framing_ != nullptr) framing_->close();
   }

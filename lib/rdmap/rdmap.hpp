@@ -37,6 +37,8 @@ struct EndpointConfig {
   bool extensions = true;  ///< RFC 7306: atomics and Immediate Data, in both directions
   uint64_t secret = 0;     ///< unknown to the peer; see ddp::Coverage
   bool strict_sinks = false;  ///< a Read's sink has to have Access::RemoteWrite
+  /// How long a message in order may wait for a receive (RFC 5041 s.7.1); 0: not at all.
+  base::Duration receive_wait{0};
 };
 
 /// What the start-up agreed on.
@@ -67,6 +69,9 @@ class EndpointOwner {
   /// With a shared receive queue: all that this stream took from it has completed, and it takes no
   /// more. Once.
   virtual void last_receive_done() {}
+  /// A message has begun to wait for a receive, and may until then: resume() is called when one was
+  /// posted, and at that time.
+  virtual void receive_wait_began(base::Now deadline) { static_cast<void>(deadline); }
   /// \param event without its queue pair and addresses. PeerClosed: FIN at an FPDU boundary.
   /// TerminateSent, TerminateReceived: who found the fault. Disconnected: with the first cause
   /// where there is one; a loss of the stream in use is 2/0/01, with a `rule` where the peer broke
@@ -91,6 +96,14 @@ class Endpoint {
   /// Takes what was posted. Before the connection and after an error a send completes with Flushed,
   /// and after an error a receive does.
   void serve();
+
+  /// Goes on with a message that waits, if there is one, where it has its receive or has waited for
+  /// as long as it may. Not within a call of the owner.
+  void resume(base::Now now);
+  /// A message waits for a receive.
+  [[nodiscard]] bool waits_for_receive() const;
+  /// How many have waited, this one included.
+  [[nodiscard]] uint64_t receive_waits() const;
 
   /// Graceful: FIN after everything posted was sent.
   void disconnect();

@@ -84,6 +84,8 @@ class ReceiveQueue {
   /// not so many, or too many for messages ahead of the order. Those come to nothing then.
   bool claim(uint32_t count, bool in_order) {
     const uint32_t most = in_order ? mask_ + 1 : ahead_;
+    // Who waits goes first, and takes nothing for messages behind the one that waits.
+    if (shared_ != nullptr && !shared_->serves(waiter_, in_order)) return false;
     if (shared_ == nullptr || count > most || in_progress() > most - count) return false;
     if (shared_->posted() < count) return false;
     for (uint32_t i = 0; i < count; ++i) add(shared_->take());
@@ -91,8 +93,28 @@ class ReceiveQueue {
     shared_->note_progress(stream_, in_progress(), told_);
     return true;
   }
+  /// There are receives for `count` messages that have not begun, and one that may have.
+  [[nodiscard]] bool covers(uint32_t count) const {
+    if (shared_ == nullptr) return accepted() > count;
+    return !shared_->has_waiters() && shared_->posted() > count;
+  }
+  /// The next message in order waits for a receive. Shared: behind those that wait already.
+  void begin_wait() {
+    if (shared_ != nullptr) shared_->begin_wait(waiter_, stream_);
+  }
+  void end_wait() {
+    if (shared_ != nullptr) shared_->end_wait(waiter_);
+  }
+  /// Shared: it stands among those that wait.
+  [[nodiscard]] bool waits() const { return waiter_.is_listed(); }
+  /// There is a receive for message `msn`, which waits. Shared: and its turn has come.
+  [[nodiscard]] bool serves_wait(uint32_t msn) const {
+    if (shared_ == nullptr) return has_msn(msn);
+    return shared_->serves(waiter_, true) && shared_->posted() != 0;
+  }
   /// Shared: gives back what it has, of which nobody is told, and takes nothing more.
   void leave() {
+    end_wait();
     while (shared_ != nullptr && !empty()) pop();
     shared_ = nullptr;
   }
@@ -170,6 +192,7 @@ class ReceiveQueue {
   uint32_t ahead_ = 0;
   uint32_t told_ = 0;  // see SharedReceiveQueue::note_progress()
   uint64_t claimed_ = 0;
+  ReceiveWaiter waiter_;  // Shared: listed while a message waits
 };
 
 }  // namespace rnic::rdmap

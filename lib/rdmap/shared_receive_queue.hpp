@@ -7,12 +7,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/check.hpp"
 #include "base/spsc_ring.hpp"
 #include "base/zero_array.hpp"
 #include "rdmap/posted_work.hpp"
+#include "rdmap/receive_waiters.hpp"
 #include "rnic/work.hpp"
 
 namespace rnic::rdmap {
@@ -85,6 +87,21 @@ class SharedReceiveQueue {
   /// Receives that streams have taken and not given back.
   [[nodiscard]] uint32_t taken() const { return taken_; }
 
+  // Streams of which a message waits for a receive, in the order in which they began.
+  [[nodiscard]] bool has_waiters() const { return !waiters_.empty(); }
+  void begin_wait(ReceiveWaiter& who, uint32_t stream) { waiters_.add(who, stream); }
+  void end_wait(ReceiveWaiter& who) { waiters_.remove(who); }
+  /// May `who` take receives now? Where some wait only the first of them, for the message that
+  /// waits.
+  [[nodiscard]] bool serves(const ReceiveWaiter& who, bool in_order) const {
+    return waiters_.empty() || (in_order && waiters_.first() == &who);
+  }
+  /// The stream that has waited for the longest, where there is a receive for it.
+  [[nodiscard]] std::optional<uint32_t> to_resume() const {
+    if (waiters_.empty() || posted() == 0) return std::nullopt;
+    return waiters_.first()->stream();
+  }
+
   /// Low water: the owner is told once, when fewer than `limit` are posted, at once if they are
   /// now. 0: he is not.
   void arm_limit(uint32_t limit) {
@@ -129,6 +146,7 @@ class SharedReceiveQueue {
 
   /// Counts the places.
   void validate() const {
+    waiters_.validate();
     RNIC_CHECK(posted_.size() + taken_ <= depth_);
     RNIC_CHECK(free_.size() <= depth_);
   }
@@ -166,6 +184,7 @@ class SharedReceiveQueue {
   base::SpscRing<std::byte*> posted_;  // from the application to the worker
 
   // The worker's.
+  ReceiveWaiters waiters_;
   uint32_t taken_ = 0;
   uint32_t limit_ = 0;       // 0: not armed
   uint32_t high_water_ = 0;  // 0: not armed

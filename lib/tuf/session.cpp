@@ -236,7 +236,7 @@ void Session::broken(framing::PduError error, base::Now now) {
 void Session::peer_finished(base::Now now) {
   if (state_ == StartState::SendReject) return;  // the answer is still on its way
   if (starting()) return fail(framing::StartFailure::StreamEnded, {}, now);
-  if (state_ == StartState::Done) user()->peer_finished(receiver_.at_boundary(), now);
+  if (state_ == StartState::Done) tell_peer_finished(now);
 }
 
 void Session::ended(StreamEnd how, base::Now now) {

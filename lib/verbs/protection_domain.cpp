@@ -252,6 +252,7 @@ Result<QueuePair> ProtectionDomain::create_qp(CompletionQueue& send_cq, Completi
   spec.answer_close = options.answer_close;
   spec.strict_read_sinks = options.strict_read_sinks;
   spec.context = options.context;
+  spec.receive_wait = options.receive_wait;
   spec.srq = options.srq == nullptr ? nullptr : options.srq->srq_;
   return guarded("ProtectionDomain::create_qp", [&]() -> Result<QueuePair> {
     if (auto enough = enough_for(spec, device_->device->config().limits); !enough) {

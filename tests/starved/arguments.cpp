@@ -53,6 +53,7 @@ QueuePairOptions depths(uint32_t send, uint32_t receive, uint32_t reads) {
   options.send_depth = send;
   options.receive_depth = receive;
   options.ird = options.ord = reads;
+  options.receive_wait = std::chrono::nanoseconds::max();
   return options;
 }
 

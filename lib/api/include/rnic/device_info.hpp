@@ -97,6 +97,9 @@ struct QueuePairInfo {
   ReceivePaths received;
   uint32_t sends_completed = 0;  ///< work requests of the send queue; wraps
   SendLimit limit = SendLimit::Application;
+  /// A message has found no receive posted, and waits for one (QueuePairOptions::receive_wait).
+  bool waits_for_receive = false;
+  uint64_t receive_waits = 0;  ///< messages that have waited so, of this connection or the last one
 };
 
 /// Names a connection of a device until it has ended.

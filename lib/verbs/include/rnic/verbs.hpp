@@ -236,6 +236,12 @@ struct QueuePairOptions {
   /// how many of them are taken ahead of the order of the peer's messages, at most: a peer whose
   /// segments arrive out of order has no more in progress. nullptr: it has receives of its own.
   SharedReceiveQueue* srq = nullptr;
+  /// How long a Send or Immediate Data may wait for a receive where none is posted when it is the
+  /// next in order (RFC 5041 s.7.1), nanoseconds. Meanwhile nothing behind it is delivered, the
+  /// answers to Reads and atomics of this side included, and the peer's window is not opened.
+  /// post_receive() ends the wait. 0: no wait, a Terminate ends the connection at once, as it does
+  /// at the limit. InvalidArgument: negative. See docs/receive-queues.md.
+  std::chrono::nanoseconds receive_wait{0};
 };
 
 /// What became of a list of requests that was posted at once.
