@@ -1,0 +1,73 @@
+// validate() of what a device has: each check fails when what it is about is damaged.
+
+#include "support/damage.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "device/listeners.hpp"
+#include "device/terminate_tally.hpp"
+#include "stream_pair.hpp"
+
+namespace rnic::device {
+namespace {
+
+using test::notices;
+using StreamTable = std::remove_reference_t<decltype(std::declval<Device&>().streams())>;
+
+RNIC_OPEN(ConnectionService, pending_requests_)
+RNIC_OPEN(Device, connections_)
+RNIC_OPEN(QueuePair, connection_)
+RNIC_OPEN(StreamTable, by_number_)
+RNIC_OPEN(Listeners, all_)
+RNIC_OPEN(TerminateTally, counts_)
+RNIC_OPEN(TerminateTally, used_)
+
+class Damage : public Streams {};
+
+TEST_F(Damage, OfConnections) {
+  QueuePair* const near = left().make_qp();
+  DevicePair::connect(near, right().make_qp());
+  Device& device = *left().device;
+  notices(device, "device/connection.cpp: qp_ == nullptr ||", [&] { connection_(*near) = {}; });
+  notices(device, "device/connection_service.hpp: requests_of({}) == pending_requests_",
+          [&] { ++pending_requests_(connections_(device)); });
+}
+
+TEST(DamageOfListeners, OfWhatWaits) {
+  Listeners listeners;
+  const Endpoint local{{}, 7};
+  listeners.add(listeners.make({}), local);
+  test::expect_noticed(
+      "device/listeners.hpp: each.second.waiting == count(",
+      [&] { listeners.validate([](uint64_t) { return 0u; }); },
+      [&] { ++all_(listeners)[local].waiting; });
+}
+
+TEST(DamageOfTerminates, OfPlaces) {
+  TerminateTally tally;
+  event::TerminateSent sent;
+  for (uint8_t code = 0; code < 2; ++code) {
+    sent.fault = {FaultLayer::Ddp, 1, code, "test"};
+    tally.happened(sent);
+  }
+  notices(tally, "device/terminate_tally.hpp: used_ <= kMaxCodes",
+          [&] { used_(tally) = TerminateTally::kMaxCodes + 1; });
+  notices(tally, "device/terminate_tally.hpp: std::count_if(",
+          [&] { counts_(tally)[1].code = counts_(tally)[0].code; });
+}
+
+TEST_F(Damage, OfStreamingSockets) {
+  StreamListener* const listener = listen();
+  connected(listener);
+  Device& device = *left().device;
+  auto& numbers = by_number_(device.streams());
+  const auto free = std::find(numbers.begin(), numbers.end(), nullptr);
+  const auto taken = std::find_if(numbers.begin(), numbers.end(), [](auto* s) { return s; });
+  notices(device, "device/socket_table.hpp: numbered == live()", [&] { *free = *taken; });
+  notices(device, "device/socket_table.hpp: by_number_[handle.index] == &socket",
+          [&] { std::swap(*free, *taken); });
+}
+
+}  // namespace
+}  // namespace rnic::device
