@@ -85,6 +85,7 @@ TEST(Damage, OfPlacedPdus) {
 struct Arrived : Arrivals {
   explicit Arrived(HoldStore& store) : Arrivals(store, 1000, 4) {}
   using Arrivals::deliver_next_;
+  using Arrivals::waits_;
 };
 
 TEST(Damage, OfArrivals) {
@@ -92,6 +93,7 @@ TEST(Damage, OfArrivals) {
   Arrived arrivals(store);
   notices(arrivals, "framing/arrivals.hpp: deliver_next_ <= place_next_",
           [&] { arrivals.deliver_next_ = 1; });
+  notices(arrivals, "framing/arrivals.hpp: !waits_ ||", [&] { arrivals.waits_ = true; });
   const SegmentParts parts;
   notices(parts, "framing/segment_parts.hpp: first_ < end_", [&] { parts_(parts) = 1; });
   const StartFrameSender sender;

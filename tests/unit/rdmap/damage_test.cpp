@@ -20,6 +20,7 @@ RNIC_OPEN_HIDDEN(Endpoint::Impl, inbound_)
 RNIC_OPEN_HIDDEN(Endpoint::Impl, life_)
 RNIC_OPEN_HIDDEN(Endpoint::Impl, outbound_)
 RNIC_OPEN(Inbound, send_rtr_in_)
+RNIC_OPEN(Inbound, wait_)
 RNIC_OPEN(InboundRequests, provided_)
 RNIC_OPEN(InboundRequests, serve_)
 RNIC_OPEN(InboundRequests, slots_)
@@ -28,6 +29,11 @@ RNIC_OPEN(Outbound, current_)
 RNIC_OPEN(OutboundRequests, count_)
 RNIC_OPEN(OutboundRequests, ring_)
 RNIC_OPEN(ReceiveQueue, tail_)
+RNIC_OPEN(ReceiveQueue, waiter_)
+RNIC_OPEN(ReceiveWait, going_)
+RNIC_OPEN(ReceiveWaiter, listed_)
+RNIC_OPEN(ReceiveWaiter, next_)
+RNIC_OPEN(ReceiveWaiters, last_)
 RNIC_OPEN(SendQueue, end_)
 RNIC_OPEN(SendQueue, report_)
 RNIC_OPEN(SendQueue, slots_)
@@ -57,6 +63,12 @@ TEST_F(Damage, OfAnEndpoint) {
     state_(life) = EndpointState::Idle;
     send_rtr_in_(inbound_(impl)) = true;
   });
+  notes("rdmap/inbound.cpp: !wait_.is_going() ||", [&] {
+    state_(life) = EndpointState::Idle;
+    going_(wait_(inbound_(impl))) = true;
+  });
+  notes("rdmap/inbound.cpp: !receives_.waits() ||",
+        [&] { listed_(waiter_(a->receives)) = true; });
   const Life alone;
   notices(alone, "rdmap/life.hpp: !running() || is_bound()",
           [&] { state_(alone) = EndpointState::Connected; });
@@ -118,6 +130,20 @@ TEST(DamageOfQueues, OfSends) {
   queue.start(0);
   queue.retire();
   notes("rdmap/send_queue.hpp: free_ == report_ ||", [&] { slots_(queue)[0].released = true; });
+}
+
+TEST(DamageOfQueues, OfThoseThatWait) {
+  ReceiveWaiter first;
+  ReceiveWaiter second;
+  ReceiveWaiters waiters;
+  waiters.add(first, 1);
+  waiters.add(second, 2);
+  const auto notes = [&](std::string_view check, auto damage) { notices(waiters, check, damage); };
+  notes("rdmap/receive_waiters.hpp: next_ == nullptr ||", [&] { next_(second) = &second; });
+  notes("rdmap/receive_waiters.hpp: at->is_listed()", [&] { listed_(second) = false; });
+  notes("rdmap/receive_waiters.hpp: last == last_", [&] { last_(waiters) = &first; });
+  waiters.remove(first);
+  waiters.remove(second);
 }
 
 TEST(DamageOfQueues, OfReceives) {
