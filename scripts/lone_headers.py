@@ -40,6 +40,7 @@ BROUGHT_BY = {
     "compare": "strong_ordering partial_ordering",
     "concepts": "convertible_to derived_from integral invocable same_as unsigned_integral",
     "condition_variable": "condition_variable",
+    "coroutine": "coroutine_handle suspend_always suspend_never",
     "cstdio": "fclose fflush fopen fputs fread fwrite printf snprintf",
     "cstddef": "byte max_align_t",
     "cstdlib": "abort atoi calloc exit getenv malloc free strtoul",

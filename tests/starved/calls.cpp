@@ -353,7 +353,10 @@ std::vector<Call> listen_calls() {
        [](World& w) {
          event::Rejected told;
          if (!w.await(w.near(), told)) broken("the reject does not come");
-         if (told.private_data.size() != 100) broken("the reject's private data is lost");
+         if (told.private_data.size() == 100) return;
+         // A worker may make the event while the call still goes on: it is given without them then.
+         const uint64_t without = w.near().counter("device", "starved_texts").value_or(0);
+         if (without == 0) broken("the reject's private data is lost");
        }},
       {"Device::poll_event",
        [](World& w) {
