@@ -83,9 +83,9 @@ struct Tcb {
   [[nodiscard]] uint32_t timestamp(base::Now now) const { return timestamp_at(ts_offset, now); }
 
   void validate() const {
-    RNIC_DCHECK(snd_una <= snd_nxt);
-    RNIC_DCHECK(snd_wind_shift <= 14 && rcv_wind_shift <= 14);
-    RNIC_DCHECK(snd_wnd <= snd_max_wnd);
+    RNIC_CHECK(snd_una <= snd_nxt);
+    RNIC_CHECK(snd_wind_shift <= 14 && rcv_wind_shift <= 14);
+    RNIC_CHECK(snd_wnd <= snd_max_wnd);
   }
 };
 

@@ -94,9 +94,9 @@ TEST(Damage, OfArrivals) {
   notices(arrivals, "framing/arrivals.hpp: deliver_next_ <= place_next_",
           [&] { arrivals.deliver_next_ = 1; });
   notices(arrivals, "framing/arrivals.hpp: !waits_ ||", [&] { arrivals.waits_ = true; });
-  const SegmentParts parts;
+  SegmentParts parts;
   notices(parts, "framing/segment_parts.hpp: first_ < end_", [&] { parts_(parts) = 1; });
-  const StartFrameSender sender;
+  StartFrameSender sender;
   notices(sender, "framing/start_frame_sender.cpp: sent_ <= size_", [&] { sent_(sender) = 1; });
 }
 

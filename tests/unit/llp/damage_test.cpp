@@ -51,7 +51,7 @@ TEST(Damage, OfWhoIsAdmitted) {
 
 TEST(Damage, OfASeat) {
   Admission table(4, {1, 2});
-  const Admitted seat;
+  Admitted seat;
   notices(seat, "llp/admitted.hpp: table_->size() != 0", [&] { table_(seat) = &table; });
 }
 

@@ -21,10 +21,10 @@ RNIC_OPEN(Suspicions, used_)
 
 TEST(Damage, OfADropPolicy) {
   const Config config;
-  const FpduReader reader;
+  FpduReader reader;
   framing::HoldStore store(64 * 2048);
   Counters counters;
-  const DropPolicy policy(config, reader, store, counters);
+  DropPolicy policy(config, reader, store, counters);
   notices(policy, "mpa/drop_policy.hpp: count.drops <=", [&] {
     drop_counts_(policy)[0].drops = UINT32_MAX;
   });
@@ -32,13 +32,13 @@ TEST(Damage, OfADropPolicy) {
 
 TEST(Damage, OfAStartFrame) {
   const Config config;
-  const StartFrameParser parser(framing::Role::Responder, config, 2);
+  StartFrameParser parser(framing::Role::Responder, config, 2);
   notices(parser, "mpa/start_frames.hpp: have_ <=", [&] { have_(parser) = 1u << 20; });
   notices(parser, "mpa/start_frames.hpp: !header_ ||", [&] { header_(parser).emplace(); });
 }
 
 TEST(Damage, OfSuspicions) {
-  const Suspicions suspicions;
+  Suspicions suspicions;
   auto& entry = entries_(suspicions)[0];
   const auto notes = [&](std::string_view check, auto damage) {
     notices(suspicions, check, damage);

@@ -62,7 +62,7 @@ TEST(Damage, OfWhatIsKnownOfPaths) {
 TEST(Damage, OfFramesOnTheirWay) {
   test::FakePort port(port::PortInfo{"fake", kPortMac, 1500, port::ChecksumMode::Software}, 8);
   Counters counters;
-  const TxQueue queue(port, counters);
+  TxQueue queue(port, counters);
   notices(queue, "net/tx_queue.hpp: unsent_count_ + open_ <= kBurst", [&] { open_(queue) = 1000; });
   notices(queue, "net/tx_queue.hpp: unsent_[i].data != nullptr", [&] { unsent_count_(queue) = 1; });
   notices(queue, "net/tx_queue.hpp: spare_[i].data != nullptr", [&] { spare_count_(queue) = 1; });
@@ -72,7 +72,7 @@ TEST(Damage, OfTentativeAddresses) {
   const Config config = config_of(kHost);
   Routes routes(config, kPortMac);
   Counters counters;
-  const Dad dad(config, routes, counters, kBegin);
+  Dad dad(config, routes, counters, kBegin);
   notices(dad, "net/dad.cpp: !routes_.is_ours(t.address)", [&] {
     tentative_(dad).push_back({kHost, 1, kBegin});
   });
@@ -81,7 +81,7 @@ TEST(Damage, OfTentativeAddresses) {
 TEST(Damage, OfDatagramsInFragments) {
   test::PlainReassembler reassembler;
   Counters counters;
-  const Fragments fragments(config_of(kHost), &reassembler, counters);
+  Fragments fragments(config_of(kHost), &reassembler, counters);
   auto& datagram = datagrams_(fragments)[0];
   const auto notes = [&](std::string_view check, auto damage) {
     notices(fragments, check, [&] {
@@ -104,7 +104,7 @@ struct Nobody final : NeighbourUser {
 TEST(Damage, OfNeighbours) {
   Nobody user;
   Counters counters;
-  const Neighbours neighbours(config_of(kHost), user, counters, kBegin);
+  Neighbours neighbours(config_of(kHost), user, counters, kBegin);
   auto& entry = entries_(neighbours)[0];
   // One whose address is asked for, in no chain yet.
   const auto notes = [&](std::string_view check, auto damage) {

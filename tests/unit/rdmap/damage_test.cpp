@@ -69,7 +69,7 @@ TEST_F(Damage, OfAnEndpoint) {
   });
   notes("rdmap/inbound.cpp: !receives_.waits() ||",
         [&] { listed_(waiter_(a->receives)) = true; });
-  const Life alone;
+  Life alone;
   notices(alone, "rdmap/life.hpp: !running() || is_bound()",
           [&] { state_(alone) = EndpointState::Connected; });
 }
@@ -114,7 +114,7 @@ TEST(DamageOfQueues, OfRequests) {
 }
 
 TEST(DamageOfQueues, OfSends) {
-  const WorkRing ring(4, 1);
+  WorkRing ring(4, 1);
   notices(ring, "rdmap/work_ring.hpp: in_hand() +", [&] { seen_(ring) = 5; });
   SendQueue queue(4);
   const SendRequest work{.id = 1, .opcode = Opcode::Write};
@@ -147,7 +147,7 @@ TEST(DamageOfQueues, OfThoseThatWait) {
 }
 
 TEST(DamageOfQueues, OfReceives) {
-  const ReceiveQueue queue(4);
+  ReceiveQueue queue(4);
   notices(queue, "rdmap/receive_queue.hpp: tail_ - head_ <= mask_ + 1",
           [&] { tail_(queue) += 100; });
   notices(queue, "rdmap/receive_queue.hpp: ring_.in_hand() ==", [&] { ++tail_(queue); });
@@ -155,7 +155,7 @@ TEST(DamageOfQueues, OfReceives) {
     void limit_reached(uint32_t) override {}
     void high_water_passed(uint32_t, uint32_t) override {}
   } owner;
-  const SharedReceiveQueue shared(4, kMaxSge, owner);
+  SharedReceiveQueue shared(4, kMaxSge, owner);
   notices(shared, "rdmap/shared_receive_queue.hpp: posted_.size() + taken_",
           [&] { taken_(shared) = 5; });
   notices(shared, "rdmap/shared_receive_queue.hpp: free_.size() <=", [&] { depth_(shared) = 0; });

@@ -283,7 +283,7 @@ TEST(Damage, OfTheSearchForAPathMtu) {
 
 TEST(Damage, OfAnRtoEstimator) {
   const tcp::Config config;
-  const tcp::RtoEstimator rto(config);
+  tcp::RtoEstimator rto(config);
   notices(rto, "tcp/rto_estimator.hpp: srtt_ > base::Duration(0)", [&] { measured_(rto) = true; });
   notices(rto, "tcp/rto_estimator.hpp: rto_ >= config_.rto_min", [&] {
     measured_(rto) = true;
@@ -418,7 +418,7 @@ TEST(Damage, OfWhatAcksHaveTold) {
 }
 
 TEST(Damage, OfCubic) {
-  const tcp::Cubic cubic;
+  tcp::Cubic cubic;
   notices(cubic, "tcp/cubic.cpp: acked_ < due_", [&] { due_(cubic) = acked_(cubic) = 1; });
   notices(cubic, "tcp/cubic.cpp: credit_ < 1", [&] { credit_(cubic) = 1; });
   notices(cubic, "tcp/cubic.cpp: k_ >= 0", [&] { k_(cubic) = -1; });
@@ -431,16 +431,16 @@ TEST(Damage, OfCubic) {
 }
 
 TEST(Damage, OfMeasuredRounds) {
-  const tcp::Dctcp dctcp;
+  tcp::Dctcp dctcp;
   expect_noticed(
       "tcp/dctcp.hpp: alpha_ <= kScale", [&] { dctcp.validate(0); },
       [&] { alpha_(dctcp) = UINT32_MAX; });
-  const tcp::HyStart hystart;
+  tcp::HyStart hystart;
   expect_noticed(
       "tcp/hystart.cpp: (rtt_sample_count_ == 0)", [&] { hystart.validate({}, 0); },
       [&] { rtt_sample_count_(hystart) = 1; });
   CoreParts c;
-  const tcp::Pacing pacing;
+  tcp::Pacing pacing;
   expect_noticed(
       "tcp/pacing.hpp: !waiting_ ||", [&] { pacing.validate(c.core.timers()); },
       [&] { waiting_(pacing) = true; });
@@ -471,7 +471,7 @@ TEST(Damage, OfAQueueOfRecords) {
 TEST(Damage, OfAByteStream) {
   RawPeer p;
   p.accept();
-  const tcp::ByteStream user(1024);
+  tcp::ByteStream user(1024);
   notices(user, "tcp/byte_stream.cpp: written - released <=", [&] { written_(user) = 1; });
   notices(user, "tcp/byte_stream.cpp: read <= ordered", [&] { told_(user) = 1; });
   notices(user, "tcp/byte_stream.cpp: !how_ended()", [&] {
@@ -485,7 +485,7 @@ TEST(Damage, OfTheTableOfConnections) {
   tcp::ConnectionTable table(3, SharedParts::kSecret);
   const Endpoint here{IpAddress::v4(0x0a000001), 4420};
   tcp::Connection& c = *table.insert(here, {IpAddress::v4(0x0a000002), 1}, parts.shared);
-  const tcp::Connection other(parts.shared);
+  tcp::Connection other(parts.shared);
   notices(table, "tcp/connection_table.hpp: c.handle() == handle", [&] { handle_(c) = {}; });
   notices(table, "tcp/connection_table.hpp: flows_.find(",
           [&] { flows_(table).erase(c.handle().index); });
@@ -506,16 +506,16 @@ TEST(Damage, OfWhatConnectionsShare) {
                  [&] { sent_(parts.shared.challenges) = UINT32_MAX; });
   expect_noticed("tcp/reply_queue.hpp: first_ < kCapacity", validate,
                  [&] { first_(parts.replies) = UINT32_MAX; });
-  const tcp::HalfOpenPlaces none;
+  tcp::HalfOpenPlaces none;
   notices(none, "tcp/half_open.cpp: taken_ <= limit_", [&] { taken_(none) = 1; });
-  const tcp::HalfOpenPlaces two(2, std::make_unique<llp::Admission>(2, SharedParts::kSecret));
+  tcp::HalfOpenPlaces two(2, std::make_unique<llp::Admission>(2, SharedParts::kSecret));
   notices(two, "tcp/half_open.cpp: by_age_->size() == taken_", [&] { taken_(two) = 1; });
   tcp::SynCookies cookies(parts.config, SharedParts::kSecret, parts.shared.syn_terms);
   notices(cookies, "tcp/syn_cookies.hpp: periods_[i] % 2 == i", [&] { periods_(cookies)[0] = 1; });
 }
 
 TEST(Damage, OfListsOfConnectionsAndListeners) {
-  const tcp::ConnectionList list;
+  tcp::ConnectionList list;
   tcp::ConnectionLink link(nullptr);
   notices(list, "tcp/connection_list.hpp: ends_.prev == before", [&] { ends_(list).prev = &link; });
   UserAcceptor acceptor;

@@ -181,7 +181,7 @@ TEST(Validate, TheRecordsOfAllQueuesAreThoseOfThePool) {
   for (int i = 0; i < 200; ++i) queue.push_back(record);
   queue.validate();
   EXPECT_TRUE(queue.is_wide());
-  const tcp::Holdings held{.records = 200, .chunks = queue.chunks(), .directories = 1};
+  tcp::Holdings held{.records = 200, .chunks = queue.chunks(), .directories = 1};
   shared.validate(held);
   EXPECT_DEATH(shared.validate({.records = 199, .chunks = held.chunks, .directories = 1}),
                report_of("tcp/shared.hpp: held.records =="));

@@ -43,18 +43,18 @@ TEST(Damage, OfAFramedStream) {
   Counters counters;
   const StreamConfig config;
   std::vector<uint8_t> ring(config.ring_octets);
-  const FramedReceiver receiver(config, ring.data(), counters);
+  FramedReceiver receiver(config, ring.data(), counters);
   notices(receiver, "tuf/framed_receiver.cpp: read <= ordered", [&] { told_(receiver) = 1; });
   notices(receiver, "tuf/framed_receiver.cpp: ordered - read <=", [&] {
     ordered_(receiver) = config.ring_octets + 1;
   });
-  const FramedSender sender(config, ring.data(), counters);
+  FramedSender sender(config, ring.data(), counters);
   notices(sender, "tuf/framed_sender.cpp: released_ <= pulled_", [&] { released_(sender) = 1; });
   notices(sender, "tuf/framed_sender.cpp: ring_.freed() <= cursor_", [&] { cursor_(sender) = 1; });
   notices(sender, "tuf/framed_sender.cpp: open_done_ < open_.size",
           [&] { open_done_(sender) = 1; });
   test::FakeStream under;
-  const FramedStream stream(config, counters);
+  FramedStream stream(config, counters);
   notices(stream, "tuf/framed_stream.hpp: !how_ended()", [&] {
     stream_(stream) = &under;
     ended_(stream) = 0;
@@ -62,7 +62,7 @@ TEST(Damage, OfAFramedStream) {
 }
 
 TEST(Damage, OfTheWayToSend) {
-  const MarkerGrid grid(0, 512);
+  MarkerGrid grid(0, 512);
   notices(grid, "tuf/marker_grid.hpp: later_ != 0", [&] { later_(grid) = 0; });
   notices(grid, "tuf/marker_grid.hpp: (change_ - start_) %", [&] { change_(grid) = 1; });
   OfferedEmss emss;
@@ -87,11 +87,11 @@ TEST(Damage, OfWhatArrives) {
   Arrived arrivals(store);
   Counters counters;
   const Config config;
-  const PduLocator locator(config, store, counters, nullptr);
+  PduLocator locator(config, store, counters, nullptr);
   expect_noticed(
       "tuf/pdu_locator.hpp: frame_end_ >=", [&] { locator.validate(arrivals); },
       [&] { arrivals.place_next_ = 1; });
-  const StartFrameReader reader;
+  StartFrameReader reader;
   notices(reader, "tuf/start_frames.hpp: octets_.size() <= received_",
           [&] { octets_(reader).resize(1); });
   notices(reader, "tuf/start_frames.hpp: wire::kTufPrivateDataMax", [&] {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -37,18 +38,22 @@ inline Config loopback_config(bool threaded = false) {
   return config;
 }
 
+/// An address of the loopback network that tests which run beside this one do not have, so that
+/// both may listen on the same port.
+inline std::string own_loopback() {
+  const auto process = static_cast<uint32_t>(getpid());
+  return "127." + std::to_string(1 + (process >> 16 & 0x7f)) + "." +
+         std::to_string(process >> 8 & 0xff) + "." + std::to_string(process & 0xff);
+}
+
 /// The same two devices over the system's sockets.
 inline Config socket_config(bool threaded) {
-  Config config = Config::from_text(R"(
-[[device]]
-name = "rnic0"
-port = "socket"
-address = "127.0.0.1/8"
-[[device]]
-name = "rnic1"
-port = "socket"
-address = "127.0.0.1/8"
-)");
+  std::string text;
+  for (const char* name : {"rnic0", "rnic1"}) {
+    text += std::string("[[device]]\nname = \"") + name + "\"\nport = \"socket\"\naddress = \"" +
+            own_loopback() + "/8\"\n";
+  }
+  Config config = Config::from_text(text);
   if (threaded) config.set("worker.mode=threaded");
   return config;
 }
