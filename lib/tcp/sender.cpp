@@ -392,7 +392,6 @@ void Sender::settle(AckResult& result, base::Now now) {
   flight_.recover(result, lost, now);
   flight_.tail_probe_acked(result);
   if (result.acked != 0) flight_.restart_timers(now);
-  core_.tcb.validate();
   const Scoreboard& board = flight_.board();
   if (lost || user_ready_ || core_.life.fin_wanted() || board.has_waiting() ||
       board.lost_octets() != 0) {
