@@ -1,5 +1,5 @@
 /// \file
-/// Who is served, for how long each has been silent, and who gives way to a newcomer.
+/// The guests that are served, for how long each has been silent, which gives way to a newcomer.
 #pragma once
 
 #include <cstdint>
@@ -32,9 +32,9 @@ class GuestList {
   /// It has asked for something.
   void heard(uint32_t id, int64_t now_ns);
 
-  /// Who makes room for a newcomer: of those that have never spoken, or else of those that have
-  /// been silent for longer than the grace, the one of the host that has most of them, the longest
-  /// silent one. Nothing: all are at work.
+  /// The guest that makes room for a newcomer: of those that have never spoken, or else of those
+  /// that have been silent for longer than the grace, the one of the host that has most of them,
+  /// the longest silent one. Nothing: all are at work.
   [[nodiscard]] std::optional<uint32_t> gives_way(const std::string& newcomer,
                                                   int64_t now_ns) const;
   /// One that has been silent for too long.

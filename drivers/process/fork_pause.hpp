@@ -9,8 +9,8 @@ namespace rnic::process {
 /// gets one that it does not know of. May be nested. Nothing in it waits for a peer, a lock or
 /// another thread.
 ///
-/// Who waits for a lock of the application's own in a handler of pthread_atfork() waits for no
-/// thread that waits for us: our handlers are registered before main(), and so the last to lock.
+/// An application may wait for a lock of its own in a handler of pthread_atfork(): no thread that
+/// holds it waits for us, as our handlers are registered before main(), and so the last to lock.
 class ForkPause {
  public:
   ForkPause();

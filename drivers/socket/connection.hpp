@@ -18,7 +18,7 @@ namespace rnic::socket {
 
 class Connection;
 
-/// Who gives connections their turns and their end.
+/// The owner of connections gives them their turns and their end.
 class ConnectionOwner {
  public:
   /// It has something to read or to send: the next turn serves it.

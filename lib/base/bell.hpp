@@ -52,7 +52,7 @@ class BellOver {
     disarmed_ = false;
     Word::fence();
   }
-  /// Who had armed looks at the queue by itself again: rings are cheap.
+  /// The thread that had armed looks at the queue by itself again: rings are cheap.
   void disarm() {
     armed_.store(kNobody);
     disarmed_ = true;

@@ -68,7 +68,8 @@ Status ConnectionService::unlisten(const Endpoint& local) {
   return status;
 }
 
-/// Who has called unlisten() is told of that listener no more, nor is who has converted a stream.
+/// An event names its listener, unless the application has called unlisten() since, or has
+/// converted the stream.
 template <typename Kind>
 void ConnectionService::name_listener(const Connection& connection, Kind& event) const {
   const Listeners::Listener* listener = listeners_.get(connection.listener());

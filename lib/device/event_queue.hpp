@@ -44,7 +44,7 @@ class EventQueue {
   /// The application's own pointer to the device: every event from now on bears it.
   void set_context(void* context) { context_ = context; }
 
-  /// Who is told of each event from now on.
+  /// `listener` is told of each event from now on.
   void set_listener(std::unique_ptr<QueueListener> listener) { listener_ = std::move(listener); }
 
   // --- Application side, one thread at a time ---

@@ -1,5 +1,5 @@
 /// \file
-/// Who is told that a queue towards the application has grown.
+/// The interface by which a queue towards the application tells that it has grown.
 #pragma once
 
 namespace rnic::device {

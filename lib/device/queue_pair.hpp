@@ -127,7 +127,8 @@ class QueuePair final : public rdmap::EndpointOwner {
   [[nodiscard]] uint64_t receive_waits() const { return endpoint_.receive_waits(); }
   /// Goes on with it, where it has its receive now or may wait no longer.
   void resume(base::Now now);
-  /// Who begins to wait for the peer's first FPDU is told of (first_fpdu_awaited()).
+  /// From now on the queue pair tells when it begins to wait for the peer's first FPDU
+  /// (first_fpdu_awaited()).
   void watch_first_fpdu() { watches_first_fpdu_ = true; }
   /// Makes the endpoint the user of what the session frames.
   void bind(framing::StartSession& session) { session.bind(endpoint_.framing_user()); }

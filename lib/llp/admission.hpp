@@ -1,5 +1,6 @@
 /// \file
-/// Who gives way when a table of associations is full: the oldest of the address that holds most.
+/// A table of associations that is full makes room: the oldest of the address that holds most
+/// gives way.
 #pragma once
 
 #include <cstdint>

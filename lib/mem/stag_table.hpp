@@ -29,7 +29,7 @@ enum class AccessFault : uint8_t {
   Bounds,
 };
 
-/// Who wants to touch the memory, and how.
+/// A request to touch memory: by whom it is made, where, and how.
 struct AccessRequest {
   Stag stag;
   uint64_t to = 0;      ///< tagged offset

@@ -84,7 +84,7 @@ class ReceiveQueue {
   /// not so many, or too many for messages ahead of the order. Those come to nothing then.
   bool claim(uint32_t count, bool in_order) {
     const uint32_t most = in_order ? mask_ + 1 : ahead_;
-    // Who waits goes first, and takes nothing for messages behind the one that waits.
+    // A queue pair that waits goes first, and takes nothing for messages behind the one that waits.
     if (shared_ != nullptr && !shared_->serves(waiter_, in_order)) return false;
     if (shared_ == nullptr || count > most || in_progress() > most - count) return false;
     if (shared_->posted() < count) return false;

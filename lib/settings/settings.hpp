@@ -108,7 +108,7 @@ struct Settings {
 /// The configuration without a file: two devices on a wire. Identical to config/loopback.toml.
 [[nodiscard]] std::string_view loopback_toml();
 
-/// Who turns a key; docs/settings.md is in this order.
+/// A key's tier: for whom it is meant. docs/settings.md is in this order.
 enum class Tier : uint8_t {
   Basic,        ///< whoever sets up a device
   Advanced,     ///< whoever has measured, or is told by a message

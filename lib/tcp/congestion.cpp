@@ -28,7 +28,7 @@ void Congestion::start(uint32_t syn_resent) {
   window_.set_cwnd(syn_resent > 1 ? window_.smss : initial_window());
 }
 
-SlowStartEvent Congestion::slow_start(const AckSample& s) {
+SlowStartEvent Congestion::slow_start(const AckSample& sample) {
   // RFC 5681 (2) with the limit L of RFC 3465 s.2.2 and RFC 9406 s.4.2: an ACK that covers a burst
   // counts as several.
   uint64_t limit =
@@ -36,7 +36,7 @@ SlowStartEvent Congestion::slow_start(const AckSample& s) {
   // RFC 3465 s.2.3: after a time-out an ACK of many octets covers what had arrived before; it does
   // not show what the path carries now.
   if (after_timeout_) limit = window_.smss;
-  uint64_t step = std::min(s.acked, limit);
+  uint64_t step = std::min(sample.acked, limit);
   const bool first = window_.ssthresh == UINT32_MAX;
   if (!first || !config_->hystart || kind_ != CongestionControl::Cubic) {
     window_.set_cwnd(std::min<uint64_t>(window_.cwnd + step, window_.ssthresh));
@@ -45,7 +45,7 @@ SlowStartEvent Congestion::slow_start(const AckSample& s) {
   }
   if (hystart_.conservative()) step /= std::max(config_->hystart_css_growth_divisor, 2u);
   window_.set_cwnd(window_.cwnd + step);
-  const SlowStartEvent event = hystart_.on_ack(s, *config_);
+  const SlowStartEvent event = hystart_.on_ack(sample, *config_);
   if (event == SlowStartEvent::Left) window_.set_ssthresh(window_.cwnd);
   return event;
 }

@@ -39,12 +39,12 @@ class Congestion {
   void start(uint32_t syn_resent);
 
   /// New data was acknowledged outside fast recovery while cwnd was the limit.
-  SlowStartEvent on_ack(const AckSample& s) {
-    if (in_slow_start()) return slow_start(s);
+  SlowStartEvent on_ack(const AckSample& sample) {
+    if (in_slow_start()) return slow_start(sample);
     if (kind_ == CongestionControl::Cubic) {
-      cubic_.on_ack(window_, s);
+      cubic_.on_ack(window_, sample);
     } else {
-      newreno_.on_ack(window_, s.acked);
+      newreno_.on_ack(window_, sample.acked);
     }
     return SlowStartEvent::None;
   }
@@ -58,8 +58,8 @@ class Congestion {
   /// New data was acknowledged that had been sent while cwnd was not the limit (RFC 9438 s.4.2).
   void on_unused_window(base::Now now) { cubic_.pause(now); }
   /// Updates DCTCP's estimate, with every ACK of new data on a connection that uses ECN.
-  void count_marks(const AckSample& s, bool ece) {
-    if (kind_ == CongestionControl::Dctcp) dctcp_.on_ack(s, ece, config_->dctcp_gain_shift);
+  void count_marks(const AckSample& sample, bool ece) {
+    if (kind_ == CongestionControl::Dctcp) dctcp_.on_ack(sample, ece, config_->dctcp_gain_shift);
   }
   /// A loss was found by SACK, RACK or duplicate ACKs: sets ssthresh and leaves cwnd to the
   /// recovery.
@@ -98,7 +98,7 @@ class Congestion {
   }
 
  private:
-  SlowStartEvent slow_start(const AckSample& s);
+  SlowStartEvent slow_start(const AckSample& sample);
 
   const Config* config_;
   CongestionControl kind_;

@@ -57,29 +57,30 @@ void Connection::set_options(const ConnectionOptions& options, base::Now now) {
   }
 }
 
-void Connection::input_syn_sent(const Segment& s, base::Now now) {
+void Connection::input_syn_sent(const Segment& segment, base::Now now) {
   // RFC 9293 s.3.10.7.3. First: the ACK bit.
-  const bool ack_ok = s.has(flag::kAck) && s.ack == core_.tcb.iss + 1 && handshake_.was_sent();
-  if (s.has(flag::kAck) && !ack_ok) {
-    if (!s.has(flag::kRst)) reset_reply(s);
+  const bool ack_ok =
+      segment.has(flag::kAck) && segment.ack == core_.tcb.iss + 1 && handshake_.was_sent();
+  if (segment.has(flag::kAck) && !ack_ok) {
+    if (!segment.has(flag::kRst)) reset_reply(segment);
     return;
   }
-  if (s.has(flag::kRst)) {  // Second: valid only with an acceptable ACK
+  if (segment.has(flag::kRst)) {  // Second: valid only with an acceptable ACK
     if (!ack_ok) return;
     ++core_.shared.counters.resets_in;
     end(StreamEnd::Refused, false);
     return;
   }
-  if (!s.has(flag::kSyn)) return;  // Fourth, fifth
-  opening().take_answer(s, ack_ok, now);
+  if (!segment.has(flag::kSyn)) return;  // Fourth, fifth
+  opening().take_answer(segment, ack_ok, now);
   if (!ack_ok) {  // simultaneous open
     opening().cross();
     return;
   }
   opening().measure(now);
-  if (!establish(s, now)) return;
+  if (!establish(segment, now)) return;
   receiver_.ask_ack();
-  if (s.length() > 1) take_text_of_syn(s, now);
+  if (segment.length() > 1) take_text_of_syn(segment, now);
 }
 
 void Connection::take_text_of_syn(const Segment& syn, base::Now now) {
@@ -93,34 +94,34 @@ void Connection::take_text_of_syn(const Segment& syn, base::Now now) {
   if (!over() && receiver_.take_fin(now)) end_in_time_wait(now);
 }
 
-bool Connection::establish(const Segment& s, base::Now now) {
+bool Connection::establish(const Segment& segment, base::Now now) {
   core_.shared.half_open.leave(seat_);
-  opening().done(s, now);
+  opening().done(segment, now);
   keep_alive_.heard(now);
-  Binding& b = core_.binding_;
-  if (b.user == nullptr) {
-    b.user = acceptor_->accept(*this, b.local, b.remote, now);
-    if (b.user == nullptr) {
+  Binding& binding = core_.binding_;
+  if (binding.user == nullptr) {
+    binding.user = acceptor_->accept(*this, binding.local, binding.remote, now);
+    if (binding.user == nullptr) {
       end(StreamEnd::Aborted, true);
       return false;
     }
   }
   ++core_.shared.counters.connections_opened;
   sender_.start_path_search(now);
-  if (b.options.keep_alive) arm_keep_alive(now);
-  if (!over()) b.user->established(sender_.emss(), now);
+  if (binding.options.keep_alive) arm_keep_alive(now);
+  if (!over()) binding.user->established(sender_.emss(), now);
   if (core_.life.fin_wanted() || sender_.user_is_ready()) core_.ask_turn();
   return !over();
 }
 
 // --- A segment ---
 
-void Connection::input(Segment& s, bool predicting, base::Now now) {
+void Connection::input(Segment& segment, bool predicting, base::Now now) {
   if (state() == State::SynSent) {
-    input_syn_sent(s, now);
+    input_syn_sent(segment, now);
     return;
   }
-  input_synchronized(s, now);
+  input_synchronized(segment, now);
   if (predicting) predict();
 }
 
@@ -132,66 +133,66 @@ void Connection::input(Segment& s, bool predicting, base::Now now) {
   return taken;
 }
 
-bool Connection::syn_again(Segment& s) {
-  if (!s.has(flag::kAck)) {  // the SYN was retransmitted: our SYN-ACK was lost
-    if (passive()) opening().take_syn_again(s);
+bool Connection::syn_again(Segment& segment) {
+  if (!segment.has(flag::kAck)) {  // the SYN was retransmitted: our SYN-ACK was lost
+    if (passive()) opening().take_syn_again(segment);
     opening().ask();
     return true;
   }
   if (!passive()) {
     // Simultaneous open: the peer's SYN-ACK completes it. Its SYN is known, so processing goes on
     // behind it.
-    opening().take_syn_again(s);
-    s.flags &= static_cast<uint8_t>(~flag::kSyn);
-    s.seq += 1;
-    s.window = static_cast<uint16_t>(s.window >> core_.tcb.snd_wind_shift);
+    opening().take_syn_again(segment);
+    segment.flags &= static_cast<uint8_t>(~flag::kSyn);
+    segment.seq += 1;
+    segment.window = static_cast<uint16_t>(segment.window >> core_.tcb.snd_wind_shift);
   }
   return false;
 }
 
-void Connection::input_synchronized(Segment& s, base::Now now) {
+void Connection::input_synchronized(Segment& segment, base::Now now) {
   // RFC 9293 s.3.10.7.4, but the text is inspected before the ACK field is used: a segment that the
   // upper layer drops counts as lost in whole.
-  const bool known_syn = state() == State::SynReceived && s.has(flag::kSyn) && !s.has(flag::kRst) &&
-                         s.seq == core_.tcb.irs;
-  if (known_syn && syn_again(s)) return;
-  if (s.has(flag::kSyn)) opening().take_late_syn(s);
-  if (!receiver_.survives_paws(s, now) || !receiver_.acceptable(s)) return;  // First
-  if (!survives_rst(s, now)) return;                                         // Second
-  if (s.has(flag::kSyn)) {                                                   // Fourth
+  const bool known_syn = state() == State::SynReceived && segment.has(flag::kSyn) &&
+                         !segment.has(flag::kRst) && segment.seq == core_.tcb.irs;
+  if (known_syn && syn_again(segment)) return;
+  if (segment.has(flag::kSyn)) opening().take_late_syn(segment);
+  if (!receiver_.survives_paws(segment, now) || !receiver_.acceptable(segment)) return;  // First
+  if (!survives_rst(segment, now)) return;                                               // Second
+  if (segment.has(flag::kSyn)) {                                                         // Fourth
     take_syn_in_window(now);
     return;
   }
-  if (!survives_ack_check(s, now)) return;
+  if (!survives_ack_check(segment, now)) return;
   keep_alive_.heard(now);  // not earlier: anybody can send segments that the tests above drop
-  receiver_.take_timestamp(s, now);
+  receiver_.take_timestamp(segment, now);
   if (state() == State::SynReceived) {
     opening().measure(now);
-    if (!establish(s, now)) return;
+    if (!establish(segment, now)) return;
   }
   const ConnectionOptions& options = core_.binding_.options;
-  if (core_.life.fin_wanted() && options.half_duplex_close && closed_reader(s)) return;
-  if (s.payload.empty() && !s.has(flag::kFin)) {
-    process_ack(s, now);  // Fifth
-    if (s.has(flag::kUrg) && !over()) receiver_.take_urgent(s, now);
+  if (core_.life.fin_wanted() && options.half_duplex_close && closed_reader(segment)) return;
+  if (segment.payload.empty() && !segment.has(flag::kFin)) {
+    process_ack(segment, now);  // Fifth
+    if (segment.has(flag::kUrg) && !over()) receiver_.take_urgent(segment, now);
     return;
   }
   Receiver::NewText text;
-  if (!receiver_.inspect_text(s, text, now)) return;
-  process_ack(s, now);                                              // Fifth
-  if (s.has(flag::kUrg) && !over()) receiver_.take_urgent(s, now);  // Sixth
-  if (core_.ecn.on() && !s.payload.empty() && !over()) receiver_.take_ecn(s);
-  if (!over()) receiver_.take_text(s, text, now);                 // Seventh
+  if (!receiver_.inspect_text(segment, text, now)) return;
+  process_ack(segment, now);                                                    // Fifth
+  if (segment.has(flag::kUrg) && !over()) receiver_.take_urgent(segment, now);  // Sixth
+  if (core_.ecn.on() && !segment.payload.empty() && !over()) receiver_.take_ecn(segment);
+  if (!over()) receiver_.take_text(segment, text, now);           // Seventh
   if (!over() && receiver_.take_fin(now)) end_in_time_wait(now);  // Eighth
 }
 
-bool Connection::survives_rst(const Segment& s, base::Now now) {
+bool Connection::survives_rst(const Segment& segment, base::Now now) {
   // Second: RST. RFC 5961 s.3.2: a RST at exactly RCV.NXT resets; elsewhere in the window it draws
   // a challenge ACK.
-  if (!s.has(flag::kRst)) return true;
-  if (s.seq != core_.tcb.ack_seq()) {
+  if (!segment.has(flag::kRst)) return true;
+  if (segment.seq != core_.tcb.ack_seq()) {
     // A RST with text may begin before the window; then its number is outside.
-    if (base::after(s.seq, core_.tcb.ack_seq())) challenge_ack(now);
+    if (base::after(segment.seq, core_.tcb.ack_seq())) challenge_ack(now);
     return false;
   }
   ++core_.shared.counters.resets_in;
@@ -209,19 +210,19 @@ void Connection::take_syn_in_window(base::Now now) {
   }
 }
 
-bool Connection::survives_ack_check(const Segment& s, base::Now now) {
+bool Connection::survives_ack_check(const Segment& segment, base::Now now) {
   // Fifth: the ACK field. RFC 5961 s.5.2: SND.UNA - MAX.SND.WND <= SEG.ACK <= SND.NXT.
-  const Tcb& t = core_.tcb;
-  if (!s.has(flag::kAck)) return false;
+  const Tcb& tcb = core_.tcb;
+  if (!segment.has(flag::kAck)) return false;
   if (state() == State::SynReceived) {
     // An ACK of a SYN-ACK that has not left yet was guessed.
-    if (s.ack == t.iss + 1 && handshake_.was_sent()) return true;
-    reset_reply(s);
+    if (segment.ack == tcb.iss + 1 && handshake_.was_sent()) return true;
+    reset_reply(segment);
     return false;
   }
-  const int64_t ack = t.snd_offset(s.ack);
-  const int64_t oldest = static_cast<int64_t>(t.snd_una) - static_cast<int64_t>(t.snd_max_wnd);
-  if (ack <= static_cast<int64_t>(t.snd_nxt) && ack >= oldest) return true;
+  const int64_t ack = tcb.snd_offset(segment.ack);
+  const int64_t oldest = static_cast<int64_t>(tcb.snd_una) - static_cast<int64_t>(tcb.snd_max_wnd);
+  if (ack <= static_cast<int64_t>(tcb.snd_nxt) && ack >= oldest) return true;
   challenge_ack(now);
   return false;
 }
@@ -230,15 +231,15 @@ void Connection::challenge_ack(base::Now now) {
   if (core_.shared.challenges.allow(now)) receiver_.ask_ack_alone();
 }
 
-bool Connection::closed_reader(const Segment& s) {
+bool Connection::closed_reader(const Segment& segment) {
   // RFC 9293 s.3.6.1 (MAY-1, SHLD-3): new octets arrived, but the user reads no more.
-  if (!receiver_.has_new_text(s)) return false;
+  if (!receiver_.has_new_text(segment)) return false;
   ++core_.shared.counters.half_duplex_resets;
   // The peer takes a RST at once only at its RCV.NXT (RFC 5961 s.3.2), and octets of ours or our
   // FIN may be missing there. So the RST takes its number from the ACK field, as for a connection
   // that does not exist (s.3.5.2, group 1).
   if (Reply* reply = queue_rst()) {
-    reply->seq = s.ack;
+    reply->seq = segment.ack;
     reply->ack = {};
     reply->flags = flag::kRst;
   }
@@ -246,8 +247,8 @@ bool Connection::closed_reader(const Segment& s) {
   return true;
 }
 
-void Connection::process_ack(const Segment& s, base::Now now) {
-  switch (sender_.take_ack(s, now)) {
+void Connection::process_ack(const Segment& segment, base::Now now) {
+  switch (sender_.take_ack(segment, now)) {
     case Life::Next::Same: break;
     case Life::Next::TimeWait: end_in_time_wait(now); break;
     case Life::Next::Closed: end(StreamEnd::Closed, false); break;
@@ -257,13 +258,13 @@ void Connection::process_ack(const Segment& s, base::Now now) {
 void Connection::icmp(const llp::IcmpError& error, base::Seq32 seq, base::Now now) {
   // RFC 5927 s.4.1: only a message that quotes a sequence number in flight can be about this
   // connection.
-  const Tcb& t = core_.tcb;
+  const Tcb& tcb = core_.tcb;
   Counters& counters = core_.shared.counters;
   const bool opening = in_any(state(), State::SynSent, State::SynReceived);
-  const int64_t offset = t.snd_offset(seq);
+  const int64_t offset = tcb.snd_offset(seq);
   const bool in_flight =
-      offset >= static_cast<int64_t>(t.snd_una) && offset < static_cast<int64_t>(t.snd_nxt);
-  const bool outstanding = opening ? handshake_.was_sent() && seq == t.iss : in_flight;
+      offset >= static_cast<int64_t>(tcb.snd_una) && offset < static_cast<int64_t>(tcb.snd_nxt);
+  const bool outstanding = opening ? handshake_.was_sent() && seq == tcb.iss : in_flight;
   if (error.kind == llp::IcmpError::Kind::PacketTooBig) {
     sender_.packet_too_big(error, outstanding, now);
     return;
@@ -408,8 +409,8 @@ void Connection::close() {
     return;
   }
   // RFC 9293 s.3.6.1 (MAY-1); it also applies when the reader goes after a half close.
-  const Binding& b = core_.binding_;
-  if (b.options.half_duplex_close && b.user != nullptr && b.user->unread() != 0) {
+  const Binding& binding = core_.binding_;
+  if (binding.options.half_duplex_close && binding.user != nullptr && binding.user->unread() != 0) {
     ++core_.shared.counters.half_duplex_resets;
     end(StreamEnd::Aborted, synchronized(state()));
     return;
@@ -426,17 +427,17 @@ void Connection::abort() {
 
 void Connection::end_in_time_wait(base::Now now) {
   // TIME-WAIT needs no connection: its memory becomes free, while its 4-tuple stays taken.
-  const Tcb& t = core_.tcb;
-  const Binding& b = core_.binding_;
+  const Tcb& tcb = core_.tcb;
+  const Binding& binding = core_.binding_;
   TimeWaitEntry entry;
-  entry.snd_nxt = t.snd_seq(t.snd_nxt);
-  entry.rcv_nxt = t.ack_seq();
-  entry.ts_recent = t.ts_recent;
-  entry.ts_ok = t.ts_ok;
+  entry.snd_nxt = tcb.snd_seq(tcb.snd_nxt);
+  entry.rcv_nxt = tcb.ack_seq();
+  entry.ts_recent = tcb.ts_recent;
+  entry.ts_ok = tcb.ts_ok;
   entry.window = receiver_.advertise();
-  entry.wind_shift = t.rcv_wind_shift;
-  entry.traffic_class = static_cast<uint8_t>(b.options.dscp << 2);
-  core_.shared.time_wait.enter(b.local, b.remote, entry, receiver_.ack().due(), now);
+  entry.wind_shift = tcb.rcv_wind_shift;
+  entry.traffic_class = static_cast<uint8_t>(binding.options.dscp << 2);
+  core_.shared.time_wait.enter(binding.local, binding.remote, entry, receiver_.ack().due(), now);
   end(StreamEnd::Closed, false);
 }
 
@@ -452,15 +453,15 @@ void Connection::end(StreamEnd how, bool rst) {
 Reply* Connection::queue_rst() {
   Reply* reply = core_.shared.replies.push();
   if (reply == nullptr) return nullptr;  // the peer's next segment will draw a RST
-  const Tcb& t = core_.tcb;
+  const Tcb& tcb = core_.tcb;
   reply->local = core_.binding_.local;
   reply->remote = core_.binding_.remote;
-  reply->seq = t.snd_seq(t.snd_nxt);
-  reply->ack = t.ack_seq();
+  reply->seq = tcb.snd_seq(tcb.snd_nxt);
+  reply->ack = tcb.ack_seq();
   reply->flags = static_cast<uint8_t>(flag::kRst | flag::kAck);
-  reply->stamped = t.ts_ok;
-  reply->ts_offset = t.ts_offset;
-  reply->ts_recent = t.ts_recent;
+  reply->stamped = tcb.ts_ok;
+  reply->ts_offset = tcb.ts_offset;
+  reply->ts_recent = tcb.ts_recent;
   // RFC 8257 s.3.6
   if (core_.binding_.dctcp() && core_.ecn.sends_ect()) reply->traffic_class = ecn_codepoint::kEct0;
   return reply;
@@ -511,9 +512,9 @@ void Connection::validate() const {
   sender_.validate();
   receiver_.validate();
   if (sends(state())) keep_alive_.validate(core_.binding().options, core_.timers());
-  const Tcb& t = core_.tcb;
-  core_.prediction.validate(remote().port, local().port, t.rcv_seq(t.rcv_nxt), t.header_length(),
-                            t.snd_wnd, t.snd_wind_shift);
+  const Tcb& tcb = core_.tcb;
+  core_.prediction.validate(remote().port, local().port, tcb.rcv_seq(tcb.rcv_nxt),
+                            tcb.header_length(), tcb.snd_wnd, tcb.snd_wind_shift);
   RNIC_CHECK(!core_.prediction.on() || fast_path::predictable(core_, sender_, receiver_));
   RNIC_CHECK(!half_open() || (state() == State::SynReceived && passive()));
   const bool opening = in_any(state(), State::SynSent, State::SynReceived);

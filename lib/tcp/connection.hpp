@@ -109,7 +109,7 @@ class Connection final : public llp::Stream {
     return Taken::Ack;
   }
   /// \param predicting whether the next segment may be predicted
-  void input(Segment& s, bool predicting, base::Now now);
+  void input(Segment& segment, bool predicting, base::Now now);
   /// \param seq the sequence number that the message quotes
   void icmp(const llp::IcmpError& error, base::Seq32 seq, base::Now now);
   void on_timers(base::Now now);
@@ -145,23 +145,23 @@ class Connection final : public llp::Stream {
   };
 
   // A segment.
-  void input_syn_sent(const Segment& s, base::Now now);
+  void input_syn_sent(const Segment& segment, base::Now now);
   void take_text_of_syn(const Segment& syn, base::Now now);
-  /// \param s loses its SYN if that was received before
-  void input_synchronized(Segment& s, base::Now now);
+  /// \param segment loses its SYN if that was received before
+  void input_synchronized(Segment& segment, base::Now now);
   /// The peer's SYN or SYN-ACK came in SYN-RECEIVED. \return nothing else of the segment is to be
   /// processed
-  [[nodiscard]] bool syn_again(Segment& s);
-  [[nodiscard]] bool survives_rst(const Segment& s, base::Now now);
+  [[nodiscard]] bool syn_again(Segment& segment);
+  [[nodiscard]] bool survives_rst(const Segment& segment, base::Now now);
   void take_syn_in_window(base::Now now);
-  [[nodiscard]] bool survives_ack_check(const Segment& s, base::Now now);
-  [[nodiscard]] bool establish(const Segment& s, base::Now now);
-  [[nodiscard]] bool closed_reader(const Segment& s);
-  void process_ack(const Segment& s, base::Now now);
+  [[nodiscard]] bool survives_ack_check(const Segment& segment, base::Now now);
+  [[nodiscard]] bool establish(const Segment& segment, base::Now now);
+  [[nodiscard]] bool closed_reader(const Segment& segment);
+  void process_ack(const Segment& segment, base::Now now);
   void challenge_ack(base::Now now);
-  void reset_reply(const Segment& s) {
+  void reset_reply(const Segment& segment) {
     ++core_.shared.counters.no_connection;
-    core_.shared.replies.reset(s);
+    core_.shared.replies.reset(segment);
   }
   void end_in_time_wait(base::Now now);
   /// nullptr: no room for another reply.

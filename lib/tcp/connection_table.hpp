@@ -34,15 +34,15 @@ class ConnectionTable {
   Connection* insert(const Endpoint& local, const Endpoint& remote, Made&&... made) {
     const base::Handle handle = connections_.emplace(std::forward<Made>(made)...);
     if (!handle.valid()) return nullptr;
-    Connection& c = connections_.at(handle.index);
-    c.name(handle, local, remote);
+    Connection& connection = connections_.at(handle.index);
+    connection.name(handle, local, remote);
     flows_.insert(handle.index, local, remote);
-    return &c;
+    return &connection;
   }
-  void erase(Connection& c) {
-    flows_.erase(c.handle().index);
-    if (last_ == &c) last_ = nullptr;
-    connections_.erase(c.handle());
+  void erase(Connection& connection) {
+    flows_.erase(connection.handle().index);
+    if (last_ == &connection) last_ = nullptr;
+    connections_.erase(connection.handle());
   }
 
   [[nodiscard]] bool contains(const Endpoint& local, const Endpoint& remote) const {
@@ -64,14 +64,14 @@ class ConnectionTable {
   /// Calls f(connection) for each; f may erase the one that it is given.
   template <typename F>
   void for_each(F&& f) {
-    connections_.for_each([&f](base::Handle, Connection& c) { f(c); });
+    connections_.for_each([&f](base::Handle, Connection& connection) { f(connection); });
   }
 
   /// Checks that each connection is found by its endpoints and by its handle.
   void validate() {
-    connections_.for_each([&](base::Handle handle, Connection& c) {
-      RNIC_CHECK(c.handle() == handle);
-      RNIC_CHECK(flows_.find(c.local(), c.remote()) == handle.index);
+    connections_.for_each([&](base::Handle handle, Connection& connection) {
+      RNIC_CHECK(connection.handle() == handle);
+      RNIC_CHECK(flows_.find(connection.local(), connection.remote()) == handle.index);
     });
     connections_.validate();
     flows_.validate(live());

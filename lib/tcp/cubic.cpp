@@ -32,40 +32,40 @@ void Cubic::begin_stage(double cwnd, base::Now now) {
   k_ = std::cbrt((w_max_ - cwnd) / kC);  // s.4.2
 }
 
-void Cubic::update(CongestionWindow& w, const AckSample& s) {
-  const double cwnd = static_cast<double>(w.cwnd) / w.smss;
-  if (stage_ == CubicStage::None) begin_stage(cwnd, s.now);
+void Cubic::update(CongestionWindow& window, const AckSample& sample) {
+  const double cwnd = static_cast<double>(window.cwnd) / window.smss;
+  if (stage_ == CubicStage::None) begin_stage(cwnd, sample.now);
   if (stage_ == CubicStage::Paused) {  // s.4.2: t excludes the time in which cwnd was unused
     set_stage(CubicStage::Running);
-    t_epoch_ += s.now - paused_at_;
+    t_epoch_ += sample.now - paused_at_;
   }
   const auto w_cubic = [this](double t) { return kC * (t - k_) * (t - k_) * (t - k_) + w_max_; };
-  const double t = in_seconds(s.now - t_epoch_);
-  const double segments_acked = static_cast<double>(acked_) / w.smss;
+  const double t = in_seconds(sample.now - t_epoch_);
+  const double segments_acked = static_cast<double>(acked_) / window.smss;
   // s.4.3: the window of a Reno flow; it grows like Reno's once it has passed the old maximum.
   w_est_ += (w_est_ >= cwnd_prior_ ? 1.0 : kAlpha) * segments_acked / cwnd;
   double grown = std::max(cwnd, w_est_);
   if (w_cubic(t) >= w_est_) {  // s.4.4, s.4.5: towards the window due one round trip from now
-    const double target = std::clamp(w_cubic(t + in_seconds(s.srtt)), cwnd, 1.5 * cwnd);
+    const double target = std::clamp(w_cubic(t + in_seconds(sample.srtt)), cwnd, 1.5 * cwnd);
     grown = std::min(target, cwnd + (target - cwnd) / cwnd * segments_acked);
   }
-  credit_ += (grown - cwnd) * w.smss;
+  credit_ += (grown - cwnd) * window.smss;
   const double whole = std::floor(credit_);
   credit_ -= whole;
-  w.set_cwnd(w.cwnd + static_cast<uint64_t>(whole));
+  window.set_cwnd(window.cwnd + static_cast<uint64_t>(whole));
   acked_ = 0;
-  due_ = w.cwnd / kUpdates;
+  due_ = window.cwnd / kUpdates;
 }
 
-void Cubic::on_congestion(CongestionWindow& w, bool ecn, bool fast_convergence) {
-  const double cwnd = static_cast<double>(w.cwnd) / w.smss;
+void Cubic::on_congestion(CongestionWindow& window, bool ecn, bool fast_convergence) {
+  const double cwnd = static_cast<double>(window.cwnd) / window.smss;
   // s.4.7: a flow releases more bandwidth when its saturation point goes down.
   w_max_ = fast_convergence && cwnd < w_max_ ? cwnd * (1 + kBeta) / 2 : cwnd;
   cwnd_prior_ = cwnd;
   // s.4.6 with cwnd in place of flight_size: cwnd grows only while it is used in full.
-  const auto reduced = static_cast<uint64_t>(w.cwnd * kBeta);
-  w.set_ssthresh(reduced);
-  if (ecn) w.set_cwnd(reduced);
+  const auto reduced = static_cast<uint64_t>(window.cwnd * kBeta);
+  window.set_ssthresh(reduced);
+  if (ecn) window.set_cwnd(reduced);
   end_stage();
 }
 

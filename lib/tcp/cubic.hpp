@@ -13,9 +13,9 @@ class Cubic {
  public:
   /// Congestion avoidance: an ACK of new data came while cwnd was the limit. cwnd is updated
   /// kUpdates times a round trip, by the sum of the ACKs since the last update.
-  void on_ack(CongestionWindow& w, const AckSample& s) {
-    acked_ += static_cast<uint32_t>(s.acked);
-    if (acked_ >= due_) update(w, s);
+  void on_ack(CongestionWindow& window, const AckSample& sample) {
+    acked_ += static_cast<uint32_t>(sample.acked);
+    if (acked_ >= due_) update(window, sample);
   }
   /// Replaces on_ack() until the next update of cwnd is due. False: on_ack() has to be called.
   bool gather(uint64_t acked) {
@@ -25,7 +25,7 @@ class Cubic {
   }
   /// Sections 4.6 and 4.7: sets ssthresh, and cwnd in response to a mark. \param ecn the signal is
   /// ECN-Echo, which may reduce cwnd to one segment; a loss leaves cwnd to the recovery.
-  void on_congestion(CongestionWindow& w, bool ecn, bool fast_convergence);
+  void on_congestion(CongestionWindow& window, bool ecn, bool fast_convergence);
   /// Section 4.8, called after on_congestion(): the next stage starts with K = 0 at its own window.
   void on_timeout() {
     w_max_ = 0;
@@ -56,7 +56,7 @@ class Cubic {
 
   /// The one place that sets the stage.
   void set_stage(CubicStage next);
-  void update(CongestionWindow& w, const AckSample& s);
+  void update(CongestionWindow& window, const AckSample& sample);
   void begin_stage(double cwnd, base::Now now);
 
   double w_max_ = 0;  // 0: undefined

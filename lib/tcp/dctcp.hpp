@@ -13,9 +13,9 @@ class Dctcp {
 
   /// Called for every ACK of new data, in recovery or not. \param ece the ACK carried ECN-Echo.
   /// \param gain_shift g is 2 to the power of minus this
-  void on_ack(const AckSample& s, bool ece, uint32_t gain_shift);
+  void on_ack(const AckSample& sample, bool ece, uint32_t gain_shift);
   /// Section 3.3 step 9: cwnd * (1 - Alpha / 2), once a window of data.
-  void reduce(CongestionWindow& w);
+  void reduce(CongestionWindow& window);
 
   [[nodiscard]] uint32_t alpha() const { return alpha_; }
   /// Checks that Alpha is a share, that no more octets are marked than acknowledged, and that the

@@ -67,8 +67,8 @@ namespace {
 
 /// Copies a segment member by member: the caller keeps its own in registers unless it takes the
 /// slow path.
-inline SegmentIn same(const SegmentIn& s) {
-  return {s.source, s.destination, s.tcp, s.checksum_verified, s.ecn};
+inline SegmentIn same(const SegmentIn& segment) {
+  return {segment.source, segment.destination, segment.tcp, segment.checksum_verified, segment.ecn};
 }
 
 }  // namespace
@@ -84,11 +84,11 @@ inline bool Engine::find_flow(const SegmentIn& in, Connection*& c) {
 }
 
 void Engine::input(const SegmentIn& segment, base::Now now) {
-  Connection* c = nullptr;
-  const bool expected = segment.tcp.size() >= wire::kTcpHeaderMin && find_flow(segment, c);
-  const auto taken = expected ? c->take_predicted(segment, now) : fast_path::Taken::No;
+  Connection* connection = nullptr;
+  const bool expected = segment.tcp.size() >= wire::kTcpHeaderMin && find_flow(segment, connection);
+  const auto taken = expected ? connection->take_predicted(segment, now) : fast_path::Taken::No;
   if (taken == fast_path::Taken::No) [[unlikely]] {
-    input_any(c, same(segment), now);
+    input_any(connection, same(segment), now);
   } else {
     ++shared_.counters.segments_in;
     if (taken == fast_path::Taken::Ack) ++shared_.counters.acks_in;
@@ -97,7 +97,7 @@ void Engine::input(const SegmentIn& segment, base::Now now) {
   if (!shared_.closed.empty()) finish_closed(now);
 }
 
-[[gnu::noinline]] void Engine::input_any(Connection* c, SegmentIn segment, base::Now now) {
+[[gnu::noinline]] void Engine::input_any(Connection* connection, SegmentIn segment, base::Now now) {
   ++shared_.counters.segments_in;
   Segment s;
   switch (parse(segment, s)) {
@@ -106,31 +106,34 @@ void Engine::input(const SegmentIn& segment, base::Now now) {
     case FormError::Checksum: ++shared_.counters.checksum_errors; return;
   }
   if (s.payload.empty()) ++shared_.counters.acks_in;
-  if (c == nullptr || c->over()) {
+  if (connection == nullptr || connection->over()) {
     input_no_connection(s, now);
   } else {
-    c->input(s, predicting_, now);
+    connection->input(s, predicting_, now);
   }
 }
 
-void Engine::input_no_connection(const Segment& s, base::Now now) {
-  if (!egress_.lands_here(s.local, s.remote)) {  // its connection, if any, belongs to another stack
+void Engine::input_no_connection(const Segment& segment, base::Now now) {
+  if (!egress_.lands_here(segment.local,
+                          segment.remote)) {  // its connection, if any, belongs to another stack
     ++shared_.counters.not_at_home;
     return;
   }
-  const uint32_t listener = listeners_.find(s.local);
+  const uint32_t listener = listeners_.find(segment.local);
   const bool listening = listener != ListenerTable::kNone;
   std::optional<base::Seq32> old_snd_nxt;
-  switch (shared_.time_wait.input(s, listening, now)) {
+  switch (shared_.time_wait.input(segment, listening, now)) {
     case TimeWait::Verdict::Done: return;
-    case TimeWait::Verdict::Reopen: old_snd_nxt = shared_.time_wait.end(s.local, s.remote); break;
+    case TimeWait::Verdict::Reopen:
+      old_snd_nxt = shared_.time_wait.end(segment.local, segment.remote);
+      break;
     case TimeWait::Verdict::Elsewhere: break;
   }
   if (listening) {
-    input_listen(listeners_.at(listener), s, old_snd_nxt, now);
+    input_listen(listeners_.at(listener), segment, old_snd_nxt, now);
     return;
   }
-  if (!s.has(flag::kRst)) reset_reply(s);  // RFC 9293 s.3.10.7.1
+  if (!segment.has(flag::kRst)) reset_reply(segment);  // RFC 9293 s.3.10.7.1
 }
 
 void Engine::icmp_error(const llp::IcmpError& error, base::Now now) {
@@ -145,12 +148,12 @@ void Engine::icmp_error(const llp::IcmpError& error, base::Now now) {
   }
   const Endpoint local{error.source, base::load_be16(&error.tcp[0])};
   const Endpoint remote{error.destination, base::load_be16(&error.tcp[2])};
-  Connection* c = connections_.find(local, remote);
-  if (c == nullptr || c->over()) {
+  Connection* connection = connections_.find(local, remote);
+  if (connection == nullptr || connection->over()) {
     ++shared_.counters.icmp_unmatched;
     return;
   }
-  c->icmp(error, base::Seq32(base::load_be32(&error.tcp[4])), now);
+  connection->icmp(error, base::Seq32(base::load_be32(&error.tcp[4])), now);
   if (!shared_.closed.empty()) finish_closed(now);
 }
 
@@ -164,8 +167,8 @@ void Engine::output(base::Now now) {
   Connection* first_starved = nullptr;
   const uint64_t sent_before = shared_.counters.octets_out + shared_.counters.retransmitted_octets;
   bool quantum_up = false;
-  while (Connection* c = shared_.round.front()) {
-    if (c == first_starved) break;
+  while (Connection* connection = shared_.round.front()) {
+    if (connection == first_starved) break;
     // One output() sends one quantum in all: then segments are received while they are still in the
     // cache, and arrivals do not wait long. The order of the round keeps it fair.
     if (shared_.counters.octets_out + shared_.counters.retransmitted_octets - sent_before >=
@@ -174,13 +177,13 @@ void Engine::output(base::Now now) {
       break;
     }
     using Served = Connection::Served;
-    const Served served = c->serve(kQuantum, now);
+    const Served served = connection->serve(kQuantum, now);
     // A call-up may have ended any connection. Ended ones live until finish_closed().
     if (first_starved != nullptr && first_starved->over()) first_starved = nullptr;
-    if (c->over()) continue;  // it has left the round
+    if (connection->over()) continue;  // it has left the round
     if (served == Served::PortFull) break;
-    c->turn_over(served);
-    if (served == Served::Starved && first_starved == nullptr) first_starved = c;
+    connection->turn_over(served);
+    if (served == Served::Starved && first_starved == nullptr) first_starved = connection;
   }
   if (!shared_.closed.empty()) {
     finish_closed(now);
@@ -190,9 +193,9 @@ void Engine::output(base::Now now) {
 }
 
 void Engine::finish_closed(base::Now now) {
-  while (Connection* c = shared_.closed.front()) {
-    c->finish(now);
-    connections_.erase(*c);
+  while (Connection* connection = shared_.closed.front()) {
+    connection->finish(now);
+    connections_.erase(*connection);
   }
 }
 
@@ -201,9 +204,9 @@ void Engine::validate() {
   listeners_.validate();
   cookies_.validate();
   Holdings all;
-  connections_.for_each([&](const Connection& c) {
-    c.add_to(all);
-    if (!c.over()) c.validate();
+  connections_.for_each([&](const Connection& connection) {
+    connection.add_to(all);
+    if (!connection.over()) connection.validate();
   });
   shared_.validate(all);
   uint32_t of_listeners = 0;

@@ -39,7 +39,9 @@ class Engine {
   Result<llp::Stream*> connect(const Endpoint& local, const Endpoint& remote, llp::StreamUser& user,
                                const ConnectionOptions& options, base::Now now);
   [[nodiscard]] const Config& config() const { return shared_.config; }
-  [[nodiscard]] bool owns(const Connection& c) const { return c.belongs_to(shared_); }
+  [[nodiscard]] bool owns(const Connection& connection) const {
+    return connection.belongs_to(shared_);
+  }
   void on_timers(base::Now now);
   void output(base::Now now);
   [[nodiscard]] base::Now next_deadline() const;
@@ -66,22 +68,22 @@ class Engine {
                                               base::Now now);
   /// RFC 9293 s.3.10.7.2. \param old_snd_nxt SND.NXT of the incarnation in TIME-WAIT that the SYN
   /// ends
-  void input_listen(Listener& listener, const Segment& s, std::optional<base::Seq32> old_snd_nxt,
-                    base::Now now);
+  void input_listen(Listener& listener, const Segment& segment,
+                    std::optional<base::Seq32> old_snd_nxt, base::Now now);
   void keep_a_place(Listener& listener, base::Now now);
   void displace_half_open(const Listener& listener, const Endpoint& newcomer, base::Now now);
   void send_cookie(Listener& listener, const Segment& syn, base::Now now);
-  [[nodiscard]] bool take_cookie(Listener& listener, const Segment& s, base::Now now);
+  [[nodiscard]] bool take_cookie(Listener& listener, const Segment& segment, base::Now now);
 
   // Segments.
   /// \param in at least 20 octets. \param c set to its connection, or nullptr. \return its header
   /// is as predicted
   [[nodiscard]] bool find_flow(const SegmentIn& in, Connection*& c);
-  void input_any(Connection* c, SegmentIn segment, base::Now now);
-  void input_no_connection(const Segment& s, base::Now now);
-  void reset_reply(const Segment& s) {
+  void input_any(Connection* connection, SegmentIn segment, base::Now now);
+  void input_no_connection(const Segment& segment, base::Now now);
+  void reset_reply(const Segment& segment) {
     ++shared_.counters.no_connection;
-    shared_.replies.reset(s);
+    shared_.replies.reset(segment);
   }
 
   void finish_closed(base::Now now);

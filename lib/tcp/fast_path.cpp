@@ -58,17 +58,17 @@ inline bool window_stays_open(ConnectionCore& core, Sender& sender, const uint8_
 
 Taken take_text(ConnectionCore& core, Sender& sender, Receiver& receiver, const SegmentIn& in,
                 base::Now now) {
-  const Tcb& t = core.tcb;
+  const Tcb& tcb = core.tcb;
   const uint32_t length = core.prediction.header_octets();
   uint32_t stamp = 0;
   const uint8_t* header = in.tcp.data();
   const size_t size = in.tcp.size();
-  const base::Range range{t.rcv_nxt, t.rcv_nxt + size - length};
-  if (size < length || size > 0xffff || range.end > t.rcv_edge) return Taken::No;
+  const base::Range range{tcb.rcv_nxt, tcb.rcv_nxt + size - length};
+  if (size < length || size > 0xffff || range.end > tcb.rcv_edge) return Taken::No;
   if (!stamps_good(core, receiver, header, stamp)) return Taken::No;
   if (in.ecn == ecn_codepoint::kCe && core.ecn.on()) return Taken::No;
   const uint32_t ack = base::load_be32(header + wire::kTcpAcknowledgmentAt);
-  const bool old = ack == t.snd_seq(t.snd_una).value;
+  const bool old = ack == tcb.snd_seq(tcb.snd_una).value;
   const uint32_t acked = old ? 0 : sender.flight().plain_ack(ack);
   if (!old && acked == 0) return Taken::No;
   if (!in.checksum_verified && !checksum_good(in)) return Taken::No;
@@ -96,14 +96,14 @@ Taken take_text(ConnectionCore& core, Sender& sender, Receiver& receiver, const 
 }
 
 void predict(ConnectionCore& core, const Sender& sender, const Receiver& receiver) {
-  const Tcb& t = core.tcb;
-  const Binding& b = core.binding();
+  const Tcb& tcb = core.tcb;
+  const Binding& binding = core.binding();
   if (!predictable(core, sender, receiver)) {
     core.prediction.end();
     return;
   }
-  core.prediction.begin(b.remote.port, b.local.port, t.rcv_seq(t.rcv_nxt), t.header_length(),
-                        t.snd_wnd, t.snd_wind_shift);
+  core.prediction.begin(binding.remote.port, binding.local.port, tcb.rcv_seq(tcb.rcv_nxt),
+                        tcb.header_length(), tcb.snd_wnd, tcb.snd_wind_shift);
 }
 
 Taken take_ack(ConnectionCore& core, Sender& sender, Receiver& receiver, KeepAlive& keep_alive,

@@ -36,9 +36,9 @@ void predict(ConnectionCore& core, const Sender& sender, const Receiver& receive
   const auto same = [](const IpAddress& a, const IpAddress& b) {
     return _mm_cmpeq_epi8(OctetPattern::load(&a), OctetPattern::load(&b));
   };
-  const Binding& b = core.binding();
-  const __m128i addresses =
-      _mm_and_si128(same(in.source, b.remote.address), same(in.destination, b.local.address));
+  const Binding& binding = core.binding();
+  const __m128i addresses = _mm_and_si128(same(in.source, binding.remote.address),
+                                          same(in.destination, binding.local.address));
   return OctetPattern::all(_mm_and_si128(addresses, core.prediction.compare(in.tcp.data())));
 }
 /// The same for a segment that is known to belong to this connection.

@@ -87,8 +87,8 @@ void Flight::sent(uint64_t octets, base::Now now) {
 }
 
 void Flight::resent(uint64_t number, base::Now now) {
-  const Record& r = board_.at(number);
-  const uint64_t live = board_.live(r);
+  const Record& record = board_.at(number);
+  const uint64_t live = board_.live(record);
   board_.resent(number, now);
   last_sent_at_ = now;
   if (pacing_.on()) pace(live, now);
@@ -99,7 +99,7 @@ void Flight::resent(uint64_t number, base::Now now) {
     tail_probe_.arm(recovery_.phase(), cc_.smss(), now, timers_.at(Timer::Rto));
   }
   if (binding().trace != nullptr) {
-    binding().trace->record(TraceKind::Retransmitted, {r.offset, r.end()}, now);
+    binding().trace->record(TraceKind::Retransmitted, {record.offset, record.end()}, now);
   }
 }
 
@@ -126,24 +126,24 @@ void Flight::advance_una(uint64_t ack, AckResult& result, base::Now now) {
   const uint64_t una = core_.tcb.snd_una;
   bool ambiguous = false;
   while (!board_.empty() && board_.front().end() <= ack) {
-    const Record& r = board_.front();
-    if (!r.is(record_flag::kSacked)) {
-      result.delivered += board_.live(r);
-      rack_.delivered(r, result.echo, board_.fack(), now);
-      if (r.is(record_flag::kResent)) {
+    const Record& record = board_.front();
+    if (!record.is(record_flag::kSacked)) {
+      result.delivered += board_.live(record);
+      rack_.delivered(record, result.echo, board_.fack(), now);
+      if (record.is(record_flag::kResent)) {
         // Karn's rule. Records behind this hole give no sample either: they waited for the
         // retransmission, not for the network.
         ambiguous = true;
       } else {
-        result.rtt = now - r.sent_at;
+        result.rtt = now - record.sent_at;
         // A time-out marks all records in flight, so this one was sent after it.
         result.first_try = true;
       }
     }
-    if (r.saved != kNoSaved) core_.shared.saved.release(r.saved);
-    const llp::RecordTag tag = r.tag;
-    const uint64_t end = r.end();
-    const bool fin = r.is(record_flag::kFin);
+    if (record.saved != kNoSaved) core_.shared.saved.release(record.saved);
+    const llp::RecordTag tag = record.tag;
+    const uint64_t end = record.end();
+    const bool fin = record.is(record_flag::kFin);
     board_.pop_front();
     if (!fin) binding().user->released(tag, end);
     if (core_.life.over()) return;
@@ -174,12 +174,12 @@ void Flight::take_sack(const wire::TcpOptions& options, AckResult& result, base:
     left = std::max(left, una);
     if (left >= right) continue;
     const base::Range block{static_cast<uint64_t>(left), static_cast<uint64_t>(right)};
-    board_.sack(block, [&](const Record& r, uint64_t live) {
+    board_.sack(block, [&](const Record& record, uint64_t live) {
       result.delivered += live;
       result.new_sack = true;
       // The peer does not echo the timestamp of a segment that arrived out of order.
-      rack_.delivered(r, std::nullopt, old_fack, now);
-      if (!r.is(record_flag::kResent)) result.rtt = now - r.sent_at;
+      rack_.delivered(record, std::nullopt, old_fack, now);
+      if (!record.is(record_flag::kResent)) result.rtt = now - record.sent_at;
     });
   }
   if (result.dsack) rack_.dsack();
@@ -249,26 +249,25 @@ void Flight::take_ecn_echo(bool ece, AckResult& result, base::Now now) {
 }
 
 void Flight::recover(AckResult& result, bool lost, base::Now now) {
-  Recovery& r = recovery_;
-  if (!r.open()) {
-    if (result.acked != 0) r.progressed();
-    if (r.complete()) {
+  if (!recovery_.open()) {
+    if (result.acked != 0) recovery_.progressed();
+    if (recovery_.complete()) {
       // cwnd is ssthresh, and this ACK does not add to it.
-      if (r.phase() == RecoveryPhase::Recovery) result.keep_window = true;
+      if (recovery_.phase() == RecoveryPhase::Recovery) result.keep_window = true;
       leave_recovery();
     }
   }
   if (result.dsack) try_undo(result);
-  switch (r.phase()) {
+  switch (recovery_.phase()) {
     case RecoveryPhase::Open:
       if (lost) {
         start_recovery(now);
-        r.proportional_rate(result.delivered, cc_.smss());
+        recovery_.proportional_rate(result.delivered, cc_.smss());
       } else if (result.acked != 0 && !result.keep_window) {
         grow_window(result.acked, result.rtt, now);
       }
       break;
-    case RecoveryPhase::Recovery: r.proportional_rate(result.delivered, cc_.smss()); break;
+    case RecoveryPhase::Recovery: recovery_.proportional_rate(result.delivered, cc_.smss()); break;
     case RecoveryPhase::TimedOut:
     case RecoveryPhase::Loss:
       if (result.acked != 0 && !result.keep_window) open_window(result.acked, result.rtt, now);
@@ -453,35 +452,35 @@ LossState Flight::loss_state() const {
 void Flight::count_segments(ConnectionInfo& info) const {
   const uint32_t emss = cc_.smss();
   for (uint64_t n = board_.first(); n < board_.past_last(); ++n) {
-    const Record& r = board_.at(n);
-    const uint64_t live = board_.live(r);
+    const Record& record = board_.at(n);
+    const uint64_t live = board_.live(record);
     if (live == 0) continue;
-    const bool starts = r.is(record_flag::kSegmentStart) || n == board_.first();
-    const uint64_t pieces = r.length > emss ? (live + emss - 1) / emss : (starts ? 1 : 0);
+    const bool starts = record.is(record_flag::kSegmentStart) || n == board_.first();
+    const uint64_t pieces = record.length > emss ? (live + emss - 1) / emss : (starts ? 1 : 0);
     const auto count = static_cast<uint32_t>(pieces);
     info.unacked += count;
-    if (r.is(record_flag::kSacked)) info.sacked += count;
-    if (r.is(record_flag::kLost)) info.lost += count;
-    if (r.is(record_flag::kRetransmitted)) info.retransmitted += count;
-    if (r.is(record_flag::kResent)) info.total_resent += count;
+    if (record.is(record_flag::kSacked)) info.sacked += count;
+    if (record.is(record_flag::kLost)) info.lost += count;
+    if (record.is(record_flag::kRetransmitted)) info.retransmitted += count;
+    if (record.is(record_flag::kResent)) info.total_resent += count;
   }
   if (core_.tcb.sack_ok) return;
   info.sacked = static_cast<uint32_t>((board_.reno_sacked() + emss - 1) / emss);
 }
 
 void Flight::describe(ConnectionInfo& info) const {
-  const Tcb& t = core_.tcb;
+  const Tcb& tcb = core_.tcb;
   info.loss_state = loss_state();
-  info.timestamps = t.ts_ok;
-  info.sack = t.sack_ok;
+  info.timestamps = tcb.ts_ok;
+  info.sack = tcb.sack_ok;
   info.ecn = core_.ecn.on();
-  info.snd_wind_shift = t.snd_wind_shift;
+  info.snd_wind_shift = tcb.snd_wind_shift;
   info.cwnd = cc_.cwnd();
   info.ssthresh = cc_.ssthresh();
   info.slow_start = cc_.in_slow_start();
-  info.snd_una = t.snd_una;
-  info.snd_nxt = t.snd_nxt;
-  info.snd_wnd = t.snd_wnd;
+  info.snd_una = tcb.snd_una;
+  info.snd_nxt = tcb.snd_nxt;
+  info.snd_wnd = tcb.snd_wnd;
   info.pipe = board_.pipe();
   info.resent_segments = resent_segments_;
   count_segments(info);

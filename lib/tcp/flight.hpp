@@ -253,25 +253,28 @@ class Flight {
   // The part of advance_una() that is left for records that were sent once, in order, and carry no
   // marks.
   const uint64_t ack = core_.tcb.snd_una + acked;
-  const Record* r = &board_.front();
+  const Record* record = &board_.front();
   const Record* row_end = board_.row_end();
-  uint64_t end = r->end();
+  uint64_t end = record->end();
   uint32_t records = 1;
   bool one_row = true;
   // Octets that are left to acknowledge belong to a record.
   for (; end < ack; ++records) {
-    const Record* next = r + 1;
+    const Record* next = record + 1;
     if (next == row_end) [[unlikely]] {
       next = &board_.at(board_.first() + records);
       row_end = next + RecordPool::kChunkRecords;
       one_row = false;
     }
     if (next->end() > ack) break;
-    r = next;
-    end = r->end();
+    record = next;
+    end = record->end();
   }
-  return {
-      .octets = acked, .records = records, .one_row = one_row, .sent_at = r->sent_at, .end = end};
+  return {.octets = acked,
+          .records = records,
+          .one_row = one_row,
+          .sent_at = record->sent_at,
+          .end = end};
 }
 
 [[gnu::always_inline]] inline void Flight::take_plain_ack(PlainAck& ack, uint32_t echo,

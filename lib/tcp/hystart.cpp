@@ -26,16 +26,16 @@ SlowStartEvent HyStart::judge(const Config& config) {
   return SlowStartEvent::Conservative;
 }
 
-SlowStartEvent HyStart::on_ack(const AckSample& s, const Config& config) {
+SlowStartEvent HyStart::on_ack(const AckSample& sample, const Config& config) {
   SlowStartEvent event = SlowStartEvent::None;
-  if (s.rtt >= base::Duration(0)) {
-    current_round_min_rtt_ = std::min(current_round_min_rtt_, s.rtt);
+  if (sample.rtt >= base::Duration(0)) {
+    current_round_min_rtt_ = std::min(current_round_min_rtt_, sample.rtt);
     ++rtt_sample_count_;
     event = judge(config);
   }
-  if (s.snd_una < window_end_) return event;
+  if (sample.snd_una < window_end_) return event;
   // The round is over. The one in which CSS began counts towards CSS_ROUNDS.
-  window_end_ = s.snd_nxt;
+  window_end_ = sample.snd_nxt;
   last_round_min_rtt_ = current_round_min_rtt_;
   current_round_min_rtt_ = kInfinite;
   rtt_sample_count_ = 0;

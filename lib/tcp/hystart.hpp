@@ -19,7 +19,7 @@ enum class SlowStartEvent : uint8_t {
 class HyStart {
  public:
   /// One ACK in slow start or CSS, after cwnd has grown.
-  SlowStartEvent on_ack(const AckSample& s, const Config& config);
+  SlowStartEvent on_ack(const AckSample& sample, const Config& config);
   [[nodiscard]] bool conservative() const { return css_baseline_min_rtt_ != kInfinite; }
   void validate(const Config& config, uint64_t snd_nxt) const;
 

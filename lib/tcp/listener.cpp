@@ -34,8 +34,8 @@ Status Engine::unlisten(const Endpoint& local) {
   }
   // Incomplete handshakes have no acceptor any more.
   const HalfOpenPlaces& places = listeners_.at(number).half_open;
-  connections_.for_each([&](Connection& c) {
-    if (c.half_open_of(places)) c.end(StreamEnd::Aborted, true);
+  connections_.for_each([&](Connection& connection) {
+    if (connection.half_open_of(places)) connection.end(StreamEnd::Aborted, true);
   });
   listeners_.erase(number);
   return {};
@@ -43,12 +43,12 @@ Status Engine::unlisten(const Endpoint& local) {
 
 Connection* Engine::new_connection(const Endpoint& local, const Endpoint& remote,
                                    const ConnectionOptions& options, base::Now now) {
-  Connection* c = connections_.insert(local, remote, shared_);
-  if (c == nullptr) return nullptr;
+  Connection* connection = connections_.insert(local, remote, shared_);
+  if (connection == nullptr) return nullptr;
   const uint64_t hash = keyed_hash(secret_, local, remote);
   const base::Seq32 iss = forced_isn_ ? base::Seq32(*forced_isn_) : initial_sequence(hash, now);
-  c->begin(iss, timestamp_offset(hash), options, now);
-  return c;
+  connection->begin(iss, timestamp_offset(hash), options, now);
+  return connection;
 }
 
 uint16_t Engine::choose_port(const Endpoint& local, const Endpoint& remote, base::Now now) {
@@ -124,17 +124,17 @@ Result<llp::Stream*> Engine::connect(const Endpoint& local, const Endpoint& remo
   if (Status good = check(options, "connect"); !good) return tl::unexpected(good.error());
   const Result<Endpoint> from = choose_local(local, remote, now);
   if (!from) return tl::unexpected(from.error());
-  Connection* c = new_connection(*from, remote, options, now);
-  if (c == nullptr) {
+  Connection* connection = new_connection(*from, remote, options, now);
+  if (connection == nullptr) {
     return base::fail(ErrorCode::ResourceExhausted,
                       "connect: all connections in use; raise limits.max_connections");
   }
   if (const auto old_snd_nxt = shared_.time_wait.end(*from, remote)) {
     ++shared_.counters.time_wait_reused;
-    c->begin_beyond(*old_snd_nxt);
+    connection->begin_beyond(*old_snd_nxt);
   }
-  c->open_active(user, now);
-  return c;
+  connection->open_active(user, now);
+  return connection;
 }
 
 /// When the last place is taken, asks the acceptor to free one for the next SYN.
@@ -145,44 +145,46 @@ void Engine::keep_a_place(Listener& listener, base::Now now) {
 /// No RST is sent, since the address may be forged. A real peer gets a RST in answer to its ACK, or
 /// retransmits its SYN and finds a place.
 void Engine::displace_half_open(const Listener& listener, const Endpoint& newcomer, base::Now now) {
-  Connection* c =
+  Connection* connection =
       connections_.get(shared_.half_open.gives_way(listener.half_open, newcomer.address));
-  if (c == nullptr) return;
+  if (connection == nullptr) return;
   ++shared_.counters.half_open_displaced;
-  shared_.half_open.log_displaced(listener.half_open, c->remote(), now);
-  c->end(StreamEnd::Aborted, false);
+  shared_.half_open.log_displaced(listener.half_open, connection->remote(), now);
+  connection->end(StreamEnd::Aborted, false);
 }
 
-void Engine::input_listen(Listener& listener, const Segment& s,
+void Engine::input_listen(Listener& listener, const Segment& segment,
                           std::optional<base::Seq32> old_snd_nxt, base::Now now) {
-  if (s.has(flag::kRst)) return;  // First
-  if (s.has(flag::kAck)) {        // Second
-    if (now < listener.cookies_until && !s.has(flag::kSyn) && take_cookie(listener, s, now)) return;
-    reset_reply(s);
+  if (segment.has(flag::kRst)) return;  // First
+  if (segment.has(flag::kAck)) {        // Second
+    if (now < listener.cookies_until && !segment.has(flag::kSyn) &&
+        take_cookie(listener, segment, now))
+      return;
+    reset_reply(segment);
     return;
   }
-  if (!s.has(flag::kSyn)) return;  // Third
-  if (egress_.path_mtu(s.remote.address, now) < least_link_mtu(s.remote.address)) {
+  if (!segment.has(flag::kSyn)) return;  // Third
+  if (egress_.path_mtu(segment.remote.address, now) < least_link_mtu(segment.remote.address)) {
     ++shared_.counters.syn_dropped;
     return;
   }
   if (!shared_.half_open.has_place(listener.half_open)) {
-    if (shared_.config.syn_cookies) return send_cookie(listener, s, now);
-    displace_half_open(listener, s.remote, now);
+    if (shared_.config.syn_cookies) return send_cookie(listener, segment, now);
+    displace_half_open(listener, segment.remote, now);
     if (!shared_.half_open.has_place(listener.half_open)) {
       ++shared_.counters.syn_dropped;
       return;
     }
   }
-  Connection* c = new_connection(s.local, s.remote, listener.options, now);
+  Connection* connection = new_connection(segment.local, segment.remote, listener.options, now);
   keep_a_place(listener, now);
-  if (c == nullptr) {
+  if (connection == nullptr) {
     ++shared_.counters.syn_dropped;
     return;
   }
-  if (old_snd_nxt) c->begin_beyond(*old_snd_nxt);
-  c->take_seat(listener.half_open);
-  c->open_passive(*listener.acceptor, s, now);
+  if (old_snd_nxt) connection->begin_beyond(*old_snd_nxt);
+  connection->take_seat(listener.half_open);
+  connection->open_passive(*listener.acceptor, segment, now);
 }
 
 // --- SYN cookies ---
@@ -198,25 +200,25 @@ void Engine::send_cookie(Listener& listener, const Segment& syn, base::Now now) 
   ++shared_.counters.syn_cookies_sent;
 }
 
-bool Engine::take_cookie(Listener& listener, const Segment& s, base::Now now) {
-  const std::optional<Segment> syn = cookies_.syn_before(s, now);
+bool Engine::take_cookie(Listener& listener, const Segment& segment, base::Now now) {
+  const std::optional<Segment> syn = cookies_.syn_before(segment, now);
   if (!syn) {
     ++shared_.counters.syn_cookies_rejected;
     // Text may overtake the ACK of the handshake, or that ACK may be lost. A RST would end a
     // connection that the peer regards as established; without one the peer retransmits its first
     // segment, or its FIN.
-    return s.length() != 0;
+    return segment.length() != 0;
   }
-  Connection* c = new_connection(s.local, s.remote, listener.options, now);
+  Connection* connection = new_connection(segment.local, segment.remote, listener.options, now);
   keep_a_place(listener, now);
-  if (c == nullptr) {  // the peer retransmits
+  if (connection == nullptr) {  // the peer retransmits
     ++shared_.counters.syn_dropped;
     return true;
   }
   ++shared_.counters.syn_cookies_accepted;
-  c->open_by_cookie(*listener.acceptor, *syn, s.ack - 1, now);
-  Segment first = s;
-  c->input(first, false, now);
+  connection->open_by_cookie(*listener.acceptor, *syn, segment.ack - 1, now);
+  Segment first = segment;
+  connection->input(first, false, now);
   return true;
 }
 

@@ -9,21 +9,21 @@ namespace rnic::tcp {
 class NewReno {
  public:
   /// Congestion avoidance: one SMSS for each cwnd of octets acknowledged.
-  void on_ack(CongestionWindow& w, uint64_t acked);
+  void on_ack(CongestionWindow& window, uint64_t acked);
   /// Replaces on_ack() as long as cwnd does not grow yet. False: on_ack() has to be called.
-  bool gather(const CongestionWindow& w, uint64_t acked) {
-    if (acked_octets_ + acked >= w.cwnd) return false;
+  bool gather(const CongestionWindow& window, uint64_t acked) {
+    if (acked_octets_ + acked >= window.cwnd) return false;
     acked_octets_ += acked;
     return true;
   }
   /// RFC 5681 (4). The recovery, or the time-out, sets cwnd.
-  void on_loss(CongestionWindow& w, uint64_t flight);
+  void on_loss(CongestionWindow& window, uint64_t flight);
   /// RFC 3168 s.6.1.2: half the window, down to one segment.
-  void on_ecn(CongestionWindow& w);
+  void on_ecn(CongestionWindow& window);
   void reset() { acked_octets_ = 0; }
   /// Checks that what was counted is less than the largest window, at which cwnd grows.
-  void validate(const CongestionWindow& w) const {
-    RNIC_CHECK(acked_octets_ <= std::max(w.max_cwnd, w.smss));
+  void validate(const CongestionWindow& window) const {
+    RNIC_CHECK(acked_octets_ <= std::max(window.max_cwnd, window.smss));
   }
 
  private:

@@ -13,10 +13,10 @@ namespace {
 
 constexpr uint8_t kEcnFlags = flag::kEce | flag::kCwr;
 
-bool is_ecn_setup(const Segment& s) {
+bool is_ecn_setup(const Segment& segment) {
   // RFC 3168 s.6.1.1 and s.6.1.1.2: a SYN asks with both flags or not at all; a SYN-ACK with both
   // only reflects ours.
-  return (s.flags & kEcnFlags) == (s.has(flag::kAck) ? flag::kEce : kEcnFlags);
+  return (segment.flags & kEcnFlags) == (segment.has(flag::kAck) ? flag::kEce : kEcnFlags);
 }
 
 }  // namespace
@@ -66,19 +66,20 @@ uint16_t Opening::window() const {
 void Opening::take_syn(const Segment& syn, bool ours_offered, base::Now now) {
   // A passive open offers the options that the peer offered; an active open offered first (RFC 7323
   // s.2.2, s.3.2).
-  const wire::TcpOptions& o = syn.options;
-  Tcb& t = core_.tcb;
-  if (o.mss)
+  const wire::TcpOptions& options = syn.options;
+  Tcb& tcb = core_.tcb;
+  if (options.mss)
     sender_.set_peer_mss(
-        std::max(*o.mss, kSmallestMss));  // the option is taken from SYNs only (MUST-14)
-  t.ts_ok = handshake_.offered().timestamps && o.timestamps.has_value();
-  t.sack_ok = handshake_.offered().sack && o.sack_permitted;
-  const bool scale = handshake_.offered().scale && o.window_scale.has_value();
+        std::max(*options.mss, kSmallestMss));  // the option is taken from SYNs only (MUST-14)
+  tcb.ts_ok = handshake_.offered().timestamps && options.timestamps.has_value();
+  tcb.sack_ok = handshake_.offered().sack && options.sack_permitted;
+  const bool scale = handshake_.offered().scale && options.window_scale.has_value();
   const uint8_t ours = core_.shared.syn_terms.window_shift();
-  if (!ours_offered) handshake_.offer({.sack = t.sack_ok, .timestamps = t.ts_ok, .scale = scale});
+  if (!ours_offered)
+    handshake_.offer({.sack = tcb.sack_ok, .timestamps = tcb.ts_ok, .scale = scale});
   receiver_.begin(syn, scale ? ours : 0, now);
   // The window of a SYN is never scaled (RFC 7323 s.2.2).
-  sender_.take_first_window(syn.window, scale ? std::min(*o.window_scale, kMaxShift) : 0);
+  sender_.take_first_window(syn.window, scale ? std::min(*options.window_scale, kMaxShift) : 0);
   receiver_.offer(window());
   sender_.update_emss(false, now);
 }
@@ -120,23 +121,23 @@ bool Opening::send(base::Now now) {
   TxSlot slot;
   const Binding& binding = core_.binding();
   if (!sender_.open(slot, now)) return false;
-  const Tcb& t = core_.tcb;
+  const Tcb& tcb = core_.tcb;
   const bool with_ack = core_.life.state() == State::SynReceived;
   const SynOffer& offer = handshake_.offered();
   const SynTerms& terms = core_.shared.syn_terms;
   SynOptions options{.mss = terms.mss(binding.remote.address, binding.options), .sack = offer.sack};
-  if (offer.timestamps) options.timestamps = {t.timestamp(now), with_ack ? t.ts_recent : 0};
+  if (offer.timestamps) options.timestamps = {tcb.timestamp(now), with_ack ? tcb.ts_recent : 0};
   if (offer.scale) options.window_scale = core_.shared.syn_terms.window_shift();
   const uint32_t header =
       wire::kTcpHeaderMin + write_syn_options(slot.tcp + wire::kTcpHeaderMin, options);
   uint64_t offered = window();
-  if (with_ack) offered = std::max(offered, t.rcv_edge);
+  if (with_ack) offered = std::max(offered, tcb.rcv_edge);
   const auto flags =
       static_cast<uint8_t>(flag::kSyn | (with_ack ? flag::kAck : 0) | offer_ecn(with_ack, slot));
   wire::write_tcp(slot.tcp, {.source_port = binding.local.port,
                              .destination_port = binding.remote.port,
-                             .sequence = t.iss,
-                             .acknowledgment = with_ack ? t.ack_seq() : base::Seq32(0),
+                             .sequence = tcb.iss,
+                             .acknowledgment = with_ack ? tcb.ack_seq() : base::Seq32(0),
                              .flags = flags,
                              .window = static_cast<uint16_t>(offered),
                              .header_length = header});

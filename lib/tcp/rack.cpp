@@ -4,10 +4,10 @@
 
 namespace rnic::tcp {
 
-bool Rack::of_last_transmission(const Record& r, std::optional<uint32_t> echo,
+bool Rack::of_last_transmission(const Record& record, std::optional<uint32_t> echo,
                                 base::Now now) const {
-  if (now - r.sent_at < rto_.min_rtt()) return false;
-  return !echo || static_cast<int32_t>(*echo - board_.tcb().timestamp(r.sent_at)) >= 0;
+  if (now - record.sent_at < rto_.min_rtt()) return false;
+  return !echo || static_cast<int32_t>(*echo - board_.tcb().timestamp(record.sent_at)) >= 0;
 }
 
 void Rack::dsack() {
@@ -26,8 +26,8 @@ void Rack::recovered() {
 
 bool Rack::overtaken() const {
   if (!board_.tcb().sack_ok || board_.tcb().flight() == 0) return false;
-  const Record& r = board_.front();
-  return sent_after(xmit_at_, end_, r.sent_at, r.end());
+  const Record& record = board_.front();
+  return sent_after(xmit_at_, end_, record.sent_at, record.end());
 }
 
 base::Duration Rack::reorder_window(bool recovering) const {
@@ -44,22 +44,22 @@ bool Rack::detect(bool recovering, base::Now now) {
   base::Duration wait{0};
   bool lost = false;
   for (uint64_t n = board_.first(); n < board_.past_last();) {
-    const Record& r = board_.at(n);
-    if (r.offset >= board_.tcb().snd_nxt) break;
-    if (r.is(record_flag::kSacked)) {  // skips the whole SACKed range
-      uint64_t end = r.end();
+    const Record& record = board_.at(n);
+    if (record.offset >= board_.tcb().snd_nxt) break;
+    if (record.is(record_flag::kSacked)) {  // skips the whole SACKed range
+      uint64_t end = record.end();
       for (const base::Range& range : board_.sacked().ranges()) {
-        if (range.contains(r.offset)) end = std::max(end, range.end);
+        if (range.contains(record.offset)) end = std::max(end, range.end);
       }
       n = std::max(n + 1, board_.find(end));
       continue;
     }
-    const bool waits = r.is(record_flag::kLost) && !r.is(record_flag::kRetransmitted);
+    const bool waits = record.is(record_flag::kLost) && !record.is(record_flag::kRetransmitted);
     if (!waits) {
-      if (!sent_after(xmit_at_, end_, r.sent_at, r.end())) {
-        if (!r.is(record_flag::kResent)) break;  // all records behind it were sent later, too
+      if (!sent_after(xmit_at_, end_, record.sent_at, record.end())) {
+        if (!record.is(record_flag::kResent)) break;  // all records behind it were sent later, too
       } else {
-        const base::Duration remaining = r.sent_at + rtt_ + window - now;
+        const base::Duration remaining = record.sent_at + rtt_ + window - now;
         if (remaining <= base::Duration(0)) {
           board_.lose(n);
           lost = true;

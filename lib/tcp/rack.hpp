@@ -24,13 +24,13 @@ class Rack {
   /// A record has arrived: RACK_update() (RFC 8985 s.6.2 step 2) and RACK_detect_reordering() (step
   /// 3). Step 1, the minimum of the RTT, is RtoEstimator's. \param echo TSecr, if it belongs to
   /// this record. \param fack RACK.fack before
-  void delivered(const Record& r, std::optional<uint32_t> echo, uint64_t fack, base::Now now) {
-    if (r.is(record_flag::kResent)) [[unlikely]] {
-      if (!of_last_transmission(r, echo, now)) return;
-    } else if (r.end() < fack) {
+  void delivered(const Record& record, std::optional<uint32_t> echo, uint64_t fack, base::Now now) {
+    if (record.is(record_flag::kResent)) [[unlikely]] {
+      if (!of_last_transmission(record, echo, now)) return;
+    } else if (record.end() < fack) {
       reordering_seen_ = true;  // it was reordered, not lost
     }
-    delivered(r.sent_at, r.end(), now);
+    delivered(record.sent_at, record.end(), now);
   }
   /// The part of it that is left for a record sent once, in order. \param end of the record \return
   /// it was sent later than all records that arrived before
@@ -78,7 +78,7 @@ class Rack {
   }
   /// What has arrived of a record that was sent again is its last transmission, not an earlier one
   /// (s.6.2 step 2).
-  [[nodiscard]] bool of_last_transmission(const Record& r, std::optional<uint32_t> echo,
+  [[nodiscard]] bool of_last_transmission(const Record& record, std::optional<uint32_t> echo,
                                           base::Now now) const;
   /// RACK.reo_wnd (s.5.3), as step 4 has it now.
   [[nodiscard]] base::Duration reorder_window(bool recovering) const;

@@ -12,79 +12,79 @@ constexpr base::Duration kTimestampLife = std::chrono::hours(24 * 24);
 }  // namespace
 
 void Receiver::begin(const Segment& syn, uint8_t shift, base::Now now) {
-  Tcb& t = core_.tcb;
-  t.irs = syn.seq;
-  t.rcv_nxt = 0;
-  t.rcv_wind_shift = shift;
-  if (!t.ts_ok) return;
-  t.ts_recent = syn.options.timestamps->value;
-  t.ts_recent_at = now;
+  Tcb& tcb = core_.tcb;
+  tcb.irs = syn.seq;
+  tcb.rcv_nxt = 0;
+  tcb.rcv_wind_shift = shift;
+  if (!tcb.ts_ok) return;
+  tcb.ts_recent = syn.options.timestamps->value;
+  tcb.ts_recent_at = now;
 }
 
-void Receiver::note_duplicate(const Segment& s) {
-  const int64_t begin = core_.tcb.rcv_offset(s.seq);
-  ack_.note_duplicate(begin, begin + static_cast<int64_t>(s.payload.size()));
+void Receiver::note_duplicate(const Segment& segment) {
+  const int64_t begin = core_.tcb.rcv_offset(segment.seq);
+  ack_.note_duplicate(begin, begin + static_cast<int64_t>(segment.payload.size()));
 }
 
-bool Receiver::survives_paws(const Segment& s, base::Now now) {
-  if (!core_.tcb.ts_ok || s.has(flag::kRst)) return true;  // RST is exempt (RFC 7323 s.5.2)
-  if (!s.options.timestamps) {                             // s.3.2: drop, do not abort
+bool Receiver::survives_paws(const Segment& segment, base::Now now) {
+  if (!core_.tcb.ts_ok || segment.has(flag::kRst)) return true;  // RST is exempt (RFC 7323 s.5.2)
+  if (!segment.options.timestamps) {                             // s.3.2: drop, do not abort
     ++counters().paws_rejected;
     return false;
   }
-  const auto behind = static_cast<int32_t>(s.options.timestamps->value - core_.tcb.ts_recent);
+  const auto behind = static_cast<int32_t>(segment.options.timestamps->value - core_.tcb.ts_recent);
   if (behind < 0 && now - core_.tcb.ts_recent_at < kTimestampLife) {
     ++counters().paws_rejected;
-    note_duplicate(s);  // most often the late original of a retransmission
+    note_duplicate(segment);  // most often the late original of a retransmission
     ask_ack();
     return false;
   }
   return true;
 }
 
-bool Receiver::acceptable(const Segment& s) {
-  const int64_t begin = core_.tcb.rcv_offset(s.seq);
-  const int64_t end = begin + s.length();
+bool Receiver::acceptable(const Segment& segment) {
+  const int64_t begin = core_.tcb.rcv_offset(segment.seq);
+  const int64_t end = begin + segment.length();
   const auto nxt = static_cast<int64_t>(core_.tcb.rcv_nxt) + (core_.tcb.fin_reached ? 1 : 0);
   const auto window = static_cast<int64_t>(core_.tcb.rcv_wnd());
-  if (in_window(begin - nxt, s.length(), window)) return true;
-  if (s.has(flag::kRst)) return false;
+  if (in_window(begin - nxt, segment.length(), window)) return true;
+  if (segment.has(flag::kRst)) return false;
   // A peer that has filled our window numbers its ACKs with the window's end, as at a window of
   // zero (MUST-66). If RCV.NXT is kept back by a hole, such an ACK is outside the window; an answer
   // would meet the same condition at the peer, and both ends would exchange ACKs until a time-out.
-  if (begin - nxt == window && s.payload.empty() && !s.has(flag::kSyn)) return true;
+  if (begin - nxt == window && segment.payload.empty() && !segment.has(flag::kSyn)) return true;
   ++counters().unacceptable;
-  if (!s.payload.empty() && end <= nxt) {
-    counters().duplicate_octets_in += s.payload.size();
-    note_duplicate(s);
+  if (!segment.payload.empty() && end <= nxt) {
+    counters().duplicate_octets_in += segment.payload.size();
+    note_duplicate(segment);
   }
   ask_ack_alone();
   return false;
 }
 
-void Receiver::take_timestamp(const Segment& s, base::Now now) {
+void Receiver::take_timestamp(const Segment& segment, base::Now now) {
   // RFC 7323 s.4.3 (2): only a segment that covers Last.ACK.sent sets TS.Recent. The ACK field was
   // checked before, so that an attacker who only guesses the sequence number cannot make PAWS
   // reject the peer.
-  if (!core_.tcb.ts_ok || !s.options.timestamps) return;
-  if (core_.tcb.rcv_offset(s.seq) > static_cast<int64_t>(ack_.last_ack_sent())) return;
-  core_.tcb.ts_recent = s.options.timestamps->value;
+  if (!core_.tcb.ts_ok || !segment.options.timestamps) return;
+  if (core_.tcb.rcv_offset(segment.seq) > static_cast<int64_t>(ack_.last_ack_sent())) return;
+  core_.tcb.ts_recent = segment.options.timestamps->value;
   core_.tcb.ts_recent_at = now;
 }
 
-void Receiver::take_urgent(const Segment& s, base::Now now) {
+void Receiver::take_urgent(const Segment& segment, base::Now now) {
   // RCV.UP only advances. Urgent octets are read in their place in the stream.
-  if (!receives(core_.life.state()) || s.urgent == 0) return;
-  const int64_t end = core_.tcb.rcv_offset(s.seq) + s.urgent;
+  if (!receives(core_.life.state()) || segment.urgent == 0) return;
+  const int64_t end = core_.tcb.rcv_offset(segment.seq) + segment.urgent;
   if (end <= static_cast<int64_t>(std::max(urgent_end_, core_.tcb.rcv_nxt))) return;
   urgent_end_ = static_cast<uint64_t>(end);
   ++counters().urgent_in;
   binding().user->urgent(urgent_end_, now);
 }
 
-void Receiver::take_ecn(const Segment& s) {
-  const bool ce = s.ecn == ecn_codepoint::kCe;
-  const bool cwr = s.has(flag::kCwr);
+void Receiver::take_ecn(const Segment& segment) {
+  const bool ce = segment.ecn == ecn_codepoint::kCe;
+  const bool cwr = segment.has(flag::kCwr);
   if (ce) ++counters().ce_in;
   if (cwr) ++counters().cwr_in;
   if (binding().dctcp()) {
@@ -101,13 +101,13 @@ void Receiver::take_ecn(const Segment& s) {
 
 // --- Text ---
 
-bool Receiver::inspect_text(const Segment& s, NewText& text, base::Now now) {
+bool Receiver::inspect_text(const Segment& segment, NewText& text, base::Now now) {
   // Clips the text to what may be taken: nothing below the delivery point, beyond the window or
   // behind the FIN.
   Gaps& gaps = core_.shared.gaps;
   Counters& counters = core_.shared.counters;
-  const int64_t begin = core_.tcb.rcv_offset(s.seq);
-  const auto size = static_cast<int64_t>(s.payload.size());
+  const int64_t begin = core_.tcb.rcv_offset(segment.seq);
+  const auto size = static_cast<int64_t>(segment.payload.size());
   const auto nxt = static_cast<int64_t>(core_.tcb.rcv_nxt);
   auto limit = static_cast<int64_t>(std::max(core_.tcb.rcv_edge, core_.tcb.rcv_nxt));
   if (fin_seen_) limit = std::min(limit, static_cast<int64_t>(fin_offset_));
@@ -116,7 +116,7 @@ bool Receiver::inspect_text(const Segment& s, NewText& text, base::Now now) {
   const int64_t to = std::clamp(begin + size, from, limit);
   text.whole = {static_cast<uint64_t>(from), static_cast<uint64_t>(to)};
   if (!text.whole.empty()) {
-    text.octets = s.payload.subspan(static_cast<size_t>(from - begin), text.whole.size());
+    text.octets = segment.payload.subspan(static_cast<size_t>(from - begin), text.whole.size());
     if (committed_.empty()) [[likely]] {
       gaps[text.gaps++] = text.whole;
     } else {
@@ -134,7 +134,8 @@ bool Receiver::inspect_text(const Segment& s, NewText& text, base::Now now) {
     ++(committed_.empty() ? counters.range_sets_exhausted : counters.commit_full);
     return false;
   }
-  if (text.gaps != 0 && gaps[0].size() != s.payload.size()) binding().user->clipped(text.whole);
+  if (text.gaps != 0 && gaps[0].size() != segment.payload.size())
+    binding().user->clipped(text.whole);
   for (uint32_t i = 0; i < text.gaps; ++i) {
     const base::Range gap = gaps[i];
     const auto octets = text.octets.subspan(gap.begin - text.whole.begin, gap.size());
@@ -172,8 +173,8 @@ void Receiver::commit(base::Range range) {
   }
 }
 
-void Receiver::note_fin(const Segment& s, int64_t end) {
-  if (!s.has(flag::kFin)) return;
+void Receiver::note_fin(const Segment& segment, int64_t end) {
+  if (!segment.has(flag::kFin)) return;
   // A FIN beyond the window is not taken yet. A FIN that contradicts an earlier one, or octets that
   // were received behind it, is ignored.
   if (!fin_seen_ && receives(core_.life.state()) && end >= static_cast<int64_t>(taken_to()) &&
@@ -185,10 +186,10 @@ void Receiver::note_fin(const Segment& s, int64_t end) {
   ask_ack();
 }
 
-void Receiver::take_text(const Segment& s, const NewText& text, base::Now now) {
-  const int64_t begin = core_.tcb.rcv_offset(s.seq);
-  note_fin(s, begin + static_cast<int64_t>(s.payload.size()));
-  if (s.payload.empty()) return;
+void Receiver::take_text(const Segment& segment, const NewText& text, base::Now now) {
+  const int64_t begin = core_.tcb.rcv_offset(segment.seq);
+  note_fin(segment, begin + static_cast<int64_t>(segment.payload.size()));
+  if (segment.payload.empty()) return;
   Counters& counters = core_.shared.counters;
   const uint64_t delivery_point = core_.tcb.rcv_nxt;
   const bool had_holes = !committed_.empty();
@@ -196,7 +197,7 @@ void Receiver::take_text(const Segment& s, const NewText& text, base::Now now) {
   for (uint32_t i = 0; i < text.gaps; ++i) committed += core_.shared.gaps[i].size();
   if (text.gaps != 0) commit(text.whole);
   counters.octets_in += committed;
-  counters.duplicate_octets_in += s.payload.size() - committed;
+  counters.duplicate_octets_in += segment.payload.size() - committed;
   for (uint32_t i = 0; i < text.gaps && !core_.life.over(); ++i) {
     const base::Range gap = core_.shared.gaps[i];
     const bool in_order = gap.begin == delivery_point;
@@ -205,11 +206,11 @@ void Receiver::take_text(const Segment& s, const NewText& text, base::Now now) {
                           in_order, now);
   }
   const bool advanced = core_.tcb.rcv_nxt != delivery_point;
-  if (committed != s.payload.size() && text.gaps != 0) {
+  if (committed != segment.payload.size() && text.gaps != 0) {
     note_partial_duplicate(begin, text, delivery_point);
   }
-  const bool ack_due = ack_.note_text({.size = static_cast<uint32_t>(s.payload.size()),
-                                       .push = s.has(flag::kPsh),
+  const bool ack_due = ack_.note_text({.size = static_cast<uint32_t>(segment.payload.size()),
+                                       .push = segment.has(flag::kPsh),
                                        .fresh = text.gaps != 0,
                                        .advanced = advanced,
                                        .had_holes = had_holes,
@@ -277,11 +278,11 @@ void Receiver::room_grew() {
 }
 
 void Receiver::describe(ConnectionInfo& info) const {
-  const Tcb& t = core_.tcb;
-  info.rcv_wind_shift = t.rcv_wind_shift;
+  const Tcb& tcb = core_.tcb;
+  info.rcv_wind_shift = tcb.rcv_wind_shift;
   info.rcv_mss = ack_.rcv_mss();
-  info.rcv_nxt = t.rcv_nxt;
-  info.rcv_wnd = static_cast<uint32_t>(t.rcv_wnd());
+  info.rcv_nxt = tcb.rcv_nxt;
+  info.rcv_wnd = static_cast<uint32_t>(tcb.rcv_wnd());
   info.out_of_order_ranges = static_cast<uint32_t>(committed_.ranges().size());
 }
 

@@ -41,21 +41,22 @@ class Receiver {
   // --- A segment, step by step (RFC 9293 s.3.10.7.4) ---
 
   /// First step: PAWS (RFC 7323 s.5.3). A segment that fails is answered with an ACK.
-  [[nodiscard]] bool survives_paws(const Segment& s, base::Now now);
+  [[nodiscard]] bool survives_paws(const Segment& segment, base::Now now);
   /// First step: the sequence number. A segment that fails is answered with an ACK.
-  [[nodiscard]] bool acceptable(const Segment& s);
+  [[nodiscard]] bool acceptable(const Segment& segment);
   /// Updates TS.Recent, after the ACK field was checked.
-  void take_timestamp(const Segment& s, base::Now now);
+  void take_timestamp(const Segment& segment, base::Now now);
   /// The segment has octets beyond RCV.NXT, which a user who has closed will not read (s.3.6.1,
   /// MAY-1).
-  [[nodiscard]] bool has_new_text(const Segment& s) const {
-    const int64_t end = core_.tcb.rcv_offset(s.seq) + static_cast<int64_t>(s.payload.size());
-    return !s.payload.empty() && end > static_cast<int64_t>(core_.tcb.rcv_nxt);
+  [[nodiscard]] bool has_new_text(const Segment& segment) const {
+    const int64_t end =
+        core_.tcb.rcv_offset(segment.seq) + static_cast<int64_t>(segment.payload.size());
+    return !segment.payload.empty() && end > static_cast<int64_t>(core_.tcb.rcv_nxt);
   }
   /// Sixth step: the urgent pointer.
-  void take_urgent(const Segment& s, base::Now now);
+  void take_urgent(const Segment& segment, base::Now now);
   /// Takes CE and CWR of a segment with text (RFC 3168 s.6.1.3, RFC 8257 s.3.2).
-  void take_ecn(const Segment& s);
+  void take_ecn(const Segment& segment);
 
   /// The new part of a segment's text.
   struct NewText {
@@ -65,9 +66,9 @@ class Receiver {
   };
   /// Seventh step, first part: inspects the text before anything of the segment is used. False: the
   /// whole segment counts as lost.
-  [[nodiscard]] bool inspect_text(const Segment& s, NewText& text, base::Now now);
+  [[nodiscard]] bool inspect_text(const Segment& segment, NewText& text, base::Now now);
   /// Seventh.
-  void take_text(const Segment& s, const NewText& text, base::Now now);
+  void take_text(const Segment& segment, const NewText& text, base::Now now);
   /// Eighth step: processes the FIN once RCV.NXT has reached it. \return TIME-WAIT follows
   [[nodiscard]] bool take_fin(base::Now now);
 
@@ -130,10 +131,10 @@ class Receiver {
  private:
   [[nodiscard]] Counters& counters() { return core_.shared.counters; }
   [[nodiscard]] const Binding& binding() const { return core_.binding(); }
-  void note_duplicate(const Segment& s);
+  void note_duplicate(const Segment& segment);
   /// Cuts the text at this gap: the rest is not used.
   void end_text_at(NewText& text, uint32_t gap);
-  void note_fin(const Segment& s, int64_t end);
+  void note_fin(const Segment& segment, int64_t end);
   void commit(base::Range range);
   void note_partial_duplicate(int64_t begin, const NewText& text, uint64_t delivery_point);
   /// Octets beyond RCV.NXT for which the user has room, limited by what the scaled window field can

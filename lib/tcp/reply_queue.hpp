@@ -63,16 +63,16 @@ class ReplyQueue {
 
   /// Queues a RST for a segment that belongs to no connection and is no RST itself (RFC 9293
   /// s.3.5.2, groups 1 and 2).
-  void reset(const Segment& s) {
+  void reset(const Segment& segment) {
     Reply* reply = push();
     if (reply == nullptr) return;
-    reply->local = s.local;
-    reply->remote = s.remote;
-    if (s.has(wire::tcp_flag::kAck)) {
-      reply->seq = s.ack;
+    reply->local = segment.local;
+    reply->remote = segment.remote;
+    if (segment.has(wire::tcp_flag::kAck)) {
+      reply->seq = segment.ack;
       reply->flags = wire::tcp_flag::kRst;
     } else {
-      reply->ack = s.seq + s.length();
+      reply->ack = segment.seq + segment.length();
       reply->flags = wire::tcp_flag::kRst | wire::tcp_flag::kAck;
     }
   }

@@ -32,27 +32,28 @@ Attempt Retransmitter::send_whole(uint64_t number, uint32_t emss, base::Now now)
   uint8_t flags = flag::kAck;
   uint64_t n = number;
   for (; n < board.past_last(); ++n) {
-    const Record& r = board.at(n);
+    const Record& record = board.at(n);
     // The segment keeps its first boundaries: whole records up to the start of the next segment.
-    if (n != number &&
-        (r.is(record_flag::kSegmentStart) || r.is(record_flag::kSacked) || r.saved != kNoSaved ||
-         (r.flags & kMarks) != marks || (r.length > emss - packed && !r.is(record_flag::kFin)))) {
+    if (n != number && (record.is(record_flag::kSegmentStart) || record.is(record_flag::kSacked) ||
+                        record.saved != kNoSaved || (record.flags & kMarks) != marks ||
+                        (record.length > emss - packed && !record.is(record_flag::kFin)))) {
       break;
     }
-    if (r.is(record_flag::kFin)) {
+    if (record.is(record_flag::kFin)) {
       flags |= flag::kFin;
       ++n;
       break;
     }
-    llp::Frame frame(payload + packed, r.length);
-    const bool there = core_.binding().user->rebuild(r.tag, r.offset, r.length, frame);
+    llp::Frame frame(payload + packed, record.length);
+    const bool there =
+        core_.binding().user->rebuild(record.tag, record.offset, record.length, frame);
     if (core_.life.over() || !there) {
       writer_.cancel(slot);
       return Attempt::Broken;
     }
-    RNIC_CHECK(frame.length() == r.length);
-    packed += r.length;
-    if (r.is(record_flag::kPush)) flags |= flag::kPsh;
+    RNIC_CHECK(frame.length() == record.length);
+    packed += record.length;
+    if (record.is(record_flag::kPush)) flags |= flag::kPsh;
   }
   writer_.finish(slot, offset, packed, flags, now);
   for (uint64_t k = number; k < n; ++k) flight_.resent(k, now);
@@ -61,26 +62,26 @@ Attempt Retransmitter::send_whole(uint64_t number, uint32_t emss, base::Now now)
 }
 
 Attempt Retransmitter::keep_copy(uint64_t number) {
-  const Record& r = flight_.board().at(number);
-  if (r.saved != kNoSaved) return Attempt::Sent;
-  RNIC_CHECK(r.length <= core_.shared.scratch.size());
-  if (!core_.shared.saved.fits(r.length)) {
+  const Record& record = flight_.board().at(number);
+  if (record.saved != kNoSaved) return Attempt::Sent;
+  RNIC_CHECK(record.length <= core_.shared.scratch.size());
+  if (!core_.shared.saved.fits(record.length)) {
     ++core_.shared.counters.record_limit_waits;
     return Attempt::Starved;
   }
-  llp::Frame frame(core_.shared.scratch.data(), r.length);
-  const bool there = core_.binding().user->rebuild(r.tag, r.offset, r.length, frame);
+  llp::Frame frame(core_.shared.scratch.data(), record.length);
+  const bool there = core_.binding().user->rebuild(record.tag, record.offset, record.length, frame);
   if (core_.life.over() || !there) return Attempt::Broken;
-  RNIC_CHECK(frame.length() == r.length);
+  RNIC_CHECK(frame.length() == record.length);
   flight_.keep(number, core_.shared.saved.save(frame.written()));
   return Attempt::Sent;
 }
 
 Attempt Retransmitter::send_cut(uint64_t number, uint32_t emss, base::Now now) {
   if (const Attempt kept = keep_copy(number); kept != Attempt::Sent) return kept;
-  const Record& r = flight_.board().at(number);
-  const uint64_t begin_at = std::max(r.offset, core_.tcb.snd_una);
-  const uint64_t end = std::min(r.end(), core_.tcb.snd_nxt);
+  const Record& record = flight_.board().at(number);
+  const uint64_t begin_at = std::max(record.offset, core_.tcb.snd_una);
+  const uint64_t end = std::min(record.end(), core_.tcb.snd_nxt);
   uint64_t next = progress_.resume({begin_at, end});
   flight_.cut(number);
   while (next < end) {
@@ -90,9 +91,10 @@ Attempt Retransmitter::send_cut(uint64_t number, uint32_t emss, base::Now now) {
     if (!writer_.begin(emss, slot, now)) return Attempt::PortFull;
     auto length = static_cast<uint32_t>(std::min<uint64_t>(gap.size(), emss));
     uint8_t* payload = writer_.payload_of(slot);
-    core_.shared.saved.copy(r.saved, static_cast<uint32_t>(gap.begin - r.offset), length, payload);
-    if (length != r.length) length = core_.binding().user->cut({payload, length});
-    const bool push = r.is(record_flag::kPush) && gap.begin + length == r.end();
+    core_.shared.saved.copy(record.saved, static_cast<uint32_t>(gap.begin - record.offset), length,
+                            payload);
+    if (length != record.length) length = core_.binding().user->cut({payload, length});
+    const bool push = record.is(record_flag::kPush) && gap.begin + length == record.end();
     const auto flags = static_cast<uint8_t>(flag::kAck | (push ? flag::kPsh : 0));
     writer_.finish(slot, gap.begin, length, flags, now);
     count(length);

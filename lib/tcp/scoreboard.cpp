@@ -23,8 +23,10 @@ uint32_t Scoreboard::segment_at(uint64_t offset, uint32_t emss) const {
 uint64_t Scoreboard::next_lost() {
   uint64_t n = std::max(retransmit_hint_, first());
   while (n < past_last()) {
-    const Record& r = at(n);
-    if (r.is(record_flag::kLost) && !r.is(record_flag::kRetransmitted) && live(r) != 0) break;
+    const Record& record = at(n);
+    if (record.is(record_flag::kLost) && !record.is(record_flag::kRetransmitted) &&
+        live(record) != 0)
+      break;
     ++n;
   }
   retransmit_hint_ = n;
@@ -39,56 +41,56 @@ void Scoreboard::push(Record record) {
 }
 
 void Scoreboard::keep(uint64_t number, uint32_t saved) {
-  Record& r = records_.at(number);
-  r.saved = saved;
-  note_altered(r.end());
+  Record& record = records_.at(number);
+  record.saved = saved;
+  note_altered(record.end());
 }
 
 bool Scoreboard::cut(uint64_t number) {
-  Record& r = records_.at(number);
-  if (r.is(record_flag::kCut)) return false;
-  r.flags |= record_flag::kCut;
+  Record& record = records_.at(number);
+  if (record.is(record_flag::kCut)) return false;
+  record.flags |= record_flag::kCut;
   return true;
 }
 
 void Scoreboard::sent_piece(uint32_t octets, base::Now now) {
-  Record& r = records_.back();
-  r.sent_at = now;
-  if (r.is(record_flag::kLost)) lost_octets_ += octets;
-  if (r.is(record_flag::kRetransmitted)) retransmitted_octets_ += octets;
+  Record& record = records_.back();
+  record.sent_at = now;
+  if (record.is(record_flag::kLost)) lost_octets_ += octets;
+  if (record.is(record_flag::kRetransmitted)) retransmitted_octets_ += octets;
 }
 
 void Scoreboard::resent(uint64_t number, base::Now now) {
-  Record& r = records_.at(number);
-  if (r.is(record_flag::kLost) && !r.is(record_flag::kRetransmitted)) {
-    r.flags |= record_flag::kRetransmitted;
-    retransmitted_octets_ += live(r);
+  Record& record = records_.at(number);
+  if (record.is(record_flag::kLost) && !record.is(record_flag::kRetransmitted)) {
+    record.flags |= record_flag::kRetransmitted;
+    retransmitted_octets_ += live(record);
   }
-  r.flags |= record_flag::kResent;
-  r.sent_at = now;
-  note_altered(r.end());
+  record.flags |= record_flag::kResent;
+  record.sent_at = now;
+  note_altered(record.end());
 }
 
-void Scoreboard::subtract_marks(const Record& r, uint64_t octets) {
-  if (r.is(record_flag::kSacked)) sacked_octets_ -= octets;
-  if (r.is(record_flag::kLost)) lost_octets_ -= octets;
-  if (r.is(record_flag::kRetransmitted)) retransmitted_octets_ -= octets;
+void Scoreboard::subtract_marks(const Record& record, uint64_t octets) {
+  if (record.is(record_flag::kSacked)) sacked_octets_ -= octets;
+  if (record.is(record_flag::kLost)) lost_octets_ -= octets;
+  if (record.is(record_flag::kRetransmitted)) retransmitted_octets_ -= octets;
 }
 
 void Scoreboard::pop_marked() {
-  const Record& r = front();
-  if (r.is(record_flag::kSacked) && r.is(record_flag::kSegmentStart)) --sacked_segments_;
-  subtract_marks(r, live(r));
+  const Record& record = front();
+  if (record.is(record_flag::kSacked) && record.is(record_flag::kSegmentStart)) --sacked_segments_;
+  subtract_marks(record, live(record));
   records_.pop_front();
 }
 
 uint64_t Scoreboard::advance(uint64_t ack) {
   uint64_t delivered = 0;
   if (!empty() && front().offset < ack) {
-    const Record& r = front();
-    const uint64_t gone = ack - std::max(r.offset, tcb_.snd_una);
-    if (!r.is(record_flag::kSacked)) delivered = gone;
-    subtract_marks(r, gone);
+    const Record& record = front();
+    const uint64_t gone = ack - std::max(record.offset, tcb_.snd_una);
+    if (!record.is(record_flag::kSacked)) delivered = gone;
+    subtract_marks(record, gone);
   }
   sacked_.erase_below(ack);
   fack_ = std::max(fack_, ack);
@@ -96,27 +98,27 @@ uint64_t Scoreboard::advance(uint64_t ack) {
   return delivered;
 }
 
-uint64_t Scoreboard::mark_sacked(Record& r) {
-  const uint64_t octets = live(r);
-  subtract_marks(r, octets);
-  r.flags &= static_cast<uint16_t>(~(record_flag::kLost | record_flag::kRetransmitted));
-  r.flags |= record_flag::kSacked;
+uint64_t Scoreboard::mark_sacked(Record& record) {
+  const uint64_t octets = live(record);
+  subtract_marks(record, octets);
+  record.flags &= static_cast<uint16_t>(~(record_flag::kLost | record_flag::kRetransmitted));
+  record.flags |= record_flag::kSacked;
   sacked_octets_ += octets;
-  if (r.is(record_flag::kSegmentStart)) ++sacked_segments_;
+  if (record.is(record_flag::kSegmentStart)) ++sacked_segments_;
   return octets;
 }
 
 void Scoreboard::lose(uint64_t number) {
   prediction_.end();
-  Record& r = records_.at(number);
-  const uint64_t octets = live(r);
-  if (r.is(record_flag::kRetransmitted)) {  // the retransmission was lost as well
+  Record& record = records_.at(number);
+  const uint64_t octets = live(record);
+  if (record.is(record_flag::kRetransmitted)) {  // the retransmission was lost as well
     retransmitted_octets_ -= octets;
-    r.flags &= static_cast<uint16_t>(~record_flag::kRetransmitted);
+    record.flags &= static_cast<uint16_t>(~record_flag::kRetransmitted);
   }
-  if (!r.is(record_flag::kLost)) {
+  if (!record.is(record_flag::kLost)) {
     lost_octets_ += octets;
-    r.flags |= record_flag::kLost;
+    record.flags |= record_flag::kLost;
   }
   retransmit_hint_ = std::min(retransmit_hint_, number);
 }
@@ -134,13 +136,13 @@ void Scoreboard::lose_all() {
   sacked_octets_ = lost_octets_ = retransmitted_octets_ = reno_sacked_ = lost_again_to_ = 0;
   sacked_segments_ = duplicate_acks_ = hole_ = 0;
   for (uint64_t n = first(); n < past_last(); ++n) {
-    Record& r = records_.at(n);
-    r.flags &= static_cast<uint16_t>(
+    Record& record = records_.at(n);
+    record.flags &= static_cast<uint16_t>(
         ~(record_flag::kSacked | record_flag::kLost | record_flag::kRetransmitted));
-    const uint64_t octets = live(r);
+    const uint64_t octets = live(record);
     if (octets == 0) continue;
     // kResent also keeps records that were SACKed long ago from being taken for RTT samples.
-    r.flags |= record_flag::kLost | record_flag::kResent;
+    record.flags |= record_flag::kLost | record_flag::kResent;
     lost_octets_ += octets;
   }
   retransmit_hint_ = first();
@@ -149,10 +151,10 @@ void Scoreboard::lose_all() {
 
 void Scoreboard::undo_losses() {
   for (uint64_t n = first(); n < past_last(); ++n) {
-    Record& r = records_.at(n);
-    if (!r.is(record_flag::kLost)) continue;
-    subtract_marks(r, live(r));
-    r.flags &= static_cast<uint16_t>(~(record_flag::kLost | record_flag::kRetransmitted));
+    Record& record = records_.at(n);
+    if (!record.is(record_flag::kLost)) continue;
+    subtract_marks(record, live(record));
+    record.flags &= static_cast<uint16_t>(~(record_flag::kLost | record_flag::kRetransmitted));
   }
 }
 
@@ -193,14 +195,15 @@ void Scoreboard::check_records() const {
   RNIC_CHECK(front().end() > tcb_.snd_una);
   uint64_t end = front().offset;
   for (uint64_t n = first(); n < past_last(); ++n) {
-    const Record& r = at(n);
-    RNIC_CHECK(r.offset == end && r.length != 0);
-    end = r.end();
+    const Record& record = at(n);
+    RNIC_CHECK(record.offset == end && record.length != 0);
+    end = record.end();
     RNIC_CHECK(end <= tcb_.snd_nxt || n + 1 == past_last());
     // Records with any other flag lie below altered_until_.
     constexpr uint16_t kClean = record_flag::kPush | record_flag::kSegmentStart | record_flag::kFin;
-    const bool clean = (r.flags & ~(kClean | record_flag::kSacked | record_flag::kLost)) == 0 &&
-                       r.saved == kNoSaved;
+    const bool clean =
+        (record.flags & ~(kClean | record_flag::kSacked | record_flag::kLost)) == 0 &&
+        record.saved == kNoSaved;
     RNIC_CHECK(clean || end <= altered_until_);
   }
   RNIC_CHECK(end == queue_end_);
@@ -212,19 +215,19 @@ void Scoreboard::check_sums() const {
   uint64_t retransmitted = 0;
   uint32_t segments = 0;
   for (uint64_t n = first(); n < past_last(); ++n) {
-    const Record& r = at(n);
-    const uint64_t octets = live(r);
-    if (r.is(record_flag::kSacked)) {
-      RNIC_CHECK(!r.is(record_flag::kLost | record_flag::kRetransmitted));
+    const Record& record = at(n);
+    const uint64_t octets = live(record);
+    if (record.is(record_flag::kSacked)) {
+      RNIC_CHECK(!record.is(record_flag::kLost | record_flag::kRetransmitted));
       sacked += octets;
-      if (r.is(record_flag::kSegmentStart)) ++segments;
+      if (record.is(record_flag::kSegmentStart)) ++segments;
     }
-    if (r.is(record_flag::kLost)) lost += octets;
-    if (r.is(record_flag::kRetransmitted)) {
-      RNIC_CHECK(r.is(record_flag::kLost));
+    if (record.is(record_flag::kLost)) lost += octets;
+    if (record.is(record_flag::kRetransmitted)) {
+      RNIC_CHECK(record.is(record_flag::kLost));
       retransmitted += octets;
     }
-    const bool waits = r.is(record_flag::kLost) && !r.is(record_flag::kRetransmitted);
+    const bool waits = record.is(record_flag::kLost) && !record.is(record_flag::kRetransmitted);
     RNIC_CHECK(!waits || octets == 0 || n >= retransmit_hint_);
   }
   RNIC_CHECK(sacked == sacked_octets_);
@@ -241,11 +244,11 @@ void Scoreboard::check_sacked() const {
   }
   uint64_t fack = tcb_.snd_una;
   for (uint64_t n = first(); n < past_last(); ++n) {
-    const Record& r = at(n);
-    const bool covered = sacked_.contains({std::max(r.offset, tcb_.snd_una), r.end()});
+    const Record& record = at(n);
+    const bool covered = sacked_.contains({std::max(record.offset, tcb_.snd_una), record.end()});
     // What is left of the front may be covered without the part that was acknowledged.
-    RNIC_CHECK(r.is(record_flag::kSacked) ? covered : !covered || n == first());
-    if (r.is(record_flag::kSacked)) fack = r.end();
+    RNIC_CHECK(record.is(record_flag::kSacked) ? covered : !covered || n == first());
+    if (record.is(record_flag::kSacked)) fack = record.end();
   }
   RNIC_CHECK(std::max(fack_, tcb_.snd_una) == fack);
 }

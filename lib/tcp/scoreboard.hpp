@@ -49,9 +49,9 @@ class Scoreboard {
   /// The last record is not sent, or only in part.
   [[nodiscard]] bool has_waiting() const { return queue_end_ > tcb_.snd_nxt; }
   /// Sequence numbers of a record that are sent and not cumulatively acknowledged.
-  [[nodiscard]] uint64_t live(const Record& r) const {
-    const uint64_t begin = std::max(r.offset, tcb_.snd_una);
-    const uint64_t end = std::min(r.end(), tcb_.snd_nxt);
+  [[nodiscard]] uint64_t live(const Record& record) const {
+    const uint64_t begin = std::max(record.offset, tcb_.snd_una);
+    const uint64_t end = std::min(record.end(), tcb_.snd_nxt);
     return end > begin ? end - begin : 0;
   }
   /// Number of the first record behind a segment as first sent. \param number a record of it
@@ -169,9 +169,9 @@ class Scoreboard {
   void check_sums() const;
   void check_sacked() const;
   void check_duplicates() const;
-  void subtract_marks(const Record& r, uint64_t octets);
+  void subtract_marks(const Record& record, uint64_t octets);
   /// \return its live octets
-  uint64_t mark_sacked(Record& r);
+  uint64_t mark_sacked(Record& record);
   /// Records below `end` have changed since they were first sent, so that clean() is false until
   /// they are acknowledged.
   void note_altered(uint64_t end) {
@@ -217,12 +217,12 @@ void Scoreboard::sack(base::Range block, Arrived&& arrived) {
   if (!sacked_.insert(block)) return;  // there are too many ranges; SACK is only advisory
   for (uint32_t i = 0; i < count; ++i) {
     for (uint64_t n = find(news[i].begin); n < past_last(); ++n) {
-      Record& r = records_.at(n);
-      if (r.offset >= news[i].end) break;
-      if (r.is(record_flag::kSacked)) continue;
-      if (!sacked_.contains({std::max(r.offset, tcb_.snd_una), r.end()})) continue;
-      arrived(r, mark_sacked(r));
-      fack_ = std::max(fack_, r.end());
+      Record& record = records_.at(n);
+      if (record.offset >= news[i].end) break;
+      if (record.is(record_flag::kSacked)) continue;
+      if (!sacked_.contains({std::max(record.offset, tcb_.snd_una), record.end()})) continue;
+      arrived(record, mark_sacked(record));
+      fack_ = std::max(fack_, record.end());
     }
   }
 }

@@ -13,22 +13,23 @@ bool checksum_good(SegmentIn in) {
   return wire::checksum_fold(wire::checksum_add(sum, in.tcp)) == 0;
 }
 
-FormError parse(const SegmentIn& in, Segment& s) {
+FormError parse(const SegmentIn& in, Segment& segment) {
   const auto view = wire::TcpView::parse(in.tcp);
   if (!view || in.tcp.size() > 0xffff || !in.source.is_unicast() || !in.destination.is_unicast()) {
     return FormError::Malformed;
   }
   if (!in.checksum_verified && !checksum_good(in)) return FormError::Checksum;
-  if (!s.options.parse(view->options()) || view->source_port() == 0) return FormError::Malformed;
-  s.local = {in.destination, view->destination_port()};
-  s.remote = {in.source, view->source_port()};
-  s.seq = view->sequence();
-  s.ack = view->acknowledgment();
-  s.flags = view->flags();
-  s.ecn = in.ecn & 3;
-  s.window = view->window();
-  s.urgent = view->urgent_pointer();
-  s.payload = view->payload();
+  if (!segment.options.parse(view->options()) || view->source_port() == 0)
+    return FormError::Malformed;
+  segment.local = {in.destination, view->destination_port()};
+  segment.remote = {in.source, view->source_port()};
+  segment.seq = view->sequence();
+  segment.ack = view->acknowledgment();
+  segment.flags = view->flags();
+  segment.ecn = in.ecn & 3;
+  segment.window = view->window();
+  segment.urgent = view->urgent_pointer();
+  segment.payload = view->payload();
   return FormError::None;
 }
 

@@ -37,8 +37,8 @@ struct Segment {
 /// The error in the form of a segment.
 enum class FormError : uint8_t { None, Malformed, Checksum };
 
-/// \param s is complete only if the result is None
-[[nodiscard]] FormError parse(const SegmentIn& in, Segment& s);
+/// \param segment is complete only if the result is None
+[[nodiscard]] FormError parse(const SegmentIn& in, Segment& segment);
 [[nodiscard]] bool checksum_good(SegmentIn in);
 
 /// RFC 9293 s.3.10.7.4, first: a part of the segment is in the window. \param begin SEG.SEQ -

@@ -40,35 +40,35 @@ bool SegmentOut::send(ReplyQueue& replies, base::Now now) {
   return true;
 }
 
-bool SegmentOut::send(Reply& r, base::Now now) {
+bool SegmentOut::send(Reply& reply, base::Now now) {
   TxSlot slot;
-  if (!egress_.begin(r.local.address, r.remote.address, slot, now)) {
-    if (egress_.path_mtu(r.remote.address, now) == 0) return true;  // no route: it is dropped
+  if (!egress_.begin(reply.local.address, reply.remote.address, slot, now)) {
+    if (egress_.path_mtu(reply.remote.address, now) == 0) return true;  // no route: it is dropped
     ++counters_.send_waits;
     return false;
   }
-  if (r.stamped) {
-    wire::TcpOptionWriter options(r.options.data());
+  if (reply.stamped) {
+    wire::TcpOptionWriter options(reply.options.data());
     options.nop();
     options.nop();
-    options.timestamps({timestamp_at(r.ts_offset, now), r.ts_recent});
-    r.options_length = static_cast<uint8_t>(options.finish());
+    options.timestamps({timestamp_at(reply.ts_offset, now), reply.ts_recent});
+    reply.options_length = static_cast<uint8_t>(options.finish());
   }
-  wire::write_tcp(slot.tcp, {.source_port = r.local.port,
-                             .destination_port = r.remote.port,
-                             .sequence = r.seq,
-                             .acknowledgment = r.ack,
-                             .flags = r.flags,
-                             .window = r.window,
-                             .header_length = wire::kTcpHeaderMin + r.options_length});
-  std::copy_n(r.options.begin(), r.options_length, slot.tcp + wire::kTcpHeaderMin);
-  slot.traffic_class |= r.traffic_class;
-  if ((r.flags & flag::kRst) != 0) {
+  wire::write_tcp(slot.tcp, {.source_port = reply.local.port,
+                             .destination_port = reply.remote.port,
+                             .sequence = reply.seq,
+                             .acknowledgment = reply.ack,
+                             .flags = reply.flags,
+                             .window = reply.window,
+                             .header_length = wire::kTcpHeaderMin + reply.options_length});
+  std::copy_n(reply.options.begin(), reply.options_length, slot.tcp + wire::kTcpHeaderMin);
+  slot.traffic_class |= reply.traffic_class;
+  if ((reply.flags & flag::kRst) != 0) {
     ++counters_.resets_out;
-  } else if ((r.flags & flag::kSyn) == 0) {
+  } else if ((reply.flags & flag::kSyn) == 0) {
     ++counters_.acks_out;
   }
-  complete(slot, r.local, r.remote, wire::kTcpHeaderMin + r.options_length, now);
+  complete(slot, reply.local, reply.remote, wire::kTcpHeaderMin + reply.options_length, now);
   return true;
 }
 

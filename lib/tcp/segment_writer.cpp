@@ -46,11 +46,11 @@ uint8_t SegmentWriter::mark_new_data(EcnState& ecn, TxSlot& slot) {
 
 void SegmentWriter::finish(TxSlot& slot, uint64_t offset, uint32_t payload, uint8_t flags,
                            base::Now now) {
-  const Binding& b = core_.binding();
+  const Binding& binding = core_.binding();
   const uint32_t header = core_.tcb.header_length();
   if (core_.ecn.on()) flags |= ecn_flags(slot);
-  wire::write_tcp(slot.tcp, {.source_port = b.local.port,
-                             .destination_port = b.remote.port,
+  wire::write_tcp(slot.tcp, {.source_port = binding.local.port,
+                             .destination_port = binding.remote.port,
                              .sequence = core_.tcb.snd_seq(offset),
                              .acknowledgment = core_.tcb.ack_seq(),
                              .flags = flags,
@@ -63,7 +63,7 @@ void SegmentWriter::finish(TxSlot& slot, uint64_t offset, uint32_t payload, uint
     base::store_be32(options + 8, core_.tcb.ts_recent);
   }
   receiver_.ack_sent();
-  core_.shared.out.complete(slot, b.local, b.remote, header + payload, now);
+  core_.shared.out.complete(slot, binding.local, binding.remote, header + payload, now);
 }
 
 bool SegmentWriter::send_ack(base::Now now) {

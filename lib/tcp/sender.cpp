@@ -249,9 +249,9 @@ Attempt Sender::pull_into_saved(base::Now now) {
 
 Attempt Sender::send_waiting(base::Now now) {
   const Scoreboard& board = flight_.board();
-  const Record& r = board.back();
+  const Record& record = board.back();
   const uint64_t usable = core_.tcb.usable_window();
-  const uint64_t rest = r.end() - core_.tcb.snd_nxt;
+  const uint64_t rest = record.end() - core_.tcb.snd_nxt;
   const uint64_t piece = std::min({rest, usable, uint64_t{emss()}});
   const bool worth =
       piece == rest || piece >= emss() ||
@@ -263,18 +263,19 @@ Attempt Sender::send_waiting(base::Now now) {
   const uint64_t offset = core_.tcb.snd_nxt;
   auto length = static_cast<uint32_t>(piece);
   uint8_t* payload = writer_.payload_of(slot);
-  core_.shared.saved.copy(r.saved, static_cast<uint32_t>(offset - r.offset), length, payload);
-  if (length != r.length) length = binding().user->cut({payload, length});
+  core_.shared.saved.copy(record.saved, static_cast<uint32_t>(offset - record.offset), length,
+                          payload);
+  if (length != record.length) length = binding().user->cut({payload, length});
   const bool last = length == rest;
-  if (length != r.length) flight_.cut(board.past_last() - 1);
+  if (length != record.length) flight_.cut(board.past_last() - 1);
   last_octet_ = payload[length - 1];
-  uint8_t flags = last && r.is(record_flag::kPush) ? flag::kAck | flag::kPsh : flag::kAck;
+  uint8_t flags = last && record.is(record_flag::kPush) ? flag::kAck | flag::kPsh : flag::kAck;
   const bool end = last && ends_here();
   if (end) flags |= flag::kFin;
   if (core_.ecn.on()) flags |= writer_.mark_new_data(core_.ecn, slot);
   writer_.finish(slot, offset, length, flags, now);
   flight_.sent_piece(length, now);
-  note_sent({offset, offset + length}, length == r.length, now);
+  note_sent({offset, offset + length}, length == record.length, now);
   if (end) queue_fin(0, now);
   if (binding().trace != nullptr) {
     binding().trace->record(TraceKind::Sent, {offset, offset + length}, now);
@@ -342,24 +343,25 @@ bool Sender::send_keep_alive(base::Now now) {
 
 // --- Input ---
 
-Life::Next Sender::take_ack(const Segment& s, base::Now now) {
-  const int64_t ack = core_.tcb.snd_offset(s.ack);
+Life::Next Sender::take_ack(const Segment& segment, base::Now now) {
+  const int64_t ack = core_.tcb.snd_offset(segment.ack);
   const auto una = static_cast<int64_t>(core_.tcb.snd_una);
   const bool outstanding = core_.tcb.flight() != 0;
   AckResult result;
-  if (core_.tcb.ts_ok && s.options.timestamps) result.echo = s.options.timestamps->echo;
+  if (core_.tcb.ts_ok && segment.options.timestamps) result.echo = segment.options.timestamps->echo;
   if (ack > una) flight_.advance_una(static_cast<uint64_t>(ack), result, now);
   if (core_.life.over()) return Life::Next::Same;
-  if (s.options.sack_count != 0 && core_.tcb.sack_ok) flight_.take_sack(s.options, result, now);
+  if (segment.options.sack_count != 0 && core_.tcb.sack_ok)
+    flight_.take_sack(segment.options, result, now);
   const uint32_t old_window = core_.tcb.snd_wnd;
-  take_window(s, ack, ack > una, now);
+  take_window(segment, ack, ack > una, now);
   // RFC 5681 s.2: the five conditions of a duplicate ACK.
-  const bool repeats =
-      ack == una && s.payload.empty() && !s.has(flag::kFin) && core_.tcb.snd_wnd == old_window;
+  const bool repeats = ack == una && segment.payload.empty() && !segment.has(flag::kFin) &&
+                       core_.tcb.snd_wnd == old_window;
   result.duplicate = outstanding && repeats;
   if (!outstanding) {
     // A D-SACK for the last flight may arrive when all of it is acknowledged (RFC 3708 s.3).
-    result.ece = core_.ecn.on() && s.has(flag::kEce);
+    result.ece = core_.ecn.on() && segment.has(flag::kEce);
     if (result.dsack) flight_.try_undo(result);
     result.duplicate = repeats;
     flight_.tail_probe_acked(result);
@@ -372,7 +374,7 @@ Life::Next Sender::take_ack(const Segment& s, base::Now now) {
     core_.life.forget_orphan();
     core_.life.progressed(now);
   }
-  if (core_.ecn.on()) flight_.take_ecn_echo(s.has(flag::kEce), result, now);
+  if (core_.ecn.on()) flight_.take_ecn_echo(segment.has(flag::kEce), result, now);
   if (!flight_.recovery().open()) {
     const bool more = user_ready_ || flight_.board().has_waiting() || core_.life.owes_fin();
     flight_.detect_spurious(result, more && core_.tcb.usable_window() >= emss());
@@ -421,17 +423,17 @@ void Sender::settle_plain(uint64_t acked, base::Duration rtt, base::Now now) {
   settle(result, now);
 }
 
-void Sender::take_window(const Segment& s, int64_t ack, bool advanced, base::Now now) {
+void Sender::take_window(const Segment& segment, int64_t ack, bool advanced, base::Now now) {
   // RFC 9293 s.3.10.7.4, fifth: an old segment does not change the window. One that has just
   // advanced SND.UNA is not old, whatever its SEG.SEQ: SND.WND counts from SND.UNA, so keeping the
   // old one would move the right edge beyond what the peer has offered.
-  const int64_t seq = core_.tcb.rcv_offset(s.seq);
+  const int64_t seq = core_.tcb.rcv_offset(segment.seq);
   if (ack < static_cast<int64_t>(core_.tcb.snd_una)) return;
   const bool old = core_.tcb.snd_wl1 > seq || (core_.tcb.snd_wl1 == seq && core_.tcb.snd_wl2 > ack);
   if (old && !advanced) return;
   core_.prediction.end();  // it expects another window, and none that is closed
   const bool was_shut = core_.tcb.snd_wnd == 0;
-  core_.tcb.snd_wnd = static_cast<uint32_t>(s.window) << core_.tcb.snd_wind_shift;
+  core_.tcb.snd_wnd = static_cast<uint32_t>(segment.window) << core_.tcb.snd_wind_shift;
   if (was_shut && core_.tcb.snd_wnd != 0) [[unlikely]] {
     flight_.window_opened(now);
     core_.life.progressed(now);
@@ -606,9 +608,9 @@ void Sender::probe_failed(base::Now now) {
 bool Sender::lost_beside_probe(base::Now now) {
   // RFC 4821 s.7.3: the loss of a probe alone says nothing about congestion.
   const Scoreboard& board = flight_.board();
-  const Record& r = board.at(board.find(path_.probe_begin()));
-  if (!r.is(record_flag::kLost)) return true;
-  const bool alone = board.lost_octets() - board.retransmitted_octets() == board.live(r);
+  const Record& record = board.at(board.find(path_.probe_begin()));
+  if (!record.is(record_flag::kLost)) return true;
+  const bool alone = board.lost_octets() - board.retransmitted_octets() == board.live(record);
   probe_failed(now);
   core_.ask_turn();
   return !alone;

@@ -92,7 +92,7 @@ class Sender {
 
   /// Processes the ACK field of an acceptable segment. \return the state that follows if our FIN is
   /// acknowledged
-  [[nodiscard]] Life::Next take_ack(const Segment& s, base::Now now);
+  [[nodiscard]] Life::Next take_ack(const Segment& segment, base::Now now);
   void packet_too_big(const llp::IcmpError& error, bool outstanding, base::Now now);
   /// The part of take_ack() that a predicted ACK needs. \param acked the result of
   /// Flight::plain_ack(). \param echo TSecr, where timestamps are on. False: there may be a loss
@@ -155,7 +155,7 @@ class Sender {
   /// before. \return false: there may be a loss
   [[nodiscard]] bool take_reordered_ack(uint32_t acked, uint32_t echo, base::Now now);
   void settle_plain(uint64_t acked, base::Duration rtt, base::Now now);
-  void take_window(const Segment& s, int64_t ack, bool advanced, base::Now now);
+  void take_window(const Segment& segment, int64_t ack, bool advanced, base::Now now);
   void note_window() {
     core_.tcb.snd_wl1 = static_cast<int64_t>(core_.tcb.rcv_nxt);
     core_.tcb.snd_wl2 = static_cast<int64_t>(core_.tcb.snd_una);

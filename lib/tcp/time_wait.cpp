@@ -69,28 +69,28 @@ std::optional<base::Seq32> TimeWait::end(const Endpoint& local, const Endpoint& 
   return snd_nxt;
 }
 
-bool TimeWait::may_reopen(const TimeWaitEntry& entry, const Segment& a) const {
+bool TimeWait::may_reopen(const TimeWaitEntry& entry, const Segment& segment) const {
   // RFC 6191 s.2
-  const bool stamped = timestamps_ && a.options.timestamps.has_value();
-  const bool beyond = base::after(a.seq, entry.rcv_nxt);
+  const bool stamped = timestamps_ && segment.options.timestamps.has_value();
+  const bool beyond = base::after(segment.seq, entry.rcv_nxt);
   if (!entry.ts_ok) return stamped || beyond;
   if (!stamped) return beyond;
-  const auto newer = static_cast<int32_t>(a.options.timestamps->value - entry.ts_recent);
+  const auto newer = static_cast<int32_t>(segment.options.timestamps->value - entry.ts_recent);
   return newer > 0 || (newer == 0 && beyond);
 }
 
-TimeWait::Verdict TimeWait::input(const Segment& a, bool listening, base::Now now) {
-  TimeWaitEntry* entry = table_.find(a.local, a.remote);
+TimeWait::Verdict TimeWait::input(const Segment& segment, bool listening, base::Now now) {
+  TimeWaitEntry* entry = table_.find(segment.local, segment.remote);
   if (entry == nullptr) return Verdict::Elsewhere;
-  if (a.has(flag::kRst)) return Verdict::Done;  // RFC 1337: no assassination of TIME-WAIT
-  if (a.has(flag::kSyn)) return take_syn(*entry, a, listening, now);
-  take_segment(*entry, a, now);
+  if (segment.has(flag::kRst)) return Verdict::Done;  // RFC 1337: no assassination of TIME-WAIT
+  if (segment.has(flag::kSyn)) return take_syn(*entry, segment, listening, now);
+  take_segment(*entry, segment, now);
   return Verdict::Done;
 }
 
-TimeWait::Verdict TimeWait::take_syn(const TimeWaitEntry& entry, const Segment& a, bool listening,
-                                     base::Now now) {
-  if (!a.has(flag::kAck | flag::kFin) && listening && may_reopen(entry, a)) {
+TimeWait::Verdict TimeWait::take_syn(const TimeWaitEntry& entry, const Segment& segment,
+                                     bool listening, base::Now now) {
+  if (!segment.has(flag::kAck | flag::kFin) && listening && may_reopen(entry, segment)) {
     ++counters_.time_wait_reopened;
     return Verdict::Reopen;
   }
@@ -98,31 +98,31 @@ TimeWait::Verdict TimeWait::take_syn(const TimeWaitEntry& entry, const Segment& 
   return Verdict::Done;
 }
 
-void TimeWait::take_segment(TimeWaitEntry& entry, const Segment& a, base::Now now) {
-  if (entry.ts_ok && !a.options.timestamps) {  // RFC 7323 s.3.2
+void TimeWait::take_segment(TimeWaitEntry& entry, const Segment& segment, base::Now now) {
+  if (entry.ts_ok && !segment.options.timestamps) {  // RFC 7323 s.3.2
     ++counters_.paws_rejected;
     return;
   }
   const bool old_stamp =
-      entry.ts_ok && static_cast<int32_t>(a.options.timestamps->value - entry.ts_recent) < 0;
-  const auto begin = static_cast<int32_t>(a.seq - entry.rcv_nxt);
+      entry.ts_ok && static_cast<int32_t>(segment.options.timestamps->value - entry.ts_recent) < 0;
+  const auto begin = static_cast<int32_t>(segment.seq - entry.rcv_nxt);
   const bool fits =
-      !old_stamp && in_window(begin, a.length(), int64_t{entry.window} << entry.wind_shift);
-  if (fits && !a.has(flag::kAck)) return;  // Fifth
-  if (a.has(flag::kFin)) {
+      !old_stamp && in_window(begin, segment.length(), int64_t{entry.window} << entry.wind_shift);
+  if (fits && !segment.has(flag::kAck)) return;  // Fifth
+  if (segment.has(flag::kFin)) {
     // Eighth: the peer has retransmitted its FIN, since our last ACK was lost. It is always
     // answered.
-    if (!old_stamp && a.seq + a.length() == entry.rcv_nxt) {
-      if (entry.ts_ok) entry.ts_recent = a.options.timestamps->value;
+    if (!old_stamp && segment.seq + segment.length() == entry.rcv_nxt) {
+      if (entry.ts_ok) entry.ts_recent = segment.options.timestamps->value;
       table_.restart(entry, now);
     }
     acknowledge(entry, now);
     return;
   }
-  // Other unacceptable segments are answered at a limited rate. RFC 5961 s.5.2, with the largest
-  // unscaled window in the place of MAX.SND.WND.
+  // Other unacceptable segments are answered at segment limited rate. RFC 5961 s.5.2, with the
+  // largest unscaled window in the place of MAX.SND.WND.
   const bool ack_fits =
-      !base::after(a.ack, entry.snd_nxt) && !base::after(entry.snd_nxt - 0xffff, a.ack);
+      !base::after(segment.ack, entry.snd_nxt) && !base::after(entry.snd_nxt - 0xffff, segment.ack);
   if (!(fits && ack_fits) && challenge_acks_.allow(now)) acknowledge(entry, now);
 }
 

@@ -42,7 +42,7 @@ class TimeWait {
   void enter(const Endpoint& local, const Endpoint& remote, const TimeWaitEntry& entry,
              bool owes_ack, base::Now now);
   /// \param listening there is a listener for its local endpoint
-  [[nodiscard]] Verdict input(const Segment& a, bool listening, base::Now now);
+  [[nodiscard]] Verdict input(const Segment& segment, bool listening, base::Now now);
   /// An active open may use the 4-tuple: no entry has it, or our timestamps are newer than those of
   /// the old incarnation (RFC 6191 s.2).
   [[nodiscard]] bool may_reuse(const Endpoint& local, const Endpoint& remote, base::Now now);
@@ -54,10 +54,10 @@ class TimeWait {
   void validate() const;
 
  private:
-  [[nodiscard]] bool may_reopen(const TimeWaitEntry& entry, const Segment& a) const;
-  [[nodiscard]] Verdict take_syn(const TimeWaitEntry& entry, const Segment& a, bool listening,
+  [[nodiscard]] bool may_reopen(const TimeWaitEntry& entry, const Segment& segment) const;
+  [[nodiscard]] Verdict take_syn(const TimeWaitEntry& entry, const Segment& segment, bool listening,
                                  base::Now now);
-  void take_segment(TimeWaitEntry& entry, const Segment& a, base::Now now);
+  void take_segment(TimeWaitEntry& entry, const Segment& segment, base::Now now);
   void acknowledge(const TimeWaitEntry& entry, base::Now now);
   void arm(base::Now now);
 

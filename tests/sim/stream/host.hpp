@@ -69,13 +69,10 @@ class Host final : public tcp::Egress, public llp::Acceptor {
   void listen(uint16_t port);
 
   [[nodiscard]] tcp::Stack& stack() { return stack_; }
-  /// Counts the invariants of the whole stack and of its users anew. run() asks for it after each
+  /// Counts the invariants of the whole stack and of its users anew. run() does so after each
   /// segment, after the timers, after what was sent, and after the applications; whoever else gives
-  /// the host something does it behind that. A recount walks the whole table of TIME-WAIT, and
-  /// worlds have millions of events: it is done at one event in kRecounted.
+  /// the host something does it behind that.
   void validate() {
-    if (++unrecounted_ < kRecounted) return;
-    unrecounted_ = 0;
     stack_.validate();
     if (network_ != nullptr) network_->interface.validate();
     for (const Application* application : applications_) application->validate();
@@ -110,8 +107,6 @@ class Host final : public tcp::Egress, public llp::Acceptor {
   [[nodiscard]] uint32_t first_room(const Endpoint& remote) const override;
 
  private:
-  static constexpr uint32_t kRecounted = 16;
-
   /// What is between the stack and the path when packets are frames.
   struct Network {
     Network(const HostPlan& plan, Verdict& verdict, const Send& send, base::Now now);
@@ -147,7 +142,6 @@ class Host final : public tcp::Egress, public llp::Acceptor {
   base::Now asleep_until_{};
   base::Now next_nap_{};
   bool refused_ = false;
-  uint32_t unrecounted_ = 0;  // events since the last recount
   std::map<uint16_t, Application*> expected_;  // by the peer's port
   std::vector<Application*> applications_;
   std::unique_ptr<Network> network_;

@@ -118,6 +118,7 @@ RNIC_OPEN(tcp::TimeWaitTable, buckets_)
 RNIC_OPEN(tcp::TimeWaitTable, entries_)
 RNIC_OPEN(tcp::TimeWaitTable, first_)
 RNIC_OPEN(tcp::TimeWaitTable, live_)
+RNIC_OPEN(tcp::TimeWaitTable, recounted_)
 RNIC_OPEN(tcp::TimeWaitTable, used_)
 RNIC_OPEN(tcp::Timers, at_)
 
@@ -549,7 +550,12 @@ TEST(Damage, OfTimeWait) {
 
   tcp::TimeWaitTable table(4, seconds(1), SharedParts::kSecret);
   table.add(here, there, {}, now);
-  const auto notes = [&](std::string_view check, auto damage) { notices(table, check, damage); };
+  const auto notes = [&](std::string_view check, auto damage) {
+    notices(table, check, [&] {
+      recounted_(table) = false;
+      damage();
+    });
+  };
   base::ZeroArray<uint32_t>& buckets = buckets_(table);
   notes("tcp/time_wait_table.cpp: first_ < capacity()", [&] { first_(table) = 4; });
   notes("tcp/time_wait_table.cpp: used_ == 0 || !entries_[first_].gone()",
