@@ -365,7 +365,7 @@ TEST(Damage, OfTheRecordsOfAScoreboard) {
   notes("tcp/scoreboard.cpp: front().offset <= tcb_.snd_una",
         [&] { records_(b.board).front().offset = 1; });
   notes("tcp/scoreboard.cpp: front().end() > tcb_.snd_una", [&] { b.tcb.snd_una = 1000; });
-  notes("tcp/scoreboard.cpp: r.offset == end", [&] { ++b.second().offset; });
+  notes("tcp/scoreboard.cpp: record.offset == end", [&] { ++b.second().offset; });
   notes("tcp/scoreboard.cpp: end <= tcb_.snd_nxt ||", [&] { b.tcb.snd_nxt = 1500; });
   notes("tcp/scoreboard.cpp: clean || end <= altered_until_",
         [&] { b.second().flags |= tcp::record_flag::kResent; });
@@ -381,9 +381,9 @@ TEST(Damage, OfTheSumsOfAScoreboard) {
   using namespace tcp::record_flag;
   Board b;
   const auto notes = [&](std::string_view check, auto damage) { notices(b.board, check, damage); };
-  notes("tcp/scoreboard.cpp: !r.is(record_flag::kLost | record_flag::kRetransmitted)",
+  notes("tcp/scoreboard.cpp: !record.is(record_flag::kLost | record_flag::kRetransmitted)",
         [&] { b.second().flags |= kSacked | kLost; });
-  notes("tcp/scoreboard.cpp: r.is(record_flag::kLost)", [&] {
+  notes("tcp/scoreboard.cpp: record.is(record_flag::kLost)", [&] {
     b.second().flags |= kRetransmitted;
     altered_until_(b.board) = 4000;
   });
@@ -487,7 +487,7 @@ TEST(Damage, OfTheTableOfConnections) {
   const Endpoint here{IpAddress::v4(0x0a000001), 4420};
   tcp::Connection& c = *table.insert(here, {IpAddress::v4(0x0a000002), 1}, parts.shared);
   tcp::Connection other(parts.shared);
-  notices(table, "tcp/connection_table.hpp: c.handle() == handle", [&] { handle_(c) = {}; });
+  notices(table, "tcp/connection_table.hpp: connection.handle() == handle", [&] { handle_(c) = {}; });
   notices(table, "tcp/connection_table.hpp: flows_.find(",
           [&] { flows_(table).erase(c.handle().index); });
   notices(table, "tcp/connection_table.hpp: last_ == nullptr ||",
