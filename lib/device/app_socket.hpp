@@ -1,6 +1,7 @@
 /// \file
-/// AppSocket: what an application thread and the worker share of one TCP connection, whatever it
-/// carries. No lock anywhere: the application writes a word of commands and rings the doorbell.
+/// AppSocket: the part of one TCP connection that an application thread and the worker share,
+/// whatever the connection carries. It has no lock: the application writes a word of commands and
+/// rings the doorbell.
 #pragma once
 
 #include <atomic>
@@ -17,24 +18,24 @@ namespace rnic::device {
 
 class AppSocket;
 
-/// What a socket needs of the table that it stands in.
+/// The services that a socket needs from the table that it stands in.
 class SocketOwner {
  public:
   /// The application and TCP are both done with the socket: it may be taken away.
   virtual void done_with(AppSocket& socket) = 0;
-  /// Nobody will read what the peer sends: it has to end soon, too.
+  /// Nobody will read what the peer sends, so the stream has to end soon after our own close.
   virtual void no_reader(llp::Stream& stream, base::Now now) = 0;
 
  protected:
   ~SocketOwner() = default;
 };
 
-/// It lives until the application has released it *and* TCP has done with it.
+/// A socket lives until the application has released it *and* TCP is done with it.
 class AppSocket {
  public:
-  /// What the application asks of the worker; bits.
+  /// Bits of the word by which the application asks the worker for something.
   enum Command : uint8_t {
-    kFinish = 1,   ///< half close behind what was sent
+    kFinish = 1,   ///< half close behind the octets that were put
     kAbort = 2,    ///< RST
     kRelease = 4,  ///< the application does not touch the socket any more
   };
@@ -47,13 +48,14 @@ class AppSocket {
 
   // --- Application side ---
 
-  /// Its number for Device::ring_doorbell().
+  /// The socket's number for Device::ring_doorbell().
   [[nodiscard]] uint32_t doorbell() const { return doorbell_; }
   [[nodiscard]] const Endpoint& local() const { return local_; }
   [[nodiscard]] const Endpoint& remote() const { return remote_; }
-  /// Ring the doorbell afterwards; after kRelease with the number taken before.
+  /// Adds `commands` to those not yet carried out. The caller rings the doorbell afterwards; after
+  /// kRelease it uses a doorbell number that it read before, since the socket may be gone.
   void request(uint8_t commands) { commands_.fetch_or(commands, std::memory_order_release); }
-  [[nodiscard]] virtual bool is_open() const = 0;  ///< established, at some time
+  [[nodiscard]] virtual bool is_open() const = 0;  ///< it is or was established
   [[nodiscard]] virtual std::optional<StreamEnd> end() const = 0;
   /// Octets sent that the peer's TCP has not acknowledged.
   [[nodiscard]] virtual uint64_t unacknowledged_octets() const = 0;
@@ -66,7 +68,7 @@ class AppSocket {
   virtual void execute(base::Now now) = 0;
   [[nodiscard]] bool is_released() const { return (commands() & kRelease) != 0; }
   [[nodiscard]] base::Handle handle() const { return handle_; }
-  /// Once, by the table.
+  /// Called once, by the table.
   void set_place(base::Handle handle, uint32_t doorbell) {
     handle_ = handle;
     doorbell_ = doorbell;
@@ -86,12 +88,12 @@ class AppSocket {
   std::atomic<uint8_t> commands_{0};
 };
 
-/// Where accepted connections of any kind wait for the application.
+/// A listener; accepted connections of its kind wait in it for the application.
 class AppListener : public llp::Acceptor {
  public:
   explicit AppListener(const Endpoint& local) : local_(local) {}
   [[nodiscard]] const Endpoint& local() const { return local_; }
-  /// Worker: connections that the application has not taken are aborted, the others go on. The
+  /// Worker: aborts the connections that the application has not taken; the others go on. The
   /// listener is gone afterwards.
   virtual void stop(base::Now now) = 0;
 

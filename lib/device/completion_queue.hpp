@@ -36,12 +36,12 @@ class CompletionQueue {
   [[nodiscard]] bool fits_all() const { return fits_all_; }
   [[nodiscard]] void* context() const { return context_; }
 
-  /// What a queue asks the machine for.
+  /// Octets of memory that a queue of `depth` completions takes.
   [[nodiscard]] static uint64_t octets_for(uint64_t depth) {
     return base::SpscRing<Completion>::octets_for(depth);
   }
 
-  /// Worker: false when full (overrun).
+  /// Worker: adds a completion. \return false: the queue was full (overrun) and it is lost
   bool push(const Completion& completion) {
     const bool fits = stamps_ ? ring_.push(stamped(completion)) : ring_.push(completion);
     ++(fits ? added_ : lost_);
@@ -50,19 +50,20 @@ class CompletionQueue {
     if (!fits) notify_.tell();
     return fits;
   }
-  /// Worker: who is told of completions from now on.
+  /// Worker: `listener` is told of completions from now on.
   void set_listener(std::unique_ptr<QueueListener> listener) {
     notify_.set_listener(std::move(listener));
   }
-  /// Worker: how many of them one wake-up stands for. InvalidArgument names the limit; nothing has
-  /// changed then.
+  /// Worker: sets how many completions one wake-up stands for. InvalidArgument names the limit that
+  /// `how` exceeds; nothing has changed then.
   Status moderate(const NotifyModeration& how) {
     auto status = NotifyModerator::check("moderate", how);
     if (status) notify_.set(how);
     return status;
   }
 
-  /// Application side, one thread at a time: oldest first. \return how many were written to `out`.
+  /// Application side, one thread at a time: takes the oldest completions. \return how many were
+  /// written to `out`.
   uint32_t poll(std::span<Completion> out) {
     uint32_t n = 0;
     while (n < out.size() && ring_.pop(out[n])) ++n;
@@ -76,11 +77,12 @@ class CompletionQueue {
 
   // Worker.
 
-  /// A completion was lost: the queue is in error until it is resized. \return that is news
+  /// A completion was lost: the queue is in error until it is resized. \return true the first time
   bool set_overrun() { return !std::exchange(overrun_, true); }
   [[nodiscard]] bool is_overrun() const { return overrun_; }
-  /// Another depth, while the application's thread waits for the worker; the completions in it
-  /// stay, and an error is over. False: there are more; nothing has changed then.
+  /// Gives the queue another depth while the application's thread waits for the worker. The
+  /// completions in it stay, and an overrun is over. \return false: more than `depth` completions
+  /// wait in it, and nothing has changed
   bool resize(uint32_t depth) {
     if (depth < waiting()) return false;
     ring_.resize(depth);
@@ -88,7 +90,7 @@ class CompletionQueue {
     return true;
   }
 
-  /// Worker: nobody polls it any more; it goes with the last queue pair that completes here.
+  /// Worker: nobody polls the queue any more; it goes with the last queue pair that completes here.
   void release() { released_ = true; }
   [[nodiscard]] bool is_released() const { return released_; }
 
@@ -97,7 +99,7 @@ class CompletionQueue {
   [[nodiscard]] uint64_t failed() const { return failed_; }
   [[nodiscard]] uint64_t lost() const { return lost_; }
 
-  // Worker: how many queue pairs complete here.
+  // Worker: the count of queue pairs that complete here.
   void add_user() { ++users_; }
   void drop_user() { --users_; }
   [[nodiscard]] uint32_t users() const { return users_; }
@@ -115,7 +117,7 @@ class CompletionQueue {
   const TurnClock& clock_;
   base::SpscRing<Completion> ring_;
   uint64_t added_ = 0;
-  uint64_t failed_ = 0;  // of these and of those that were lost, with an error
+  uint64_t failed_ = 0;  // completions with an error, added or lost
   uint64_t lost_ = 0;
   bool overrun_ = false;
   uint32_t users_ = 0;

@@ -1,5 +1,5 @@
 /// \file
-/// What a device is made from.
+/// The configuration that a device is made from.
 #pragma once
 
 #include <array>
@@ -14,17 +14,17 @@
 
 namespace rnic::device {
 
-/// Limits of one device; memory for them is asked for at start, and touched as it fills.
+/// Limits of one device. Memory for them is allocated at start, and touched as the tables fill.
 struct Limits {
   uint32_t max_qps = 1024;              ///< queue pairs, 1..65535 (numbers begin at 1)
   uint32_t max_cqs = 1024;              ///< completion queues
   uint32_t max_pds = 256;               ///< protection domains
   uint32_t max_srqs = 256;              ///< shared receive queues
   uint32_t max_regions = 65536;         ///< registered memory regions, windows included
-  uint64_t max_pieces = 1u << 20;       ///< of all regions that have several pieces
+  uint64_t max_pieces = 1u << 20;       ///< pieces of all regions that have more than one
   uint32_t max_connections = 1024;      ///< connections, those being made included
-  uint32_t max_starting = 256;          ///< inbound, without a whole Request: the oldest gives way
-  base::Duration silence{0};            ///< after which established ones give way, too; 0: never
+  uint32_t max_starting = 256;          ///< inbound, without a whole Request; the oldest gives way
+  base::Duration silence{0};            ///< silent ones give way after it, too; 0: never
   uint32_t max_pending_requests = 128;  ///< inbound requests the application has not answered
   uint32_t max_events = 4096;           ///< asynchronous events not yet read
   uint32_t max_work_depth = 65536;      ///< deepest send or receive queue
@@ -38,7 +38,7 @@ struct Limits {
   uint32_t framed_buffer = 256u << 10;  ///< octets of a framed stream's ring, each way
 };
 
-/// Whether established connections that are silent give way to newcomers.
+/// \return whether established connections that are silent give way to newcomers
 [[nodiscard]] inline bool evicts_silent(const Limits& limits) {
   return limits.silence > base::Duration(0);
 }
@@ -47,16 +47,16 @@ struct DeviceConfig {
   std::string name = "rnic0";
   net::Config net;
   tcp::Config tcp;
-  Framing framing = Framing::Mpa;  ///< of connections that do not say
+  Framing framing = Framing::Mpa;  ///< of connections that do not choose one
   mpa::Config mpa;
   tuf::Config tuf;
   Limits limits;
   bool rdma_extensions = true;  ///< RFC 7306: atomics and Immediate Data
   bool check_aliases = false;   ///< mem::TableLimits::watch_aliases
-  /// Ports, STags, keys and initial sequence numbers (RFC 6528) come from it: what the system gives
-  /// at the edge, or a fixed one for repeatable runs.
+  /// The source of ports, STags, keys and initial sequence numbers (RFC 6528). The caller draws it
+  /// from the system's randomness, or fixes it for repeatable runs.
   std::array<uint64_t, 2> secret{1, 2};
-  uint64_t seed = 1;  ///< tells devices with one secret apart
+  uint64_t seed = 1;  ///< tells devices with the same secret apart
 };
 
 }  // namespace rnic::device

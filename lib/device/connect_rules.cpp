@@ -17,14 +17,14 @@ uint16_t reads_of(std::optional<uint32_t> option, uint32_t own) {
   return static_cast<uint16_t>(std::min<uint32_t>(option.value_or(own), kReadsByApplication - 1u));
 }
 
-/// ULP framing has one of the fields; the others would change nothing.
+/// ULP framing knows only the time-out; any other field of a policy would change nothing.
 bool has_more_than_a_timeout(const StartPolicy& policy) {
   return policy.revision || policy.permissive || policy.crc || policy.markers_receive ||
          policy.markers_send || policy.rtr || policy.first_fpdu_delay || policy.rtr_timeout ||
          policy.silent_drop || policy.reads_in_private_data || policy.fall_back;
 }
 
-/// \param least, most both may be it; nothing given is in the range
+/// \return whether `time` is in [least, most]; no time is in every range
 bool in_range(std::optional<std::chrono::nanoseconds> time, std::chrono::nanoseconds least,
               std::chrono::nanoseconds most) {
   return !time || (*time >= least && *time <= most);

@@ -1,6 +1,6 @@
 /// \file
-/// ConnectRules: what may be asked of a connection, and the options of its start-up, which the
-/// application's options, the configuration and the queue pair make together.
+/// ConnectRules: checks what the application asks of a connection, and combines its options, the
+/// configuration and the queue pair into the options of the start-up.
 #pragma once
 
 #include "device/config.hpp"
@@ -20,9 +20,9 @@ class ConnectRules {
 
   [[nodiscard]] Status check_framing(Framing framing) const;
   [[nodiscard]] Status check_listen(const ListenOptions& options) const;
-  /// Of a connect. \param options its framing is said
+  /// Checks a connect. \param options name a framing
   [[nodiscard]] Status check_connect(const QueuePair& qp, const ConnectOptions& options) const;
-  /// Of a connect and of an answer.
+  /// Checks the options that a connect and an accept have in common.
   [[nodiscard]] Status check_options(const QueuePair& qp, const ConnectOptions& options) const;
   /// Checks the length of the private data that a Request would carry.
   [[nodiscard]] static Status check_request(base::ByteView private_data, const mpa::Config& config,
@@ -31,7 +31,7 @@ class ConnectRules {
                                                  uint8_t revision);
   [[nodiscard]] framing::StartOptions make_start_options(const ConnectOptions& options,
                                                          const QueuePairSpec& spec) const;
-  // The configuration of a session, with what a policy says.
+  // These give the device's configuration of a session, changed by what the policy sets.
   [[nodiscard]] mpa::Config mpa_config(const StartPolicy& policy) const;
   [[nodiscard]] tuf::Config tuf_config(const StartPolicy& policy) const;
 

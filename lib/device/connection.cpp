@@ -189,7 +189,7 @@ void Connection::started(const framing::Negotiated& agreed, base::ByteView priva
   const bool kept =
       base::attempt([&] { private_data_.assign(private_data.begin(), private_data.end()); });
   if (!kept) return owner_.give_up(*this);
-  // The RTR's time-out, or the delay of the first FPDU.
+  // The deadline is the RTR's time-out, or the end of the delay of the first FPDU.
   owner_.set_start_timer(*this, session_->next_deadline());
   if (agreed.peer_to_peer) return;
   if (!session_->may_send()) qp_->watch_first_fpdu();
@@ -212,7 +212,7 @@ void Connection::start_failed(framing::StartFailure why, base::ByteView private_
   agreed_ = session_->negotiated();
   agreed_.fell_back = fell_back_;
   owner_.set_start_timer(*this, base::kNever);
-  // RFC 6581 s.8: the endpoint sends a Terminate about it.
+  // RFC 6581 s.8: the endpoint sends a Terminate about the failure.
   if (session_->full_operation() && before != ConnectionState::Running) {
     qp_->start(*session_, {});
   }
@@ -220,9 +220,9 @@ void Connection::start_failed(framing::StartFailure why, base::ByteView private_
   if (session_->left() && stream_ != nullptr) leave_mpa(now);
 }
 
-/// RFC 5044 s.7.1.2: after a reject the TCP connection is the ULP's again. That is the streaming
-/// socket that it was made from; without one no ULP has asked for it and it is closed, by the peer
-/// first, which has been rejected.
+/// RFC 5044 s.7.1.2: after a reject the TCP connection belongs to the ULP again, which is the
+/// streaming socket that it was made from. Without a socket no ULP wants the stream and it is
+/// closed; a responder lets the peer that it has rejected close first.
 void Connection::leave_mpa(base::Now now) {
   if (socket_ == nullptr && is_responder()) {
     set_state(ConnectionState::Lingering);
@@ -245,7 +245,7 @@ void Connection::on_timer(base::Now now) {
   session_->on_timer(now);
 }
 
-// RFC 5044 s.7.1.2 rule 4. Where an RTR was agreed on it has a time-out of its own.
+// RFC 5044 s.7.1.2 rule 4. An RTR, if one was agreed on, has a time-out of its own.
 void Connection::await_first_fpdu(base::Now now) {
   if (state_ != ConnectionState::Running || session_->may_send()) return;
   owner_.set_start_timer(*this, first_fpdu_.begin(now));

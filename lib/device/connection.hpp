@@ -31,7 +31,8 @@ struct QueuePairSpec;
 struct SegmentChoice;
 class StreamSocket;
 
-/// What the sessions of a device share: memory for what cannot be placed yet, keys, counters.
+/// The parts that the sessions of a device share: memory for what cannot be placed yet, keys,
+/// counters.
 struct FramingParts {
   explicit FramingParts(const DeviceConfig& config);
   framing::HoldStorePtr hold;
@@ -44,8 +45,8 @@ struct FramingParts {
 /// Learns of a connection's start-up and of its end.
 class ConnectionOwner {
  public:
-  /// The Request is whole: may it wait for the application? False: too many do, and the connection
-  /// was aborted.
+  /// The Request is whole and asks to wait for the application. \return false: too many requests
+  /// wait already, and the connection was aborted
   virtual bool admits_request(Connection& connection, base::Now now) = 0;
   virtual void request_received(Connection& connection, base::ByteView private_data) = 0;
   virtual void connection_started(Connection& connection, std::vector<uint8_t> private_data,
@@ -54,7 +55,7 @@ class ConnectionOwner {
                             framing::StartFailure why, base::ByteView private_data,
                             base::Now now) = 0;
   virtual void connection_ended(Connection& connection) = 0;
-  /// A request of its queue pair has waited for the peer's first FPDU for too long.
+  /// A work request of the connection's queue pair has waited too long for the peer's first FPDU.
   virtual void first_fpdu_overdue(Connection& connection) = 0;
   /// There is no memory for the rest of the start-up: the connection is aborted.
   virtual void give_up(Connection& connection) = 0;
@@ -77,7 +78,7 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
              const tuf::Config& config, base::ByteView private_data,
              const framing::StartOptions& start_options = {});
 
-  /// Its own place in the device's slab; given once, before anything else.
+  /// Tells the connection its own place in the device's slab. Called once, before anything else.
   void name(base::Handle handle) { handle_ = handle; }
   [[nodiscard]] base::Handle handle() const { return handle_; }
 
@@ -86,33 +87,35 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   /// Connects over `transport`. \param local as llp::Transport::connect() has it
   Status open(llp::Transport& transport, const Endpoint& local, const Endpoint& remote,
               base::Now now);
-  /// A peer has connected. \param listener that it has come to
+  /// Takes the stream of a peer that has connected. \param listener the one it has connected to
   void take(llp::Stream& stream, const Endpoint& local, const Endpoint& remote,
             const ListenerName& listener = {});
-  /// A streaming socket that can_be_converted() is left behind `last_message`; over MPA only.
+  /// Takes the stream of a socket that can_be_converted(): MPA begins behind `last_message`. Over
+  /// MPA only.
   void convert(StreamSocket& socket, base::ByteView last_message, base::Now now);
 
-  /// Whom the transport calls up.
+  /// The user that the transport calls with the stream's events.
   [[nodiscard]] llp::StreamUser* stream_user() { return session_.get(); }
   [[nodiscard]] bool has_stream() const { return stream_ != nullptr; }
   /// nullptr: there is none, or it has ended.
   [[nodiscard]] const llp::Stream* stream() const { return stream_; }
   [[nodiscard]] const Endpoint& local() const { return local_; }
   [[nodiscard]] const Endpoint& remote() const { return remote_; }
-  /// Where it has come to; none where it was opened or converted.
+  /// The listener that accepted the connection; none if it was opened or converted.
   [[nodiscard]] const ListenerName& listener() const { return listener_; }
-  /// It was made from a streaming socket.
+  /// The connection was made from a streaming socket.
   [[nodiscard]] bool was_converted() const { return socket_ != nullptr; }
   /// Resets the stream if there is one.
   void abort();
-  /// Nothing where there is no stream.
+  /// Sets the trace sink of the stream; nullptr ends a trace. Does nothing without a stream.
   void set_trace(base::TraceSink* sink);
-  /// It has to give way to others, and says so in its event. Its stream is reset.
+  /// The connection has to give way to others: its stream is reset. \param why a literal, for the
+  /// event that tells of the end
   void evict(const char* why);
-  /// nullptr: it had not to give way.
+  /// The reason given to evict(); nullptr: the connection was not evicted.
   [[nodiscard]] const char* evicted_for() const { return evicted_for_; }
 
-  // What the session says.
+  // Facts of the session.
   [[nodiscard]] size_t private_data_max() const { return session_->private_data_max(); }
   [[nodiscard]] uint64_t held_octets() const { return session_->held(); }
   [[nodiscard]] uint32_t mulpdu() const { return session_->mulpdu(); }
@@ -126,14 +129,15 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
 
   // Silence (limits.silence).
 
-  /// Since the last question: octets came, work was done, or there is some to do.
+  /// \return whether octets have come or work has completed since the last call, or the queue pair
+  /// has work to do
   bool has_moved();
   void set_silent_since(base::Now when) { silence_.set_since(when); }
   [[nodiscard]] base::Now silent_since() const { return silence_.since(); }
   void arm_silence(base::TimerWheel& wheel, base::Now at) { wheel.arm(silence_timer_, at); }
   void cancel_silence(base::TimerWheel& wheel) { wheel.cancel(silence_timer_); }
 
-  // The time that a drain gives to a peer which does not close.
+  // The timer of a drain: it limits how long the peer may take to close.
   void arm_drain(base::TimerWheel& wheel, base::Now at) { wheel.arm(drain_timer_, at); }
   void cancel_drain(base::TimerWheel& wheel) { wheel.cancel(drain_timer_); }
   [[nodiscard]] bool drains() const { return drain_timer_.armed(); }
@@ -141,19 +145,19 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   [[nodiscard]] ConnectionState state() const { return state_; }
   /// Checks the invariants of its session, and that it and its queue pair name each other.
   void validate() const;
-  /// How long the whole start-up may take; the configuration of its framing says it.
+  /// How long the whole start-up may take, from the configuration of its framing.
   [[nodiscard]] base::Duration start_timeout() const { return start_timeout_; }
   [[nodiscard]] bool is_responder() const { return role_ == framing::Role::Responder; }
 
-  /// Binds the queue pair's endpoint to the session; before the start-up goes on.
+  /// Binds the queue pair's endpoint to the session. Called before the start-up goes on.
   void bind(QueuePair& qp, base::Now now);
   [[nodiscard]] QueuePair* queue_pair() { return qp_; }
   [[nodiscard]] const QueuePair* queue_pair() const { return qp_; }
 
-  /// bind(), and the Reply. When it throws nothing has happened.
+  /// Binds the queue pair and sends the Reply. When it throws nothing has happened.
   void accept(QueuePair& qp, base::ByteView private_data,
               const framing::StartOptions& start_options, base::Now now);
-  /// When it throws nothing has happened.
+  /// Sends a rejecting Reply. When it throws nothing has happened.
   void reject(base::ByteView private_data, base::Now now);
 
   /// The start timer has fired.
@@ -161,9 +165,9 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   /// A request was posted and cannot be sent: the time that the peer has for its first FPDU begins.
   void await_first_fpdu(base::Now now);
 
-  /// What was agreed, and what the peer said.
+  /// What both sides have agreed on, and what the peer has offered.
   [[nodiscard]] const framing::Negotiated& agreed() const { return agreed_; }
-  /// Names it to the application, while it is a request.
+  /// The name that the application knows the connection by while it is a request.
   [[nodiscard]] RequestHandle request() const { return {handle_.index, handle_.generation}; }
   /// The application has got the event that says how the attempt went.
   [[nodiscard]] bool outcome_reported() const { return outcome_reported_; }
@@ -172,20 +176,20 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   /// come.
   void complete(base::Now now);
 
-  /// Initiator: kept for a second attempt with revision 1 (RFC 6581 s.10); empty: there is none.
+  /// What an initiator keeps for a second attempt with revision 1 (RFC 6581 s.10).
   struct Redial {
     uint32_t qp = 0;
     Endpoint remote;
     std::vector<uint8_t> private_data;
     ConnectOptions options;
   };
-  /// It is that second attempt.
+  /// The connection is that second attempt.
   void set_fell_back() { fell_back_ = true; }
   void keep_redial(std::unique_ptr<Redial> redial) { redial_ = std::move(redial); }
   [[nodiscard]] bool has_redial() const { return redial_ != nullptr; }
   [[nodiscard]] std::unique_ptr<Redial> take_redial() { return std::move(redial_); }
-  /// Gives the connection a place in a table of those of which one may have to give way. It has at
-  /// most one such place.
+  /// Gives the connection a place in a table whose members may have to give way. A connection has
+  /// at most one such place.
   void take_seat(llp::Admission& table) {
     seat_.take(table, remote_.address, handle_);
   }
@@ -219,7 +223,7 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   Endpoint local_;
   Endpoint remote_;
   StreamSocket* socket_ = nullptr;     // valid as stream_ is
-  const char* evicted_for_ = nullptr;  // nullptr: it had not to give way
+  const char* evicted_for_ = nullptr;  // nullptr: it was not evicted
   base::TimerNode start_timer_;
   Silence silence_;
   base::TimerNode silence_timer_;  // when its progress is looked at next
@@ -235,8 +239,8 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   framing::Negotiated agreed_;
   std::vector<uint8_t> private_data_;  // of the Reply, until the connection is complete
   bool fell_back_ = false;
-  // No state: in Running the report waits for the RTR, and a failure that is dialled again has
-  // none.
+  // This is not part of the state: in Running the report waits for the RTR, and a failure that is
+  // dialled again is never reported.
   bool outcome_reported_ = false;
   std::unique_ptr<framing::StartSession> session_;
   mpa::Session* mpa_session_ = nullptr;

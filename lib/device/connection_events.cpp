@@ -2,7 +2,7 @@
 
 namespace rnic::device {
 
-/// MPA's own codes (RFC 5044 s.8, RFC 6581 s.8) of what spoils a start-up.
+/// The failures of a start-up as MPA's own error codes (RFC 5044 s.8, RFC 6581 s.8).
 std::optional<Fault> fault_of(framing::StartFailure why) {
   llp::FramingError error = llp::FramingError::None;
   switch (why) {

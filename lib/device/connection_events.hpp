@@ -9,7 +9,7 @@
 
 namespace rnic::device {
 
-/// An event with what it says of its connection. \param why nullptr: nothing is to be said
+/// Makes an event that names the connection. \param why its detail; nullptr: it has none
 template <typename Kind>
 Kind about(Connection& connection, const char* why = nullptr) {
   Kind event;
@@ -23,12 +23,12 @@ Kind about(Connection& connection, const char* why = nullptr) {
   return event;
 }
 
-/// The code of what spoils a start-up; nothing: it has none.
+/// The Terminate code for a failed start-up; nothing: the failure has no code.
 [[nodiscard]] std::optional<Fault> fault_of(framing::StartFailure why);
 /// What became of the TCP connection.
 [[nodiscard]] StreamEnd end_of(framing::StartFailure why);
 
-/// \param text for its detail
+/// Makes the event of a start-up that failed. \param text its detail
 template <typename Kind>
 Kind ending(Connection& connection, framing::StartFailure why, const char* text) {
   auto event = about<Kind>(connection, text);

@@ -16,7 +16,7 @@ SendLimit ConnectionReport::limit_of(const QueuePair& qp, const Connection& conn
   if (own_ != nullptr && own_->interface.unsent() != 0) return SendLimit::Pool;
   const uint64_t next = transport.in_flight + transport.mss;
   if (transport.peer_window != 0 && next > transport.peer_window) return SendLimit::ReceiverWindow;
-  // A window of 0 is told by a transport that knows windows only.
+  // From our own stack 0 is a closed window; another transport reports 0 when it does not know.
   if (own_ != nullptr && transport.peer_window == 0) return SendLimit::ReceiverWindow;
   return next > transport.cwnd ? SendLimit::Congestion : SendLimit::Application;
 }

@@ -1,5 +1,5 @@
 /// \file
-/// ConnectionReport: what a connection is doing now, for who asks.
+/// ConnectionReport: what a connection is doing now, as the API reports it.
 #pragma once
 
 #include "device/connection.hpp"
@@ -10,10 +10,11 @@
 
 namespace rnic::device {
 
-/// Made for one question.
+/// An object is made for one report, and holds the time of it.
 class ConnectionReport {
  public:
-  /// \param own nullptr: the transport is another one. All of them outlive it.
+  /// \param own the stack that `transport` is part of; nullptr: it is another transport. Both
+  /// outlive the report.
   ConnectionReport(const llp::Transport& transport, const PortStack* own, base::Now now)
       : transport_(transport), own_(own), now_(now) {}
 

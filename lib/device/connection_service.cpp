@@ -36,16 +36,16 @@ ConnectionService::ConnectionService(const DeviceConfig& config, const Parts& pa
       start_timers_(now),
       inbound_logged_(kInboundLogged, now) {
   connections_.set_leaving(*this);
-  // Connections that end are kept in these for a moment in which no memory may be asked for.
+  // These take connections that end at moments in which no memory may be allocated.
   orphans_.reserve(connections_.capacity());
   redials_.reserve(connections_.capacity());
   unreported_.reserve(config.limits.max_pending_requests);
 }
 
-// MPAA-6-05, MPA-A.2-01: whether a sender packs, and whether it waits, is chosen by connection.
+// MPAA-6-05, MPA-A.2-01: each connection chooses whether its sender packs and whether it waits.
 void ConnectionService::choose_segments(llp::Stream& stream, const SegmentChoice& choice,
                                         base::Now now) {
-  if (own_ == nullptr || choice == SegmentChoice{}) return;  // rules_.check_options() has said so
+  if (own_ == nullptr || choice == SegmentChoice{}) return;  // check_options() allows none then
   tcp::ConnectionOptions options = own_->stack.options(stream);
   options.pack_records = choice.packing.value_or(options.pack_records);
   options.nagle = choice.nagle.value_or(options.nagle);
@@ -92,7 +92,7 @@ Result<Endpoint> ConnectionService::local_towards(const Endpoint& remote,
                 "connect: " + to_string(source) + " cannot speak to " + to_string(remote) +
                     ": give an address of this device that has the peer's family, or none");
   }
-  if (own_ == nullptr) return source;  // the transport chooses what was not
+  if (own_ == nullptr) return source;  // the transport chooses the rest
   return own_->local_towards(remote, source);
 }
 
@@ -114,7 +114,7 @@ Status ConnectionService::connect(QueuePair& qp, const Endpoint& remote,
   return dial(qp, remote, private_data, options, false, now);
 }
 
-/// \param again it is the second attempt
+/// Begins an active connect over MPA. \param again this is the second attempt
 Status ConnectionService::dial(QueuePair& qp, const Endpoint& remote, base::ByteView private_data,
                                const ConnectOptions& options, bool again, base::Now now) {
   const mpa::Config config = rules_.mpa_config(options.start);
@@ -122,8 +122,8 @@ Status ConnectionService::dial(QueuePair& qp, const Endpoint& remote, base::Byte
   if (auto status = ConnectRules::check_request(private_data, config, start_options); !status) {
     return status;
   }
-  // RFC 6581 s.10: the peer-to-peer model has no equivalent in revision 1, so that only the
-  // application can know whether it does without.
+  // RFC 6581 s.10: revision 1 has no equivalent of the peer-to-peer model, so only the application
+  // can know whether it can do without.
   const bool newest = mpa::plan_request(config, start_options).header.revision == 2;
   const bool may_fall_back = options.start.fall_back.value_or(!start_options.peer_to_peer);
   std::unique_ptr<Connection::Redial> redial;
@@ -132,7 +132,7 @@ Status ConnectionService::dial(QueuePair& qp, const Endpoint& remote, base::Byte
         qp.number(), remote, {private_data.begin(), private_data.end()}, options});
     redial->options.start.revision = 1;
     redial->options.peer_to_peer = false;
-    redial->options.source.port = 0;  // the first attempt's may be in TIME-WAIT
+    redial->options.source.port = 0;  // the port of the first attempt may be in TIME-WAIT
   }
   const base::Handle handle =
       make(framing::Role::Initiator, config, private_data, start_options, now);
@@ -160,7 +160,8 @@ Status ConnectionService::dial_framed(QueuePair& qp, const Endpoint& remote,
   return {};
 }
 
-/// TCP's part of an active connect. \param handle the connection's place, or none
+/// Does TCP's part of an active connect. \param handle the connection's place; invalid: there is
+/// none
 Result<Connection*> ConnectionService::start(base::Handle handle, QueuePair& qp,
                                              const Endpoint& remote, const Endpoint& source,
                                              base::Now now) {
@@ -172,7 +173,7 @@ Result<Connection*> ConnectionService::start(base::Handle handle, QueuePair& qp,
   const auto opened = connection->open(*transport_, *local, remote, now);
   if (!opened) return tl::unexpected(opened.error());
   place.keep();
-  // The whole start-up counts, the TCP handshake included: a peer that says nothing ends here.
+  // The time-out covers the whole start-up with the TCP handshake: it also ends a silent peer.
   connection->arm_start(start_timers_, now + connection->start_timeout());
   connection->bind(qp, now);
   return connection;
@@ -192,7 +193,7 @@ Result<Connection*> ConnectionService::convert(StreamSocket& socket, framing::Ro
   connection->convert(socket, last_message, now);
   place.keep();
   const Status done = own_->stack.set_options(*socket.stream(), own_->stack.default_options(), now);
-  RNIC_CHECK(done.has_value());  // what every RDMA connection has
+  RNIC_CHECK(done.has_value());  // these are the options of every RDMA connection
   return connection;
 }
 
@@ -259,7 +260,7 @@ void ConnectionService::redial(base::Now now) {
     const std::unique_ptr<Connection::Redial> redial = std::move(redials_.back());
     redials_.pop_back();
     QueuePair* qp = resources_.qp(redial->qp);
-    // The queue pair may have been destroyed meanwhile, and another one made of its number.
+    // The queue pair may have been destroyed meanwhile, and another one may have its number.
     if (qp == nullptr || !qp->awaits_redial()) continue;
     ++counters_.connects_redialed;
     Status status;
@@ -312,7 +313,8 @@ base::Handle ConnectionService::make(framing::Role role, const Config& config,
   return connections_.make(now, owner, framing_, role, config, private_data, start_options);
 }
 
-/// \param name of the listener that it comes to
+/// Makes the Connection of a peer that connects to `local`. \param name gets the name of the
+/// listener
 base::Handle ConnectionService::make_inbound(const Endpoint& local, ListenerName& name,
                                              base::Now now) {
   const Listeners::Listener* listener = listeners_.find(local, name);
@@ -373,13 +375,13 @@ bool ConnectionService::admits_request(Connection& connection, base::Now now) {
   return true;
 }
 
-/// It was answered, or has ended before.
+/// A request was answered, or its connection has ended before.
 void ConnectionService::request_over(const Connection& connection) {
   --pending_requests_;
   listeners_.leave(connection.listener());
 }
 
-/// Requests that wait for an answer. \param listener nothing: of all
+/// Counts the requests that wait for an answer. \param listener its number; nothing: all listeners
 uint32_t ConnectionService::requests_of(std::optional<uint64_t> listener) {
   uint32_t found = 0;
   connections_.for_each([&](const Connection& connection) {
@@ -403,12 +405,12 @@ void ConnectionService::request_received(Connection& connection, base::ByteView 
   auto event = about<event::ConnectRequest>(connection);
   name_listener(connection, event);
   event.request = connection.request();
-  // The application decides by the private data: without them there is nothing to ask it.
+  // The application decides by the private data: without them it cannot be asked.
   const bool kept =
       base::attempt([&] { event.private_data.assign(private_data.begin(), private_data.end()); });
   if (!kept) return give_up(connection);
   event.facts = connection.agreed();
-  // It is rejected by reap(), since a callback of its own session is under way here.
+  // reap() rejects it, since a callback of its own session is under way here.
   if (!events_.emit_unsolicited(std::move(event))) unreported_.push_back(connection.handle());
 }
 
@@ -492,7 +494,8 @@ void ConnectionService::connection_started(Connection& connection,
 void ConnectionService::log_start_failure(const Connection& connection, framing::StartFailure why,
                                           base::Now now) {
   using framing::StartFailure;
-  // Nothing that came was at fault, and who asked for the connection learns the reason by an event.
+  // In these cases nothing that came was wrong, and the application that asked for the connection
+  // learns the reason from an event.
   const bool silent = why == StartFailure::StreamEnded || why == StartFailure::NoReply ||
                       why == StartFailure::ResetBeforeReply || why == StartFailure::Refused ||
                       why == StartFailure::Unreachable || why == StartFailure::Unanswered ||
@@ -531,7 +534,8 @@ void ConnectionService::tell_start_failed(Connection& connection, ConnectionStat
       connection.evicted_for() != nullptr ? connection.evicted_for() : framing::to_string(why);
   if (why == framing::StartFailure::RejectedByPeer) {
     auto event = about<event::Rejected>(connection, text);
-    // Not every application needs the private data: the event comes without rather than not at all.
+    // Not every application needs the private data: the event comes without them rather than not at
+    // all.
     const bool kept =
         base::attempt([&] { event.private_data.assign(private_data.begin(), private_data.end()); });
     if (!kept) ++counters_.starved_texts;
@@ -588,8 +592,8 @@ void ConnectionService::on_timers(base::Now now) {
     auto& connection = *static_cast<Connection*>(node.owner);
     connection.on_timer(now);
     base::Now next = connection.next_deadline();
-    // Behind the delay of the first FPDU the session looks after a silent peer. Before TCP is
-    // established it does not count yet.
+    // The session may have another deadline, as for a silent peer after the delay of the first
+    // FPDU. Before TCP is established it has none, and the start-up's time-out begins again.
     if (next == base::kNever && connection.state() == ConnectionState::Connecting) {
       next = now + connection.start_timeout();
     }
@@ -673,7 +677,7 @@ void ConnectionService::endpoint_event(QueuePair& qp, Event event, base::Now now
   Connection* running = connections_.get(qp.connection());
   event::Common& said = event::common(event);
   if (const auto* gone = std::get_if<event::Disconnected>(&event)) {
-    // Short enough to need no memory.
+    // This text is short enough to need no allocation.
     if (said.detail.empty()) said.detail = to_string(gone->end);
     // The start-up had agreed, but the stream ended before the RTR: this is the outcome of the
     // attempt, and Disconnected follows it.
@@ -700,8 +704,8 @@ void ConnectionService::endpoint_event(QueuePair& qp, Event event, base::Now now
   events_.emit(std::move(event));
 }
 
-/// The queue is in error: each of its queue pairs may miss a completion, and ends. Those of other
-/// queues go on (RFC 5042 s.6.4.6).
+/// The queue is in error: each of its queue pairs may miss a completion, so all of them end. The
+/// queue pairs of other queues go on (RFC 5042 s.6.4.6).
 void ConnectionService::completion_overrun(QueuePair& qp, CompletionQueue& cq) {
   ++counters_.completion_overruns;
   if (!cq.set_overrun()) return;

@@ -28,13 +28,13 @@
 
 namespace rnic::device {
 
-/// The worker's.
+/// Belongs to the worker.
 class ConnectionService final : public QueuePairOwner,
                                 private ConnectionOwner,
                                 private llp::Acceptor,
                                 private ConnectionTable::Leaving {
  public:
-  /// What it works with; all of it outlives it.
+  /// The parts of the device that the service works with. They outlive it.
   struct Parts {
     Resources& resources;
     EventQueue& events;
@@ -51,7 +51,7 @@ class ConnectionService final : public QueuePairOwner,
     rules_.set_own_stack(own != nullptr);
   }
 
-  // What these do is said where a Device offers them.
+  // Device documents these calls.
   Status listen(const Endpoint& local, const ListenOptions& options);
   Status unlisten(const Endpoint& local);
   Status connect(QueuePair& qp, const Endpoint& remote, base::ByteView private_data, base::Now now,
@@ -72,7 +72,8 @@ class ConnectionService final : public QueuePairOwner,
   }
   Status set_trace(QueuePair& qp, base::TraceSink* sink);
   void end_trace(QueuePair& qp);
-  /// Which end of ours speaks to `remote` (RFC 9293 MUST-44). \param source what of it was chosen
+  /// Our end of a connection to `remote` (RFC 9293 MUST-44). \param source the parts of it that the
+  /// application has chosen
   [[nodiscard]] Result<Endpoint> local_towards(const Endpoint& remote,
                                                const Endpoint& source = {}) const;
 
@@ -90,12 +91,12 @@ class ConnectionService final : public QueuePairOwner,
     return base::earlier(next, control_.next_deadline());
   }
   void on_timers(base::Now now);
-  /// Does what a turn has left to be done when no callback is under way.
+  /// Does what callbacks of the turn had to leave until none of them is under way.
   void reap(base::Now now);
 
   // --- Facts ---
 
-  /// Checks the invariants of each connection, and counts the requests that wait anew.
+  /// Checks the invariants of each connection, and recounts the requests that wait.
   void validate() {
     connections_.for_each([](const Connection& connection) { connection.validate(); });
     for (const auto& qp : orphans_) qp->validate();
@@ -118,7 +119,7 @@ class ConnectionService final : public QueuePairOwner,
   void endpoint_event(QueuePair& qp, Event event, base::Now now) override;
 
  private:
-  static constexpr uint32_t kInboundLogged = 10;  // a second
+  static constexpr uint32_t kInboundLogged = 10;  // lines per second
 
   // ConnectionOwner
   bool admits_request(Connection& connection, base::Now now) override;

@@ -26,7 +26,7 @@ ConnectionTable::ConnectionTable(const DeviceConfig& config, DeviceCounters& cou
       starting_(std::min(config.limits.max_starting, config.limits.max_connections), config.secret),
       leaving_(starting_.capacity(), config.secret),
       silence_(config.limits, config.secret, now) {
-  // It takes those that end at moments in which no memory may be asked for.
+  // ended_ takes connections that end at moments in which no memory may be allocated.
   ended_.reserve(slab_.capacity());
 }
 
@@ -55,7 +55,7 @@ bool ConnectionTable::evict(base::Handle who, const char* why) {
   return true;
 }
 
-/// Evicts the oldest start-up of the address that holds most. \param why for its event
+/// Evicts the oldest start-up of the address that holds most. \param why a literal, for its event
 void ConnectionTable::displace(const IpAddress& newcomer, const char* why, base::Now now) {
   const base::Handle who = starting_.gives_way(newcomer);
   Connection* connection = slab_.get(who);
@@ -85,7 +85,7 @@ bool ConnectionTable::make_room(base::Now now) {
   return true;
 }
 
-/// \return whether a connection was evicted
+/// Evicts the silent connection that gives way first. \return whether there was one
 bool ConnectionTable::displace_silent(base::Now now) {
   const auto connection_of = [this](base::Handle who) -> Connection& { return *slab_.get(who); };
   const base::Handle who = silence_.gives_way(connection_of, now);

@@ -26,7 +26,7 @@ class ConnectionTable {
   /// \param config, counters outlive it
   ConnectionTable(const DeviceConfig& config, DeviceCounters& counters, base::Now now);
 
-  /// What the table asks the machine for. \param most limits.max_connections
+  /// Octets of memory that the table takes. \param most limits.max_connections
   [[nodiscard]] static uint64_t octets_for(uint64_t most);
 
   /// nullptr for a stale or invalid handle.
@@ -52,8 +52,8 @@ class ConnectionTable {
   [[nodiscard]] base::Slab<Connection>::Tentative tentative(base::Handle handle) {
     return base::Slab<Connection>::Tentative(slab_, handle);
   }
-  /// Called before an inbound start-up gets a place. Where too many have not sent a whole Request,
-  /// the oldest one of the address that holds most gives way.
+  /// Called before an inbound start-up gets a place. If too many start-ups have not sent a whole
+  /// Request, the oldest one of the address that holds most of them gives way.
   void admit_start(const IpAddress& newcomer, base::Now now);
   /// The connection is inbound, and has not sent a whole Request.
   void seat_start(Connection& connection) { connection.take_seat(starting_); }
@@ -62,8 +62,8 @@ class ConnectionTable {
   void note_refused(const F& what, const Endpoint& remote, base::Now now) {
     note_pressure(refused_log_, what, remote, now);
   }
-  /// Does so for a Request that finds too many before it, and aborts its connection.
-  /// \param told a literal, for its event
+  /// Refuses a Request because too many wait before it: says so in the log, and aborts its
+  /// connection. \param told a literal, for the connection's event
   template <typename F>
   void refuse_request(Connection& connection, const F& what, const char* told, base::Now now) {
     note_pressure(unanswered_log_, what, connection.remote(), now);
@@ -103,7 +103,8 @@ class ConnectionTable {
     }
     ended_.clear();
   }
-  /// What reap() calls where a place is needed before its turn.
+  /// The interface called with each connection that is taken away because a place is needed before
+  /// the service has called reap().
   class Leaving {
    public:
     virtual void leaves(Connection& connection) = 0;
@@ -117,7 +118,8 @@ class ConnectionTable {
   // Connections that were evicted keep their places until the transport has reported their end.
   static constexpr uint32_t kEvictingMax = 64;
 
-  /// Connections that end still have their places in the slab, and count no more.
+  /// Connections that have ended or are being evicted still have their places in the slab, but do
+  /// not count against the limit.
   [[nodiscard]] bool has_place() const {
     return slab_.live() - (ended_.size() + evicting_) < config_.limits.max_connections;
   }

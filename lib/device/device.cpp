@@ -41,11 +41,11 @@ Device::Device(const DeviceConfig& config, base::Now now)
 }
 
 Device::~Device() {
-  if (transport_ != nullptr) shut_down({});  // otherwise its constructor has thrown
+  if (transport_ != nullptr) shut_down({});  // nullptr: the constructor has thrown
 }
 
 void Device::shut_down(base::Now now) {
-  // The sessions get their last call while they live.
+  // Streams end here so that their sessions still live when they get their last call.
   resources_.for_each_qp([this](QueuePair* qp) { static_cast<void>(destroy_qp(qp)); });
   connections_.abort_all();
   if (own_) own_->abort_sockets();
@@ -60,8 +60,8 @@ uint32_t Device::poll(base::Now now) {
   if (!own_) return poll_transport(now);
   const uint32_t work = receive(now);
   fire_timers(now);
-  // While the port still has the last turn's burst nothing new is received: frames wait and are not
-  // lost.
+  // Nothing is received while frames of the last turn still wait to be sent: new frames wait in the
+  // port instead of being lost.
   if (own_->interface.flush(now)) {
     own_->stack.output(now);
     own_->interface.flush(now);
@@ -96,7 +96,7 @@ uint32_t Device::receive(base::Now now) {
 
 namespace {
 
-/// Gives the frames of a burst back.
+/// Gives the frames of a burst back to the port.
 class BurstOwner {
  public:
   BurstOwner(port::Port& port, std::span<port::Packet> burst) : port_(port), burst_(burst) {}
@@ -116,7 +116,7 @@ class BurstOwner {
 uint32_t Device::receive_burst(base::Now now, DoorbellTurn& doorbells) {
   std::array<port::Packet, kBurst> burst;
   const uint32_t n = own_->port.rx_burst(burst, now);
-  // Though what is done with one of them may throw.
+  // The frames go back even if the processing of one of them throws.
   const BurstOwner owner(own_->port, {burst.data(), n});
   for (uint32_t i = 0; i < n; ++i) __builtin_prefetch(burst[i].data);
   doorbells.serve();
@@ -155,7 +155,8 @@ base::Now Device::next_deadline() const {
 
 std::optional<int> Device::arm() {
   if (!own_) return transport_->arm();
-  // A port tells of what has come, and not of room for what waits to be sent.
+  // A port's descriptor tells of frames that have come, not of room for frames that wait to be
+  // sent.
   if (own_->interface.unsent() != 0) return std::nullopt;
   return own_->port.arm();
 }

@@ -41,10 +41,10 @@ class Device {
   /// \param port, reassembler outlive the device; without a reassembler fragments are dropped.
   Device(const DeviceConfig& config, port::Port& port, base::Now now,
          net::Reassembler* reassembler = nullptr);
-  /// Without a port: connections come from `transport`, which outlives the device, and there are no
-  /// streaming sockets. Of `config`, `net` and `tcp` mean nothing then.
+  /// A device without a port: connections come from `transport`, which outlives the device, and
+  /// there are no streaming sockets. config.net and config.tcp are not used.
   Device(const DeviceConfig& config, llp::Transport& transport, base::Now now);
-  /// Ends what shut_down() has not ended, as if it were called at time 0.
+  /// Shuts down, as of time 0, whatever shut_down() has not ended.
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -54,16 +54,18 @@ class Device {
   /// One turn: receive a burst, answer doorbells, fire timers, send. \return frames and doorbells
   /// served; 0 means idle.
   uint32_t poll(base::Now now);
-  /// The time of a call of the application that is carried out between two turns.
+  /// A call of the application is carried out between two turns: its time is `now`.
   void begin_call(base::Now now) { resources_.begin_turn(now); }
-  /// When poll() has something to do although nothing arrives: timers, a decorator's held frames.
+  /// The time at which poll() has something to do even if nothing arrives: a timer fires, or a
+  /// decorator of the port releases frames that it held.
   [[nodiscard]] base::Now next_deadline() const;
   /// The application is gone and gets no events: queue pairs are destroyed, and every stream is
   /// reset on the wire. No other call follows.
   void shut_down(base::Now now);
-  /// Before a sleep, behind a turn that served nothing: a descriptor that is readable for poll() as
-  /// soon as something has come that the next turn would serve (port::Port::arm()). Nothing: there
-  /// is none, or it would not tell of what the device waits for now.
+  /// Called before the worker sleeps, after a turn that served nothing. \return a descriptor that
+  /// becomes readable for poll(2) as soon as something has come that the next turn would serve
+  /// (port::Port::arm()); nothing: there is no descriptor, or it would not tell of what the device
+  /// waits for now
   std::optional<int> arm();
 
   // --- Resources (worker) ---
@@ -73,17 +75,18 @@ class Device {
   Result<mem::Stag> register_memory(const mem::RegionSpec& spec) {
     return resources_.register_memory(spec);
   }
-  /// Revokes. When it has returned the device neither reads nor writes one octet of that memory; a
-  /// stream that has to retransmit octets of it later is aborted. WrongState while windows are
-  /// bound to the region.
+  /// Revokes the region. After the call the device neither reads nor writes one octet of its
+  /// memory; a stream that has to retransmit octets of it later is aborted. WrongState while
+  /// windows are bound to the region.
   Status deregister_memory(mem::Stag stag) { return resources_.deregister_memory(stag); }
-  /// The same, whatever is bound to the region: it is revoked with it.
+  /// As deregister_memory(), but windows that are bound to the region are revoked with it.
   void release_memory(mem::Stag stag) { resources_.release_memory(stag); }
-  /// Registers it anew, also in another domain: see mem::StagTable::change().
+  /// Registers the region anew, possibly in another domain: see mem::StagTable::change().
   Result<mem::Stag> reregister_memory(mem::Stag stag, const mem::RegionSpec& spec) {
     return resources_.reregister_memory(stag, spec);
   }
-  /// An STag that work requests register up to `max_pieces` pieces by; deregister_memory() ends it.
+  /// Allocates an STag under which work requests can register up to `max_pieces` pieces.
+  /// deregister_memory() frees it.
   Result<mem::Stag> allocate_region(uint32_t pd, uint32_t max_pieces) {
     return resources_.allocate_region(pd, max_pieces);
   }
@@ -102,7 +105,7 @@ class Device {
   Status resize_cq(CompletionQueue& cq, uint32_t depth) { return resources_.resize_cq(cq, depth); }
   [[nodiscard]] CqInfo info(const CompletionQueue& cq) const { return resources_.info(cq); }
   Status destroy_cq(CompletionQueue* cq) { return resources_.destroy_cq(cq); }
-  /// Of whoever named them nothing is left: they go with the last that stands on them.
+  // The application's handle is gone: the resource goes with the last object that uses it.
   void release_pd(uint32_t pd) { resources_.release_pd(pd); }
   void release_cq(CompletionQueue* cq) { resources_.release_cq(cq); }
   Result<SharedReceiveQueue*> create_srq(const SharedReceiveSpec& spec) {
@@ -133,8 +136,8 @@ class Device {
                  const ConnectOptions& options = {}) {
     return connections_.connect(qp, remote, private_data, now, options);
   }
-  /// Answers a ConnectRequest. With less Reads than options.ord_required it becomes a reject, and
-  /// RequestWithdrawn follows.
+  /// Answers a ConnectRequest. If the peer serves fewer Reads than options.ord_required the answer
+  /// becomes a reject, and RequestWithdrawn follows.
   Status accept(RequestHandle request, QueuePair& qp, base::ByteView private_data, base::Now now,
                 const ConnectOptions& options = {}) {
     return connections_.accept(request, qp, private_data, now, options);
@@ -144,24 +147,27 @@ class Device {
   }
 
   // Streaming connections become RDMA connections (RFC 5044 s.7.1.3 to 7.1.5): see
-  // StreamSocket::can_be_converted(). When MPA is left by a reject the socket streams again.
+  // StreamSocket::can_be_converted(). When a reject ends MPA the socket streams again.
 
-  /// As connect(), behind what the socket has sent: the initiator.
+  /// As connect(), over the stream of `socket`, behind what it has sent. This side is the
+  /// initiator.
   Status connect(QueuePair& qp, StreamSocket& socket, base::ByteView private_data, base::Now now,
                  const ConnectOptions& options = {}) {
     return connections_.connect(qp, socket, private_data, now, options);
   }
-  /// The responder: sends `last_message`, then the peer's Request is awaited: ConnectRequest.
+  /// This side becomes the responder: it sends `last_message` and awaits the peer's Request, which
+  /// comes as the event ConnectRequest.
   Status await_rdma(StreamSocket& socket, base::ByteView last_message, base::Now now) {
     return connections_.await_rdma(socket, last_message, now);
   }
-  /// Ends a connect that is under way: ConnectFailed follows. WrongState where there is none.
+  /// Ends a connect that is under way: ConnectFailed follows. WrongState when none is under way.
   Status cancel_connect(QueuePair& qp) { return connections_.cancel_connect(qp); }
-  /// Graceful: what was posted is sent, then FIN. Disconnected follows. One that has ended already
-  /// is left as it is. WrongState without a connection since the queue pair became idle.
+  /// Closes gracefully: what was posted is sent, then FIN. Disconnected follows. A connection that
+  /// has ended already is left as it is. WrongState if the queue pair has had no connection since
+  /// it became idle.
   Status disconnect(QueuePair& qp) { return connections_.disconnect(qp); }
-  /// The same, and receives are flushed with it; also where there was never a connection. When
-  /// `limit` is over the connection is reset.
+  /// As disconnect(), and flushes the receives too; also works if there was never a connection.
+  /// After `limit` the connection is reset.
   Status drain(QueuePair& qp, base::Duration limit, base::Now now) {
     return connections_.drain(qp, limit, now);
   }
@@ -173,12 +179,12 @@ class Device {
   Status set_trace(QueuePair& qp, base::TraceSink* sink) {
     return connections_.set_trace(qp, sink);
   }
-  /// The sink is not called any more, connected or not.
+  /// Ends the trace, whether or not the queue pair is connected: the sink is not called any more.
   void end_trace(QueuePair& qp) { connections_.end_trace(qp); }
 
   // --- Plain and framed streams (worker; see socket_table.hpp). Unsupported without a port ---
 
-  /// \param local as listen()'s \param options nothing: what the config says for every connection
+  /// \param local as for listen() \param options nothing: default_options()
   Result<StreamListener*> listen_stream(
       const Endpoint& local, uint32_t backlog,
       const std::optional<tcp::ConnectionOptions>& options = std::nullopt) {
@@ -189,7 +195,8 @@ class Device {
                                         const FramingOptions& setup) {
     return listen_for<FramedKind>(local, backlog, options, setup);
   }
-  /// Starts an active connection; the socket tells how it went. \param options as listen_stream()'s
+  /// Starts an active connection; the socket tells how it went. \param options as for
+  /// listen_stream()
   Result<StreamSocket*> connect_stream(const Endpoint& remote,
                                        const std::optional<tcp::ConnectionOptions>& options,
                                        base::Now now) {
@@ -200,11 +207,11 @@ class Device {
                                        const FramingOptions& setup, base::Now now) {
     return open_socket<FramedKind>(remote, options, setup, now);
   }
-  /// What the config says for every connection.
+  /// The options that the configuration sets for every connection.
   [[nodiscard]] tcp::ConnectionOptions default_options() const {
     return own_ ? own_->stack.default_options() : tcp::ConnectionOptions{};
   }
-  // has_port() holds, as for every socket.
+  // Precondition: has_port(), as for everything about sockets.
   [[nodiscard]] StreamTable& streams() { return own_->streams; }
   [[nodiscard]] FramedTable& framed() { return own_->framed; }
 
@@ -213,11 +220,11 @@ class Device {
   /// Any thread. \param number QueuePair::doorbell() or AppSocket::doorbell()
   void ring_doorbell(uint32_t number) { doorbells_.ring(number); }
   [[nodiscard]] bool doorbell_ringing() const { return doorbells_.ringing(); }
-  /// One thread at a time. Nothing when there is none.
+  /// The oldest event; nothing when there is none. One thread at a time.
   std::optional<Event> poll_event() { return events_.poll(); }
   /// Worker: the application's own pointer to the device, for its events.
   void set_context(void* context) { events_.set_context(context); }
-  /// Worker: who is told of each event from now on.
+  /// Worker: `listener` is told of each event from now on.
   void set_event_listener(std::unique_ptr<QueueListener> listener) {
     events_.set_listener(std::move(listener));
   }
@@ -225,20 +232,20 @@ class Device {
   // --- Facts ---
 
   [[nodiscard]] const DeviceConfig& config() const { return config_; }
-  /// False: it stands on another transport.
+  /// False: the device stands on another transport, without a port.
   [[nodiscard]] bool has_port() const { return own_.has_value(); }
-  /// has_port() holds.
+  /// Precondition: has_port().
   [[nodiscard]] const port::Port& port() const { return own_->port; }
   [[nodiscard]] std::vector<CounterValue> counters() const;
-  /// Calls `visit(layer, row)` for each of them; needs no memory.
+  /// Calls `visit(layer, row)` for each counter; needs no memory.
   void for_each_counter(
       const std::function<void(const char* layer, const base::CounterRow& row)>& visit) const;
-  /// has_port() holds.
+  /// Precondition: has_port().
   [[nodiscard]] const tcp::Counters& tcp_counters() const { return own_->stack.counters(); }
   [[nodiscard]] const mpa::Counters& mpa_counters() const { return framing_.mpa_counters; }
   [[nodiscard]] const tuf::Counters& tuf_counters() const { return framing_.tuf_counters; }
   [[nodiscard]] const rdmap::Counters& rdmap_counters() const { return rdmap_counters_; }
-  /// has_port() holds.
+  /// Precondition: has_port().
   [[nodiscard]] const net::Counters& net_counters() const { return own_->interface.counters(); }
   [[nodiscard]] const DeviceCounters& device_counters() const { return counters_; }
   [[nodiscard]] const mem::StagTable& memory() const { return resources_.memory(); }
@@ -253,7 +260,7 @@ class Device {
   [[nodiscard]] std::vector<ConnectionSummary> connections(base::Now now) {
     return connections_.all(now);
   }
-  /// Resets one; NotFound when it has ended.
+  /// Resets a connection; NotFound when it has ended.
   Status abort(const ConnectionId& id) { return connections_.abort(id); }
   /// A key that no other framed stream of the device has (ULP framing).
   [[nodiscard]] uint64_t next_framing_key() { return framing_.tuf_keys.next(); }
@@ -261,11 +268,11 @@ class Device {
   /// No connection, nothing queued, nothing held: everything was returned.
   [[nodiscard]] bool quiescent() const;
 
-  /// Checks the invariants of all that it has: the stack, the connections with their sessions, the
-  /// queue pairs with their endpoints, the hold space. Between turns.
+  /// Checks the invariants of all parts of the device: the stack, the connections with their
+  /// sessions, the queue pairs with their endpoints, the hold space. Called between turns.
   void validate();
 
-  /// poll() ended by an exception.
+  /// Counts a turn that an exception has ended.
   void count_starved_turn() { ++counters_.starved_turns; }
 
  private:

@@ -11,7 +11,7 @@ void DoorbellTurn::serve() {
       ++served_;
     }
   });
-  // Whoever posts to a shared receive queue rings no doorbell.
+  // A post to a shared receive queue does not ring the doorbells of its queue pairs.
   if (receive_waits_.any()) served_ += resources_.resume_waiting(now_);
 }
 

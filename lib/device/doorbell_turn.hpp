@@ -12,12 +12,12 @@
 
 namespace rnic::device {
 
-/// Answers doorbells: of queue pairs, and of the sockets of a stack. They are served between taking
-/// what has come and looking at it, so that a receive that was posted before the peer sent is there
-/// when the peer's message is looked at.
+/// Answers the doorbells of queue pairs and of a stack's sockets. The device serves them after it
+/// has taken what arrived and before it processes it, so that a receive that was posted before the
+/// peer sent is there when the peer's message is processed.
 class DoorbellTurn final : public llp::BeforeHandUp {
  public:
-  /// All of them outlive it. \param own nullptr: there are no sockets
+  /// All parameters outlive the turn. \param own nullptr: there are no sockets
   DoorbellTurn(base::Doorbells& doorbells, Resources& resources, const ReceiveWaits& receive_waits,
                PortStack* own, base::Now now)
       : doorbells_(doorbells),
@@ -28,7 +28,7 @@ class DoorbellTurn final : public llp::BeforeHandUp {
 
   void before_hand_up() override { serve(); }
   void serve();
-  /// Doorbells answered since it was made.
+  /// Doorbells answered since the turn began.
   [[nodiscard]] uint32_t served() const { return served_; }
 
  private:

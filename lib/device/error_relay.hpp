@@ -1,5 +1,5 @@
 /// \file
-/// From the network layer's ICMP errors to the TCP they are about.
+/// ErrorRelay: hands the network layer's ICMP errors to the TCP that they are about.
 #pragma once
 
 #include "net/net.hpp"

@@ -13,13 +13,14 @@
 
 namespace rnic::device {
 
-/// The worker emits, one application thread reads. An event that finds no room is counted and lost.
+/// The worker emits and one application thread reads. An event that finds no room is counted and
+/// lost.
 class EventQueue {
  public:
   /// \param lost counts what finds no room; outlives the queue
   EventQueue(uint32_t depth, uint64_t& lost) : ring_(depth), lost_(lost) {}
 
-  /// What a queue asks the machine for.
+  /// Octets of memory that a queue of `depth` events takes.
   [[nodiscard]] static uint64_t octets_for(uint64_t depth) {
     return base::SpscRing<Event>::octets_for(depth);
   }
@@ -29,9 +30,9 @@ class EventQueue {
   void emit(Event event) {
     if (!push(std::move(event))) ++lost_;
   }
-  /// An event of a connection that a peer has asked for and the application has not taken. Half of
-  /// the queue stays free of these, and half of the rest of those about requests that failed, so
-  /// that neither pushes out what is worth more. False: there was no room for it.
+  /// Emits an event of a connection that a peer has asked for and the application has not accepted.
+  /// Such events fill at most half of the queue, and those about failed requests at most a quarter,
+  /// so that neither pushes out what is worth more. \return false: there was no room for it
   bool emit_unsolicited(Event event) {
     const size_t part = std::holds_alternative<event::RequestFailed>(event) ? 4 : 2;
     if (ring_.size() < (ring_.capacity() + part - 1) / part && push(std::move(event))) {

@@ -9,14 +9,14 @@ namespace rnic::device {
 
 class FirstFpduTime {
  public:
-  /// Nobody waits: either side may send first.
+  /// A start-up in which nothing waits: either side may send first.
   FirstFpduTime() = default;
   /// \param limit mpa.rtr_timeout
   explicit FirstFpduTime(base::Duration limit) : limit_(limit) {}
 
   /// A request waits from now on. \return when it has waited too long
   base::Now begin(base::Now now) { return due_ = now + limit_; }
-  /// True once, at the end of that time or behind it.
+  /// True once, in the first call at or after the time that begin() returned.
   bool is_over(base::Now now) {
     const bool over = now >= due_;
     if (over) due_ = base::kNever;

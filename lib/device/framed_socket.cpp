@@ -36,7 +36,7 @@ Status first_error(std::initializer_list<Status> checks) {
 }  // namespace
 
 Status check_key(wire::TufKey key) {
-  // s.5: a key that data does not hold by chance, and that nobody guesses.
+  // TUF s.5: the key must not appear in data by chance, and nobody must guess it.
   if (key != 0 && key <= wire::kTufKeyMask) return {};
   return fail(ErrorCode::InvalidArgument,
               "alignment mode needs a key of 48 bits that is not 0: take new_framing_key(), and "

@@ -2,9 +2,9 @@
 /// Framed streams of a device: whole PDUs over TCP (draft-ietf-tsvwg-tcp-ulp-frame-00), beside its
 /// queue pairs and its streaming sockets.
 ///
-/// The worker owns streams and listeners; an application thread works on the application side of a
-/// FramedSocket's tuf::FramedStream and its commands, and rings its doorbell. Modes are changed by
-/// the worker while the application waits.
+/// The worker owns streams and listeners. An application thread uses the application side of a
+/// FramedSocket's tuf::FramedStream, writes its commands and rings its doorbell. The worker changes
+/// modes while the application waits.
 #pragma once
 
 #include <atomic>
@@ -18,11 +18,11 @@ namespace rnic::device {
 
 class FramedSocket;
 
-// What can be right, each with a message that says what to do.
+// Each of these refuses a value that cannot be right with a message that says what to do.
 [[nodiscard]] Status check_key(wire::TufKey key);
 [[nodiscard]] Status check_pdu_max(uint32_t octets, const FrameFormat& format);
 
-/// What the stream tells the worker, for the application to see.
+/// Keeps what the stream reports on the worker's thread, for the application's thread to read.
 class FramedNotices final : public tuf::FramedStreamEvents {
  public:
   void emss_changed(uint32_t) override { emss_.fetch_add(1, std::memory_order_release); }
@@ -38,14 +38,14 @@ class FramedNotices final : public tuf::FramedStreamEvents {
   std::atomic<bool> middlebox_{false};
 };
 
-/// The memory of all rings, and the counters of the framed streams. Two blocks for each socket: a
-/// socket always has its rings.
+/// The memory of all rings, and the counters of the framed streams. There are two blocks for each
+/// socket, so that a socket always has its rings.
 struct FramedShared {
   FramedShared(const Limits& limits, DeviceCounters&)
       : rings(limits.framed_buffer, 2 * limits.max_framed_streams) {}
 
   [[nodiscard]] uint32_t first_room() const { return rings.block_octets(); }
-  /// `others` with those of the framed streams.
+  /// `others` with the framed streams' own counters added.
   [[nodiscard]] tuf::Counters with_own(tuf::Counters others) const;
 
   tcp::RingPool rings;
@@ -87,7 +87,7 @@ class RingPair {
   const tuf::StreamRings rings_;
 };
 
-/// Made before the stream that uses them.
+/// The base of a FramedSocket that has to exist before the stream that uses it.
 struct FramedParts {
   explicit FramedParts(tcp::RingPool& pool) : rings(pool) {}
   RingPair rings;
@@ -108,7 +108,8 @@ class FramedSocket final : private FramedParts, public TcpSocket<FramedKind> {
 
   // --- Worker's side ---
 
-  /// attach(), and the modes of `framing`. Unsupported: see tuf::FramedStream::set_send_mode().
+  /// Attaches the stream and sets the modes of `framing`. Unsupported: see
+  /// tuf::FramedStream::set_send_mode().
   Status begin(llp::Stream& stream, const FramingOptions& framing);
 
  private:

@@ -13,23 +13,23 @@
 
 namespace rnic::device {
 
-/// Names a listener for as long as something of it is left: it may be gone, and another one listen
-/// in its place.
+/// Names a listener, even after its removal: its requests outlive it, and another listener may have
+/// taken its endpoint meanwhile.
 struct ListenerName {
   uint64_t number = 0;  ///< 0: none, for a stream that was converted
   Endpoint local;       ///< what was listened on
 };
 
-/// The worker's. Bounded by the transport, which has a limit for its listeners.
+/// Belongs to the worker. The transport bounds the table, because it limits its own listeners.
 class Listeners {
  public:
   struct Listener {
     uint64_t number = 0;
     ListenOptions options;
-    /// Requests without an answer. Invariant: <= the backlog, where there is one.
+    /// Requests without an answer. Invariant: <= the backlog if there is one.
     uint32_t waiting = 0;
   };
-  /// A listener that has its memory and not yet its place.
+  /// A listener whose memory is allocated and that is not in the table yet.
   using Node = std::map<Endpoint, Listener>::node_type;
 
   [[nodiscard]] Node make(const ListenOptions& options) {
@@ -37,7 +37,7 @@ class Listeners {
     one.emplace(Endpoint{}, Listener{++made_, options});
     return one.extract(one.begin());
   }
-  /// Needs no memory. \param local where nothing is listened on
+  /// Puts a listener into the table; needs no memory. \param local has no listener yet
   void add(Node node, const Endpoint& local) {
     node.key() = local;
     const bool added = all_.insert(std::move(node)).inserted;
@@ -45,8 +45,8 @@ class Listeners {
   }
   void remove(const Endpoint& local) { all_.erase(local); }
 
-  /// The listener that a connection to `local` comes to, in the order of the transport: that of
-  /// this very address comes before one of all addresses. nullptr: it was removed meanwhile.
+  /// The listener of a connection to `local`, found in the transport's order: a listener on exactly
+  /// this address comes before one on all addresses. nullptr: it was removed meanwhile.
   [[nodiscard]] const Listener* find(const Endpoint& local, ListenerName& name) const {
     for (const Endpoint& own : {local, Endpoint{{}, local.port}}) {
       const auto found = all_.find(own);
@@ -57,9 +57,9 @@ class Listeners {
     return nullptr;
   }
 
-  // What of these concerns a listener that is gone, or none, changes nothing.
+  // enter() and leave() change nothing for a listener that was removed, or for the name of none.
 
-  /// nullptr: it was removed meanwhile, or there was none.
+  /// nullptr: the listener was removed meanwhile, or the name is that of none.
   [[nodiscard]] const Listener* get(const ListenerName& name) const {
     const auto found = all_.find(name.local);
     const bool is_it = found != all_.end() && found->second.number == name.number;
@@ -73,11 +73,12 @@ class Listeners {
     ++listener->waiting;
     return true;
   }
-  /// The request was answered, or is gone.
+  /// A request was answered, or has gone.
   void leave(const ListenerName& name) {
     if (Listener* listener = own(name); listener != nullptr) --listener->waiting;
   }
-  /// Checks what each has waiting. \param count gives the requests of a listener by its number
+  /// Checks how many requests wait at each listener. \param count gives the number of requests of
+  /// the listener with a given number
   template <typename F>
   void validate(F&& count) const {
     for (const auto& each : all_) {

@@ -1,5 +1,5 @@
 /// \file
-/// What a device asks the machine for when it is made.
+/// The memory that a device allocates when it is made.
 #pragma once
 
 #include "base/memory_use.hpp"
@@ -7,9 +7,9 @@
 
 namespace rnic::device {
 
-/// Of all tables of a megabyte or more, by the key that sizes them. They are asked for at once and
-/// touched as they fill.
-/// \param on_port it has TCP/IP of its own
+/// Lists all tables of a megabyte or more, by the setting that sizes them. They are allocated at
+/// once and touched as they fill.
+/// \param on_port the device has TCP/IP of its own
 [[nodiscard]] base::MemoryUses memory_use(const DeviceConfig& config, bool on_port);
 
 }  // namespace rnic::device

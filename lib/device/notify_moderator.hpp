@@ -16,8 +16,8 @@
 
 namespace rnic::device {
 
-/// What the completion queues of a device have for waiting: its clock and their deadlines. The
-/// worker's.
+/// The device's clock and the deadlines of its completion queues' moderators. Belongs to the
+/// worker.
 class NotifyTimers {
  public:
   explicit NotifyTimers(base::Now now) : wheel_(now) { clock_.begin(now); }
@@ -37,11 +37,12 @@ class NotifyTimers {
   base::TimerWheel wheel_;
 };
 
-/// Stands between a completion queue and its listener, and keeps what it has been told of until it
-/// is worth a wake-up.
+/// Stands between a completion queue and its listener, and holds back notifications until they are
+/// worth a wake-up.
 ///
-/// No completion is missed: one that is added while the listener waits for it is told of by the
-/// count or by the time, and who begins to wait later looks at the queue behind that (base::Bell).
+/// No completion is missed: the listener learns of one that is added while it waits when the count
+/// is reached or the time is over, and a thread that begins to wait later looks at the queue once
+/// more after that (base::Bell).
 class NotifyModerator {
  public:
   /// \param timers outlives it
@@ -52,16 +53,16 @@ class NotifyModerator {
   NotifyModerator(const NotifyModerator&) = delete;
   NotifyModerator& operator=(const NotifyModerator&) = delete;
 
-  /// InvalidArgument names the limit that `how` is beyond, of `call`.
+  /// InvalidArgument names the limit that `how` exceeds. \param call the name for the message
   static Status check(const char* call, const NotifyModeration& how);
-  /// From now on; what was kept back is told.
+  /// Changes the moderation from now on. The listener is told of what was kept back.
   void set(const NotifyModeration& how) {
     tell();
     how_ = how;
   }
   void set_listener(std::unique_ptr<QueueListener> listener) { listener_ = std::move(listener); }
 
-  /// Behind the push of a completion.
+  /// Called after the push of a completion.
   void added(bool urgent) {
     if (listener_ == nullptr) return;
     if (how_.count <= 1) return listener_->added(urgent);

@@ -1,6 +1,6 @@
 /// \file
-/// TCP/IP of our own over a port, with the streaming sockets and framed streams that stand on it. A
-/// device has it, or stands on another llp::Transport.
+/// PortStack: our own TCP/IP over a port, with the streaming sockets and framed streams on it. A
+/// device has a PortStack, or stands on another llp::Transport.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@
 
 namespace rnic::device {
 
-// The doorbells of a device are numbered: queue pairs, streaming sockets, framed streams, shared
-// receive queues.
+// Doorbells of a device are numbered in this order: queue pairs, streaming sockets, framed streams,
+// shared receive queues.
 [[nodiscard]] inline uint32_t first_socket_doorbell(const Limits& limits) {
   return limits.max_qps + 1;
 }
@@ -28,7 +28,8 @@ namespace rnic::device {
   return first_srq_doorbell(limits) + limits.max_srqs + 1;  // their numbers begin at 1
 }
 
-/// What a listener stands under: of an unspecified address, of whichever family, `::`.
+/// The endpoint that a listener is filed under: `::` stands for an unspecified address of either
+/// family.
 [[nodiscard]] inline Endpoint listened_on(const Endpoint& local) {
   return local.address.is_unspecified() ? Endpoint{{}, local.port} : local;
 }
@@ -51,10 +52,10 @@ struct PortStack {
 
   /// Our end of a connection with `remote`: the route to the peer decides which of our addresses
   /// speaks to it (RFC 9293 MUST-44).
-  /// \param source what of our end was chosen, of the peer's family
+  /// \param source the parts of our end that the application has chosen, in the peer's family
   [[nodiscard]] Result<Endpoint> local_towards(const Endpoint& remote,
                                                const Endpoint& source = {}) const;
-  /// InvalidArgument: another device's address would be listened on in vain.
+  /// InvalidArgument: `local` is not an address of this device, and nobody could connect to it.
   [[nodiscard]] Status check_listen(const Endpoint& local) const;
   template <class Kind>
   [[nodiscard]] SocketTable<Kind>& table() {
@@ -64,7 +65,7 @@ struct PortStack {
       return framed;
     }
   }
-  /// \return there is such a socket
+  /// \return whether there is such a socket
   bool serve_doorbell(uint32_t number, base::Now now) {
     return streams.serve_doorbell(number, now) || framed.serve_doorbell(number, now);
   }
@@ -85,7 +86,7 @@ struct PortStack {
   }
   [[nodiscard]] uint32_t live_sockets() const { return streams.live() + framed.live(); }
 
-  const std::string name;  // of the device
+  const std::string name;  // the device's
   port::Port& port;
   net::Interface interface;
   Egress egress;

@@ -1,17 +1,17 @@
 /// \file
-/// The interface by which a queue towards the application tells that it has grown.
+/// QueueListener: learns that a queue towards the application has grown.
 #pragma once
 
 namespace rnic::device {
 
-/// Called by the worker, behind the push.
+/// The worker calls it after each push.
 class QueueListener {
  public:
   virtual ~QueueListener() = default;
-  /// \param urgent a completion that was solicited or tells of an error; every event
+  /// \param urgent the entry is an event, or a completion that was solicited or tells of an error
   virtual void added(bool urgent) = 0;
-  /// Whether somebody waits for what added() would tell, who has not been told yet. One who begins
-  /// to wait later looks at the queue behind that.
+  /// \return whether a thread waits for such an entry and has not been told yet. A thread that
+  /// begins to wait later looks at the queue after it has begun.
   [[nodiscard]] virtual bool awaits(bool urgent) const = 0;
 };
 

@@ -128,7 +128,8 @@ void QueuePair::receive_wait_began(base::Now deadline) {
   parts_.receive_waits.begin(wait_timer_, deadline);
 }
 
-/// A message that waits is not resumed from here, where others may be at work on its stream.
+/// The doorbell has a waiting message resumed later: here its stream may be in the middle of a
+/// call.
 void QueuePair::serve_between_turns() {
   serve();
   if (waits_for_receive()) parts_.doorbells.ring(doorbell_);
@@ -146,7 +147,7 @@ void QueuePair::abort() {
 
 void QueuePair::renew(uint32_t number, uint32_t ird, uint32_t ord) {
   RNIC_CHECK(state() == QueuePairState::Error && !connection_.valid());
-  serve();  // what was posted until now belongs to the former life
+  serve();  // work posted until now belongs to the former life
   const uint64_t stream = memory_.new_stream();
   rdmap::Endpoint next = make_endpoint(number, stream, ird, ord);
   if (use_ != QueuePairUse::Unused) set_use(QueuePairUse::Unused, {});

@@ -37,19 +37,19 @@ struct QueuePairSpec {
   uint32_t receive_depth = 128;
   uint32_t ird = 16;
   uint32_t ord = 16;
-  /// A peer's close is answered once the receives before it are delivered, by a graceful close.
-  /// (The public API says so unless it is told otherwise.)
+  /// Answer a peer's close by a graceful close, once the messages before it are delivered. (The
+  /// public API sets it unless the application says otherwise.)
   bool answer_close = false;
-  bool strict_read_sinks = false;  ///< they need Access::RemoteWrite, too
-  void* context = nullptr;  ///< the application's own, for events
-  /// Receives come from there, and `receive_depth` of them are taken for messages ahead of the
-  /// order, at most; outlives the queue pair.
+  bool strict_read_sinks = false;  ///< sinks of Reads need Access::RemoteWrite, too
+  void* context = nullptr;         ///< the application's own, for events
+  /// The shared receive queue that receives come from; outlives the queue pair. At most
+  /// `receive_depth` of its receives are taken for messages ahead of the order.
   SharedReceiveQueue* srq = nullptr;
   /// How long a message may wait for a receive; 0: not at all.
   base::Duration receive_wait{0};
 };
 
-/// How a connection makes its segments; what is not said is as the configuration has it.
+/// How a connection makes its segments; the configuration decides what is not set here.
 struct SegmentChoice {
   std::optional<bool> packing;
   std::optional<bool> nagle;
@@ -62,10 +62,10 @@ using rdmap::PostResult;
 class QueuePairOwner {
  public:
   virtual void completion_overrun(QueuePair& qp, CompletionQueue& cq) = 0;
-  /// It has completed the last receive that it took from its shared receive queue.
+  /// The queue pair has completed the last receive that it took from its shared receive queue.
   virtual void last_receive_done(QueuePair& qp) = 0;
   virtual void rtr_sent(QueuePair& qp, base::Now now) = 0;
-  /// What was posted cannot be sent before the peer has sent; once a connection.
+  /// Posted work cannot be sent before the peer has sent. Called once per connection.
   virtual void first_fpdu_awaited(QueuePair& qp, base::Now now) = 0;
   /// \param event PeerClosed, Disconnected, TerminateSent or TerminateReceived
   virtual void endpoint_event(QueuePair& qp, Event event, base::Now now) = 0;
@@ -74,7 +74,8 @@ class QueuePairOwner {
   ~QueuePairOwner() = default;
 };
 
-/// What the queue pairs of a device share beside its memory; all of it outlives them.
+/// The parts of a device that its queue pairs share, besides its memory. They outlive the queue
+/// pairs.
 struct QueuePairParts {
   QueuePairOwner& owner;
   rdmap::Counters& counters;
@@ -87,29 +88,30 @@ struct QueuePairParts {
 
 class QueuePair final : public rdmap::EndpointOwner {
  public:
-  /// \param memory outlives it
-  /// \param doorbell which one it rings, whatever its number becomes
+  /// \param memory outlives the queue pair
+  /// \param doorbell the one that it rings, even when renew() has changed its number
   QueuePair(uint32_t number, uint32_t doorbell, const QueuePairSpec& spec,
             const QueuePairParts& parts, mem::StagTable& memory);
   ~QueuePair() override { parts_.receive_waits.end(wait_timer_); }
   QueuePair(const QueuePair&) = delete;
   QueuePair& operator=(const QueuePair&) = delete;
 
-  /// What its queues ask the machine for.
+  /// Octets of memory that the queues of a queue pair take.
   [[nodiscard]] static uint64_t octets_for(const QueuePairSpec& spec);
 
   // --- Application side: one thread at a time for each queue ---
 
-  /// Queues a work request and rings the doorbell. The memory of its SGEs stays the device's to
-  /// read or write until the completion.
+  /// Queues a work request and rings the doorbell. The device may read or write the memory of its
+  /// SGEs until the completion.
   PostResult post_send(const SendRequest& work);
   PostResult post_receive(const ReceiveRequest& work);
-  /// Of a list that is posted at once: what was taken, from the front, is carried out.
+  /// The outcome of posting a list: the first `taken` of its work requests were queued and are
+  /// carried out.
   struct ListResult {
     uint32_t taken = 0;
-    PostResult result = PostResult::Ok;  ///< why the next was not; Ok: all were
+    PostResult result = PostResult::Ok;  ///< why the next one was not taken; Ok: all were
   };
-  /// The same for all of them, with one doorbell.
+  // Post a list of work requests in order, and ring the doorbell once for all that were taken.
   ListResult post_sends(std::span<const SendRequest> works);
   ListResult post_receives(std::span<const ReceiveRequest> works);
 
@@ -123,27 +125,31 @@ class QueuePair final : public rdmap::EndpointOwner {
   }
   /// A message waits for a receive.
   [[nodiscard]] bool waits_for_receive() const { return endpoint_.waits_for_receive(); }
-  /// How many have waited on the connection that it has or had last, this one included.
+  /// How many messages have waited for a receive on the present or last connection, one that waits
+  /// now included.
   [[nodiscard]] uint64_t receive_waits() const { return endpoint_.receive_waits(); }
-  /// Goes on with it, where it has its receive now or may wait no longer.
+  /// Goes on with a message that waits, if there is a receive for it now or its time is over.
   void resume(base::Now now);
   /// From now on the queue pair tells when it begins to wait for the peer's first FPDU
   /// (first_fpdu_awaited()).
   void watch_first_fpdu() { watches_first_fpdu_ = true; }
   /// Makes the endpoint the user of what the session frames.
   void bind(framing::StartSession& session) { session.bind(endpoint_.framing_user()); }
-  /// The start-up of the session that it is bound to has come to this.
+  /// Begins RDMA on the session that the queue pair is bound to. \param agreement the outcome of
+  /// the session's start-up
   void start(llp::Framing& session, const rdmap::Agreement& agreement) {
     endpoint_.bind(session, agreement);
   }
-  /// Graceful: what was posted is sent, then FIN. Without a connection everything is flushed.
+  /// Closes gracefully: what was posted is sent, then FIN. Without a connection everything is
+  /// flushed.
   void disconnect();
-  /// Everything that was posted is flushed.
+  /// Flushes everything that was posted.
   void abort();
-  /// Idle again, for another connection, under that number; only in Error, and without a
-  /// connection. When it throws nothing has happened.
+  /// Makes the queue pair Idle again for another connection, under the new `number`. Called only in
+  /// Error and without a connection. When it throws nothing has happened.
   void renew(uint32_t number, uint32_t ird, uint32_t ord);
-  /// Only in Idle and without a connection. When it throws nothing has happened.
+  /// Changes IRD and ORD. Called only in Idle and without a connection. When it throws nothing has
+  /// happened.
   void set_reads(uint32_t ird, uint32_t ord);
   void set_answer_close(bool answer) { answers_close_ = answer; }
   void set_context(void* context) { context_ = context; }
@@ -151,28 +157,28 @@ class QueuePair final : public rdmap::EndpointOwner {
   [[nodiscard]] QueuePairAttributes attributes() const;
   [[nodiscard]] void* context() const { return context_; }
   [[nodiscard]] bool has_work() const { return endpoint_.has_work(); }
-  /// Something waits to be sent.
+  /// \return whether something waits to be sent
   [[nodiscard]] bool has_unsent() const { return endpoint_.has_unsent(); }
   /// Work requests of the Send queue that have completed; wraps.
   [[nodiscard]] uint32_t sends_completed() const { return endpoint_.sends_completed(); }
-  /// Of all its connections.
+  /// Counters over all connections of the queue pair.
   [[nodiscard]] const QueuePairCounters& counters() const { return tally_.counters(); }
   void validate() const { endpoint_.validate(); }
   [[nodiscard]] uint32_t number() const { return number_; }
   [[nodiscard]] uint32_t doorbell() const { return doorbell_; }
   [[nodiscard]] const QueuePairSpec& spec() const { return spec_; }
-  /// What an STag is bound to that only this queue pair may use (RFC 5041 s.8.2). It is never
-  /// another one's, nor this one's once it was renewed.
+  /// The number to which an STag is bound that only this queue pair may use (RFC 5041 s.8.2). No
+  /// other queue pair ever has it, nor this one after it was renewed.
   [[nodiscard]] uint64_t stream() const { return stream_; }
 
-  /// Whether a fault of this connection is news for the log: it is so once.
+  /// \return whether a fault of this connection has to be logged: true once
   bool tell_fault() { return !std::exchange(fault_told_, true); }
 
   /// The application has destroyed the queue pair; it lives on without events until its stream has
   /// ended.
   void orphan() { orphaned_ = true; }
-  /// orphan() and abort() of a queue pair with a shared receive queue, of which nothing is used
-  /// from here on. Nothing where it has none.
+  /// Does orphan() and abort() for a queue pair with a shared receive queue, and uses nothing of
+  /// that queue from here on. Does nothing without a shared receive queue.
   void leave_srq();
   [[nodiscard]] SrqUse srq_use() const {
     return {number_, receives_.claimed(), receives_.in_progress()};
@@ -185,7 +191,7 @@ class QueuePair final : public rdmap::EndpointOwner {
   [[nodiscard]] bool used() const { return use_ != QueuePairUse::Unused; }
   [[nodiscard]] bool awaits_redial() const { return use_ == QueuePairUse::AwaitsRedial; }
   void begin_connection(base::Handle connection);
-  /// The answer that it was bound for could not be made: it is as good as new.
+  /// The answer for which the queue pair was bound could not be made: it is Unused again.
   void cancel_connection();
   /// Another attempt of the same connect follows.
   void await_redial();
@@ -212,7 +218,7 @@ class QueuePair final : public rdmap::EndpointOwner {
   [[nodiscard]] rdmap::Endpoint make_endpoint(uint32_t number, uint64_t stream, uint32_t ird,
                                               uint32_t ord);
   [[nodiscard]] PostResult check(const SendRequest& work, const rdmap::WorkRow& row) const;
-  // Without telling the worker.
+  // These queue work without ringing the doorbell.
   PostResult queue(const SendRequest& work);
   PostResult queue(const ReceiveRequest& work);
   template <typename Work, typename Queue>
@@ -228,12 +234,12 @@ class QueuePair final : public rdmap::EndpointOwner {
   rdmap::ReceiveQueue receives_;
   uint64_t stream_;
   rdmap::Endpoint endpoint_;
-  // The worker's.
+  // The members from here on belong to the worker.
   QueuePairUse use_ = QueuePairUse::Unused;
   base::Handle connection_;  // Invariant: valid in Connected, and nowhere else
   SegmentChoice segments_;
   QueuePairTally tally_;
-  bool orphaned_ = false;  // no state: it can happen in each
+  bool orphaned_ = false;  // not part of the state: it can happen in every state
   bool fault_told_ = false;
   bool watches_first_fpdu_ = false;
   bool answers_close_;

@@ -69,7 +69,7 @@ void QueuePairControl::on_timers(base::Now now) {
   });
 }
 
-/// What was posted is flushed at once, and not when the transport reports the end.
+/// Posted work is flushed at once, and not only when the transport reports the end.
 void QueuePairControl::fail(QueuePair& qp) {
   Connection* connection = connections_.get(qp.connection());
   qp.abort();
@@ -126,7 +126,7 @@ Status QueuePairControl::modify(QueuePair& qp, const QueuePairChange& change) {
     if (auto status = check_state(qp, *change.state); !status) return status;
   }
   if (auto status = check_reads(qp, change); !status) return status;
-  // What may find no memory comes first.
+  // enter() comes first because it may find no memory.
   if (change.state || change.ird || change.ord) enter(qp, change);
   if (change.answer_close) qp.set_answer_close(*change.answer_close);
   if (change.context) qp.set_context(*change.context);

@@ -10,7 +10,7 @@
 
 namespace rnic::device {
 
-/// The worker's. What the calls do is said where a Device offers them.
+/// Belongs to the worker. Device documents the calls.
 class QueuePairControl {
  public:
   /// \param config, connections, resources outlive it
@@ -18,7 +18,8 @@ class QueuePairControl {
                    base::Now now)
       : config_(config), connections_(connections), resources_(resources), drains_(now) {}
 
-  /// WrongState with what has to be done first, unless the queue pair may be given a connection.
+  /// WrongState, with a text that says what to do first, unless the queue pair may get a
+  /// connection.
   [[nodiscard]] Status check_unconnected(const QueuePair& qp) const;
   Status disconnect(QueuePair& qp);
   Status drain(QueuePair& qp, base::Duration limit, base::Now now);
@@ -36,7 +37,7 @@ class QueuePairControl {
     return connections_.get(qp.connection()) == nullptr;
   }
   void fail(QueuePair& qp);
-  /// Into the state, and with these numbers of Reads where they are given.
+  /// Moves the queue pair to the state, and sets IRD and ORD, as far as `change` gives them.
   void enter(QueuePair& qp, const QueuePairChange& change);
 
   const DeviceConfig& config_;

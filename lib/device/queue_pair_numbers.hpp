@@ -9,10 +9,10 @@
 
 namespace rnic::device {
 
-/// A number is a slot of a table and, in the bits above, which life of this slot it names. So a
-/// completion, an event or an STag that bears the number of a former life is never taken for one of
-/// the present one: the number of a slot comes again after 2^32 lives divided by the slots (a power
-/// of two). Of the slots that are free the one that has been free longest is taken.
+/// The low bits of a number are a slot of a table, and the bits above count the lives of this slot.
+/// So a completion, an event or an STag that bears the number of a former life is never taken for
+/// one of the present life: a slot's number comes again only after 2^32 lives divided by the number
+/// of slots (rounded up to a power of two). take() gives out the slot that has been free longest.
 ///
 /// The first life of slot n has number n. Numbers are never 0, and never UINT32_MAX.
 class QueuePairNumbers {
@@ -54,8 +54,8 @@ class QueuePairNumbers {
   }
 
   uint32_t lives_from_;                // a power of two above every slot
-  std::vector<uint32_t> next_number_;  // by slot; of those in use, of no meaning
-  std::vector<uint32_t> next_free_;    // by slot: the free one behind it; 0: it is the last
+  std::vector<uint32_t> next_number_;  // by slot; meaningless for a slot in use
+  std::vector<uint32_t> next_free_;    // by slot: the next free slot; 0: it is the last
   uint32_t first_free_ = 0;            // 0: none is free
   uint32_t last_free_ = 0;
 };

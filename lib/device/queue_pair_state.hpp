@@ -10,17 +10,17 @@ namespace rnic::device {
 
 inline constexpr base::Transitions<QueuePairState, QueuePairState::Error>
     kQueuePairStateTransitions{
-        // Error: drained or moved there without a connection, or the start-up has failed.
+        // To Error: it was drained or moved there without a connection, or the start-up has failed.
         {QueuePairState::Idle, {QueuePairState::Rts, QueuePairState::Error}},
         {QueuePairState::Rts,
          {QueuePairState::Closing, QueuePairState::Terminate, QueuePairState::Error}},
         {QueuePairState::Closing, {QueuePairState::Terminate, QueuePairState::Error}},
         {QueuePairState::Terminate, {QueuePairState::Error}},
-        // Idle: the application wants another connection.
+        // To Idle: the application wants another connection.
         {QueuePairState::Error, {QueuePairState::Idle}},
     };
 
-/// A queue pair's state is that of its endpoint, and nothing of its own.
+/// A queue pair has no state of its own: it follows from the state of its endpoint.
 [[nodiscard]] constexpr QueuePairState state_of(rdmap::EndpointState endpoint) {
   switch (endpoint) {
     case rdmap::EndpointState::Idle: return QueuePairState::Idle;

@@ -10,7 +10,7 @@
 
 namespace rnic::device {
 
-/// The worker's.
+/// Belongs to the worker.
 class QueuePairTally {
  public:
   void send_ended(const Completion& completion) { ended(completion); }

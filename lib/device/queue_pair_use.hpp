@@ -9,10 +9,10 @@
 namespace rnic::device {
 
 enum class QueuePairUse : uint8_t {
-  Unused,        ///< it may be given a connection
+  Unused,        ///< the queue pair may be given a connection
   Connected,     ///< a connection is being made, or in use, or ends
   AwaitsRedial,  ///< between two attempts of one connect
-  Used,          ///< it has had its connection, and gets no other before it is renewed
+  Used,          ///< it has had its connection and gets no other until it is renewed
 };
 
 inline constexpr base::Transitions<QueuePairUse, QueuePairUse::Used> kQueuePairTransitions{
@@ -20,9 +20,9 @@ inline constexpr base::Transitions<QueuePairUse, QueuePairUse::Used> kQueuePairT
     // Back to Unused: there was no memory for the answer.
     {QueuePairUse::Connected,
      {QueuePairUse::Unused, QueuePairUse::AwaitsRedial, QueuePairUse::Used}},
-    // Used: the second attempt could not be made.
+    // To Used: the second attempt could not be made.
     {QueuePairUse::AwaitsRedial, {QueuePairUse::Connected, QueuePairUse::Used}},
-    // The application has made it idle again.
+    // To Unused: the application has made the queue pair idle again.
     {QueuePairUse::Used, {QueuePairUse::Unused}},
 };
 

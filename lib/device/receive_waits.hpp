@@ -1,5 +1,5 @@
 /// \file
-/// ReceiveWaits: until when messages may wait for a receive.
+/// ReceiveWaits: the deadlines of messages that wait for a receive.
 #pragma once
 
 #include <algorithm>
@@ -9,18 +9,19 @@
 
 namespace rnic::device {
 
-/// The worker's. A node belongs to a queue pair, and is its owner's place in the wheel.
+/// Belongs to the worker. Each queue pair has a node, its place in the timer wheel.
 class ReceiveWaits {
  public:
   explicit ReceiveWaits(base::Now now) : timers_(now) {}
 
-  /// A message of that queue pair may wait until then.
+  /// A message of the node's queue pair waits, until `deadline` at most.
   void begin(base::TimerNode& node, base::Now deadline) {
-    timers_.arm(node, std::min(deadline, base::kNever - base::Duration(1)));  // any() tells of it
+    // A deadline of kNever would not be armed, and any() would not count it.
+    timers_.arm(node, std::min(deadline, base::kNever - base::Duration(1)));
   }
-  /// None does any more. Nothing where none did.
+  /// No message of the node's queue pair waits any more. Does nothing if none did.
   void end(base::TimerNode& node) { timers_.cancel(node); }
-  /// A message may be waiting.
+  /// \return whether a message may be waiting
   [[nodiscard]] bool any() const { return timers_.armed() != 0; }
   [[nodiscard]] base::Now next_deadline() const { return timers_.next_deadline(); }
   /// Resumes the queue pairs whose messages have waited for as long as they may.

@@ -180,7 +180,7 @@ bool Resources::takes_from(const CompletionQueue& cq, const SharedReceiveQueue& 
   });
 }
 
-/// RFC 5042 s.6.4.3.2: the sizes of all queues that complete there.
+/// RFC 5042 s.6.4.3.2: the sum of the sizes of all queues that complete there.
 uint64_t Resources::demand_of(const CompletionQueue& cq) const {
   uint64_t demand = 0;
   for (const auto& qp : qps_) {
@@ -206,7 +206,7 @@ CqInfo Resources::info(const CompletionQueue& cq) const {
           .lost = cq.lost()};
 }
 
-/// \param more completions than what is there now can bring
+/// \param more completions that would be added to the present demand
 Status Resources::check_fits(const CompletionQueue& cq, uint64_t more) const {
   if (!cq.fits_all()) return {};
   const uint64_t demand = demand_of(cq) + more;
@@ -218,7 +218,7 @@ Status Resources::check_fits(const CompletionQueue& cq, uint64_t more) const {
                                               std::to_string(cq.depth()) + ": resize it first");
 }
 
-/// What the completion queues have to hold with a queue pair like that.
+/// Checks that the completion queues hold what a queue pair of `spec` adds to their demand.
 Status Resources::check_demand(const QueuePairSpec& spec) const {
   if (!spec.send_cq->fits_all() && !spec.receive_cq->fits_all()) return {};
   uint64_t receives = spec.receive_depth;
@@ -433,7 +433,7 @@ Result<QueuePair*> Resources::create_qp(const QueuePairSpec& spec, const QueuePa
 }
 
 Result<std::unique_ptr<QueuePair>> Resources::take_qp(QueuePair* qp) {
-  // One that is gone may not be asked for its number.
+  // `qp` may point to a queue pair that is gone, so only the pointer is compared.
   const auto place = std::find_if(qps_.begin(), qps_.end(), [&](auto& q) { return q.get() == qp; });
   if (qp == nullptr || place == qps_.end()) return fail(ErrorCode::NotFound, "no such queue pair");
   const QueuePairSpec& spec = qp->spec();
@@ -441,7 +441,7 @@ Result<std::unique_ptr<QueuePair>> Resources::take_qp(QueuePair* qp) {
   qp->leave_srq();
   drop_pd_user(spec.pd);
   if (spec.srq != nullptr) drop_srq_user(*spec.srq);
-  // The first of two drops leaves one user where both are the same queue.
+  // If both are the same queue, the first drop leaves one user.
   drop_cq_user(*spec.send_cq);
   drop_cq_user(*spec.receive_cq);
   return std::move(*place);

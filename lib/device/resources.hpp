@@ -1,6 +1,6 @@
 /// \file
 /// Resources of a device: protection domains, memory regions, completion queues, shared receive
-/// queues and queue pairs, each in a table with a limit, and who still uses whom.
+/// queues and queue pairs, each in a table with a limit, and the counts of their users.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace rnic::device {
 
-/// They belong to the worker.
+/// Belongs to the worker.
 class Resources final : private QueuePairContexts {
  public:
   /// \param config, counters outlive it
@@ -28,56 +28,58 @@ class Resources final : private QueuePairContexts {
   Result<uint32_t> alloc_pd();
   /// WrongState while the domain has regions, shared receive queues or queue pairs.
   Status free_pd(uint32_t pd);
-  /// Nobody names the domain any more: it goes with the last region or queue pair that it has.
+  /// The application's handle is gone: the domain goes with its last region, shared receive queue
+  /// or queue pair.
   void release_pd(uint32_t pd);
   Result<mem::Stag> register_memory(const mem::RegionSpec& spec);
-  /// Revokes: see Device::deregister_memory().
+  /// Revokes a region: see Device::deregister_memory().
   Status deregister_memory(mem::Stag stag);
-  /// The same with everything that is bound to the region.
+  /// Revokes a region with all windows that are bound to it.
   void release_memory(mem::Stag stag);
   Result<mem::Stag> reregister_memory(mem::Stag stag, const mem::RegionSpec& spec);
-  /// An STag for fast registrations; deregister_memory() ends it.
+  /// Allocates an STag for fast registrations; deregister_memory() frees it.
   Result<mem::Stag> allocate_region(uint32_t pd, uint32_t max_pieces);
-  /// free_window() ends it.
+  /// Allocates the STag of a memory window; free_window() frees it.
   Result<mem::Stag> allocate_window(uint32_t pd, WindowType type);
   /// See mem::StagTable::bind_for_domain() and unbind().
   Result<mem::Stag> bind_window(const mem::Binding& binding);
   Status unbind_window(mem::Stag stag) { return memory_.unbind(stag); }
   void free_window(mem::Stag stag);
-  /// With `fits_all` create_qp() and resize_*() refuse what could overrun it. InvalidArgument: the
-  /// depth, or a moderation that there is none of.
+  /// With options.fits_all create_qp() and resize_*() refuse whatever could overrun the queue.
+  /// InvalidArgument: the depth or the moderation is out of range.
   Result<CompletionQueue*> create_cq(uint32_t depth, const CompletionQueueOptions& options = {});
-  /// Another depth, with the completions that it has. WrongState: they are more, or `fits_all`.
+  /// Gives the queue another depth; its completions stay. WrongState: it has more completions than
+  /// that, or with `fits_all` the queues that complete there may bring more.
   Status resize_cq(CompletionQueue& cq, uint32_t depth);
   [[nodiscard]] CqInfo info(const CompletionQueue& cq) const;
   /// WrongState while queue pairs complete there.
   Status destroy_cq(CompletionQueue* cq);
-  /// Nobody polls it any more: it goes with the last queue pair that completes there.
+  /// Nobody polls the queue any more: it goes with the last queue pair that completes there.
   void release_cq(CompletionQueue* cq);
   /// \param events of the device; outlives it
   Result<SharedReceiveQueue*> create_srq(const SharedReceiveSpec& spec, EventQueue& events);
-  /// WrongState while queue pairs take from it. Receives that are posted are given up.
+  /// WrongState while queue pairs take from the queue. Receives posted to it are given up.
   Status destroy_srq(SharedReceiveQueue* srq);
-  /// Nobody posts to it any more: it goes with the last queue pair that takes from it.
+  /// Nobody posts to the queue any more: it goes with the last queue pair that takes from it.
   void release_srq(SharedReceiveQueue* srq);
-  /// Another depth, with the receives that it has. WrongState: it has more.
+  /// Gives the queue another depth; its receives stay. WrongState: it has more receives than that.
   Status resize_srq(SharedReceiveQueue& srq, uint32_t depth);
   [[nodiscard]] SrqInfo info(const SharedReceiveQueue& srq) const;
   Result<QueuePair*> create_qp(const QueuePairSpec& spec, const QueuePairParts& parts);
-  /// Idle again, with a number that it never had; only in Error, and without a connection. When it
-  /// throws nothing has happened.
+  /// Makes the queue pair Idle again, under its slot's next number. Called only in Error and
+  /// without a connection. When it throws nothing has happened.
   void renew_qp(QueuePair& qp, uint32_t ird, uint32_t ord) {
     qp.renew(numbers_.after(qp.number()), ird, ord);
   }
-  /// Takes it out of the table; the domain and the completion queues have a user less.
+  /// Takes the queue pair out of the table; its domain and its completion queues lose a user.
   Result<std::unique_ptr<QueuePair>> take_qp(QueuePair* qp);
 
-  /// nullptr: there is none of that number.
+  /// The queue pair with that number; nullptr: there is none.
   [[nodiscard]] QueuePair* qp(uint32_t number) {
     QueuePair* found = qp_of_doorbell(numbers_.slot_of(number));
     return found != nullptr && found->number() == number ? found : nullptr;
   }
-  /// nullptr: none rings that doorbell.
+  /// The queue pair that rings that doorbell; nullptr: there is none.
   [[nodiscard]] QueuePair* qp_of_doorbell(uint32_t doorbell) {
     return doorbell < qps_.size() ? qps_[doorbell].get() : nullptr;
   }
@@ -89,21 +91,21 @@ class Resources final : private QueuePairContexts {
   }
   // --- The loop ---
 
-  /// Goes on with messages that wait for receives of shared queues, where there are receives now:
-  /// those of one queue in the order in which they began to wait. \return with how many
+  /// Resumes messages that wait for receives of shared queues as far as there are receives now,
+  /// those of one queue in the order in which they began to wait. \return how many were resumed
   uint32_t resume_waiting(base::Now now);
 
-  /// The time of what is stamped from here on, until the next call.
+  /// Sets the time with which completions are stamped until the next call.
   void begin_turn(base::Now now) { notify_.begin(now); }
-  /// Completions that were kept back are to be told of then.
+  /// The time at which listeners have to be told of completions that were kept back.
   [[nodiscard]] base::Now next_deadline() const { return notify_.next_deadline(); }
   void on_timers(base::Now now) {
     if (notify_.next_deadline() <= now) notify_.on_timers(now);
   }
 
-  /// What there may be of each, and what there is.
+  /// Fills in, for each kind of resource, the limit and the number in use.
   void describe(DeviceLimits& limits) const;
-  /// Where the device places and fetches octets.
+  /// The registered memory, where the device places and fetches octets.
   [[nodiscard]] const mem::StagTable& memory() const { return memory_; }
 
  private:
@@ -114,7 +116,7 @@ class Resources final : private QueuePairContexts {
   void drop_pd_user(uint32_t pd);
   void drop_cq_user(CompletionQueue& cq);
   void drop_srq_user(SharedReceiveQueue& srq);
-  /// Completions that may come there at once.
+  /// The most completions that may be in the queue at once.
   [[nodiscard]] uint64_t demand_of(const CompletionQueue& cq) const;
   [[nodiscard]] bool takes_from(const CompletionQueue& cq, const SharedReceiveQueue& srq) const;
   [[nodiscard]] Status check_cq_depth(const char* call, uint32_t depth) const;
@@ -127,7 +129,7 @@ class Resources final : private QueuePairContexts {
   DeviceCounters& counters_;
   mem::StagTable memory_;
   std::vector<bool> pds_;           // index: PD number; 0 is never given out
-  std::vector<bool> released_pds_;  // of these, those that go with their last user
+  std::vector<bool> released_pds_;  // index: PD number; it goes with its last user
   std::vector<uint32_t> pd_users_;  // regions, shared receive queues and queue pairs of each PD
   NotifyTimers notify_;             // outlives the completion queues
   std::vector<std::unique_ptr<CompletionQueue>> cqs_;

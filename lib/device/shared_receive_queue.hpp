@@ -19,10 +19,10 @@ struct SharedReceiveSpec {
   void* context = nullptr;  ///< the application's own, for events
 };
 
-/// Knows what the application has given to each queue pair, for events.
+/// Knows the context that the application has given to each queue pair, for events.
 class QueuePairContexts {
  public:
-  /// nullptr: it has none, or there is no queue pair of that number any more.
+  /// nullptr: the queue pair has no context, or there is none with that number any more.
   [[nodiscard]] virtual void* context_of(uint32_t qp) const = 0;
 
  protected:
@@ -54,11 +54,11 @@ class SharedReceiveQueue final : private rdmap::SharedReceiveOwner,
 
   // --- Worker ---
 
-  /// Nobody posts to it any more; it goes with the last queue pair that takes from it.
+  /// Nobody posts to the queue any more; it goes with the last queue pair that takes from it.
   void release() { released_ = true; }
   [[nodiscard]] bool is_released() const { return released_; }
 
-  // How many queue pairs take from it.
+  // The count of queue pairs that take from the queue.
   void add_user() { ++users_; }
   void drop_user() { --users_; }
   [[nodiscard]] uint32_t users() const { return users_; }

@@ -1,5 +1,5 @@
 /// \file
-/// Silence: since when a connection has not moved (limits.silence).
+/// Silence: the time since which a connection has made no progress (limits.silence).
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ class Silence {
  public:
   /// How far a connection has come.
   struct Progress {
-    uint64_t arrived = 0;  ///< octets of the peer
+    uint64_t arrived = 0;  ///< octets received from the peer
     uint32_t sends = 0;    ///< work requests of ours that have completed
     friend bool operator==(const Progress&, const Progress&) = default;
   };
 
-  /// Keeps what is there now. \return it is not what was there at the last look
+  /// Stores the present progress. \return whether it has changed since the last look
   bool look(const Progress& progress) { return progress != std::exchange(progress_, progress); }
   void set_since(base::Now when) { since_ = when; }
   [[nodiscard]] base::Now since() const { return since_; }

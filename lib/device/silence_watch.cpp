@@ -6,7 +6,7 @@ namespace rnic::device {
 
 namespace {
 
-constexpr int kLooks = 4;  // in the time of limits.silence
+constexpr int kLooks = 4;  // per limits.silence
 constexpr base::Duration kLeastPause = std::chrono::milliseconds(1);
 
 base::Duration pause_of(const Limits& limits) {

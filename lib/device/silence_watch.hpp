@@ -10,14 +10,14 @@
 
 namespace rnic::device {
 
-/// It belongs to the worker. A connection in use is looked at a few times in limits.silence, and
-/// costs nothing with each segment.
+/// Belongs to the worker. The watch looks at each connection in use a few times per limits.silence,
+/// so that no segment costs anything.
 class SilenceWatch {
  public:
   /// \param limits outlive it
   SilenceWatch(const Limits& limits, const std::array<uint64_t, 2>& secret, base::Now now);
 
-  /// Watches a connection from its full operation on, if it is inbound: one that this side has
+  /// Watches a connection that is in full operation now, if it is inbound: one that this side has
   /// asked for never gives way.
   void begin(Connection& connection, base::Now now);
   void end(Connection& connection) { connection.cancel_silence(timers_); }

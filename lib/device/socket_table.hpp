@@ -1,6 +1,7 @@
 /// \file
-/// The sockets of one kind that a device has: their table, their listeners, and what a socket does
-/// whatever it carries. A kind supplies what differs; StreamKind and FramedKind are the two.
+/// The sockets of one kind that a device has: their table, their listeners, and the behaviour that
+/// sockets of all kinds share. A kind supplies the rest; the two kinds are StreamKind and
+/// FramedKind.
 ///
 ///     struct Kind {
 ///       using Octets;   // an llp::StreamUser with the application's side: the base of a socket
@@ -42,7 +43,7 @@ class SocketTaker {
   ~SocketTaker() = default;
 };
 
-/// What every socket begins with.
+/// The arguments that every socket is made from.
 template <class Socket>
 struct Place {
   SocketOwner& owner;
@@ -51,7 +52,7 @@ struct Place {
   Endpoint remote;
 };
 
-/// The application's commands over the octets of a kind.
+/// A socket: carries out the application's commands on the octets of its kind.
 template <class Kind>
 class TcpSocket : public Kind::Octets, public AppSocket {
  public:
@@ -97,27 +98,27 @@ class TcpSocket : public Kind::Octets, public AppSocket {
   void ended(StreamEnd how, base::Now now) override {
     const bool released = is_released();
     Octets::ended(how, now);
-    // A command that comes after this look finds the stream gone, in execute().
+    // For a command that comes later execute() finds the stream gone.
     if (released) owner().done_with(*this);
   }
 
  protected:
-  /// An MPA session has the stream, perhaps for good, and decides when it ends.
+  /// \return whether an MPA session has the stream (perhaps for good) and decides when it ends
   [[nodiscard]] virtual bool is_converted() const { return false; }
 
  private:
-  SocketTaker<Socket>* taker_;  // until it was handed over
+  SocketTaker<Socket>* taker_;  // until the socket is handed over
 };
 
-/// What a listener needs of the table that it stands in.
+/// The services that a listener needs from the table that it stands in.
 template <class Kind>
 class ListenerOwner {
  public:
   using Socket = typename Kind::Socket;
-  /// A socket for `stream`, or nullptr without a place for it.
+  /// Makes a socket for `stream`; nullptr: there is no place for it.
   virtual Socket* incoming(SocketTaker<Socket>& taker, const typename Kind::Setup& setup,
                            llp::Stream& stream, const Endpoint& local, const Endpoint& remote) = 0;
-  /// Octets that a socket of the kind has room for at first.
+  /// Octets of receive room that a new socket of the kind has.
   [[nodiscard]] virtual uint32_t first_room() const = 0;
   virtual void count_refused() = 0;
   virtual void count_accepted() = 0;
@@ -164,7 +165,7 @@ class SocketListener final : public AppListener, private SocketTaker<typename Ki
  private:
   void hand_over(Socket& socket) override {
     const bool fits = waiting_.push(&socket);
-    RNIC_CHECK(fits);  // accept() looked, and established() follows at once
+    RNIC_CHECK(fits);  // accept() has checked, and established() follows at once
     owner_.count_accepted();
   }
 
@@ -182,7 +183,7 @@ class SocketTable final : private SocketOwner, private ListenerOwner<Kind> {
   using Shared = typename Kind::Shared;
   using Listener = SocketListener<Kind>;
 
-  /// \param first_doorbell of the device's, of Kind::max_sockets(limits) in a row
+  /// \param first_doorbell the first of Kind::max_sockets(limits) consecutive doorbells
   /// \param stack, counters outlive the table
   SocketTable(const Limits& limits, uint32_t first_doorbell, tcp::Stack& stack,
               DeviceCounters& counters)
@@ -195,14 +196,14 @@ class SocketTable final : private SocketOwner, private ListenerOwner<Kind> {
         by_number_(max_sockets_) {
     done_.reserve(2 * size_t{max_sockets_});
   }
-  /// What the places of `sockets` sockets ask the machine for, what they share apart.
+  /// Octets of memory that the places of `sockets` sockets take, without the shared rings.
   [[nodiscard]] static uint64_t socket_octets_for(uint64_t sockets) {
     return base::Slab<Socket>::octets_for(sockets);
   }
 
   // --- Worker ---
 
-  /// \param options, setup of the connections accepted here
+  /// \param options, setup apply to each connection accepted here
   Result<Listener*> listen(const Endpoint& local, uint32_t backlog,
                            const tcp::ConnectionOptions& options, const Setup& setup) {
     if (backlog == 0 || backlog > max_sockets_) {
@@ -256,7 +257,7 @@ class SocketTable final : private SocketOwner, private ListenerOwner<Kind> {
     if (socket.stream() == nullptr) return has_ended();
     return stack_.options(*socket.stream());
   }
-  /// \return the doorbell is one of this table's, and there is a socket
+  /// \return whether the doorbell belongs to a socket of this table
   bool serve_doorbell(uint32_t number, base::Now now) {
     const uint32_t at = number - first_doorbell_;
     if (number < first_doorbell_ || at >= max_sockets_ || by_number_[at] == nullptr) return false;
@@ -275,8 +276,7 @@ class SocketTable final : private SocketOwner, private ListenerOwner<Kind> {
   }
   [[nodiscard]] uint32_t live() const { return sockets_.live(); }
   [[nodiscard]] const Shared& shared() const { return shared_; }
-  /// Counts the sockets anew, which stand under their numbers, and checks what each has in its
-  /// rings.
+  /// Recounts the sockets, checks that each stands under its number, and checks the rings of each.
   void validate() {
     sockets_.validate();
     uint32_t numbered = 0;
@@ -294,9 +294,9 @@ class SocketTable final : private SocketOwner, private ListenerOwner<Kind> {
   void no_reader(llp::Stream& stream, base::Now now) override {
     tcp::ConnectionOptions options = stack_.options(stream);
     options.half_close = false;
-    options.half_duplex_close = true;  // nobody will read what has come and what will come
+    options.half_duplex_close = true;  // nobody will read what has come or will come
     const Status done = stack_.set_options(stream, options, now);
-    RNIC_CHECK(done.has_value());  // they were good before
+    RNIC_CHECK(done.has_value());  // these two changes make no valid options invalid
   }
 
   // ListenerOwner

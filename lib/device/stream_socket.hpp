@@ -5,8 +5,8 @@
 /// The worker owns streams and listeners; an application thread works on a StreamSocket through its
 /// two byte rings and its commands, and rings its doorbell.
 ///
-/// The stream of a socket can become an RDMA connection (RFC 5044 s.7.1.3): the octets behind that
-/// position are the MPA session's, for good, or until a reject ends MPA.
+/// The stream of a socket can become an RDMA connection (RFC 5044 s.7.1.3): from the position of
+/// that change on, its octets belong to the MPA session, for good or until a reject ends MPA.
 #pragma once
 
 #include <algorithm>
@@ -23,10 +23,10 @@ namespace rnic::device {
 
 class StreamSocket;
 
-/// Plain streams begin without a choice.
+/// Plain streams have nothing to choose at their beginning.
 struct StreamSetup {};
 
-/// The memory of all rings, and what is counted when there is none.
+/// The memory of all rings, and the counter of waits for a ring.
 struct StreamShared {
   StreamShared(const Limits& limits, DeviceCounters& counters)
       : rings(limits.stream_buffer,
@@ -62,7 +62,7 @@ class StreamSocket final : public TcpSocket<StreamKind> {
 
   // --- Application side ---
 
-  /// An MPA session has the stream: nothing may be put or taken.
+  /// \return whether an MPA session has the stream; if so, nothing may be put or taken
   [[nodiscard]] bool is_converted() const override {
     return converted_.load(std::memory_order_acquire);
   }
@@ -76,14 +76,14 @@ class StreamSocket final : public TcpSocket<StreamKind> {
     attach(stream);
     return {};
   }
-  /// A ring to put into. ResourceExhausted when limits.stream_octets are in use.
+  /// Takes the ring for octets to be sent. ResourceExhausted when limits.stream_octets are in use.
   Status reserve_ring();
-  /// Success when nothing that came would be lost by a conversion now; otherwise the reason.
+  /// Success when a conversion now would lose no octets that came; otherwise the reason.
   [[nodiscard]] Status can_be_converted() const;
-  /// The octets that follow in either direction are the session's. \param session attached to
-  /// stream()
+  /// The octets that follow in either direction belong to the session. \param session is attached
+  /// to stream()
   void convert_to(mpa::Session& session, base::ByteView last_message, base::Now now);
-  /// The session has left MPA: the octets are the application's again.
+  /// The session has left MPA: the octets that follow belong to the application again.
   void stream_again(mpa::Session& session, base::Now now);
 
   llp::InspectVerdict inspect(base::Range range, base::ByteView octets, base::Now now) override;

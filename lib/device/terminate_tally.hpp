@@ -15,8 +15,8 @@
 
 namespace rnic::device {
 
-/// The worker's. A peer may send codes that no RFC has: what is beyond kMaxCodes different ones is
-/// counted together, so that it cannot make the table grow.
+/// Belongs to the worker. A peer may send codes that no RFC defines: codes beyond the first
+/// kMaxCodes different ones are counted together, so that a peer cannot make the table grow.
 class TerminateTally {
  public:
   static constexpr size_t kMaxCodes = 64;
@@ -28,7 +28,8 @@ class TerminateTally {
       ++place(code_of(received->fault)).received;
     }
   }
-  /// In the order of their first appearance; those without a place of their own last.
+  /// The counts in the order in which the codes first appeared; codes without a place of their own
+  /// come last.
   [[nodiscard]] std::vector<TerminateCount> counts() const {
     std::vector<TerminateCount> all(counts_.begin(), counts_.begin() + used_);
     if (others_.sent != 0 || others_.received != 0) all.push_back(others_);
@@ -55,7 +56,7 @@ class TerminateTally {
   }
 
   std::array<TerminateCount, kMaxCodes> counts_{};
-  size_t used_ = 0;  // Invariant: <= kMaxCodes; each of these has another code
+  size_t used_ = 0;  // Invariant: <= kMaxCodes; no two places have the same code
   TerminateCount others_;
 };
 
