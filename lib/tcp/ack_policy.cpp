@@ -21,10 +21,10 @@ void AckPolicy::note_other_size(uint32_t size, bool push) {
 }
 
 void AckPolicy::note_range(uint64_t offset) {
-  // RFC 2018 s.4: the block with the newest segment goes first.
+  // RFC 2018 s.4: the block that holds the newest segment goes first.
   if (fresh_ != 0) {
     for (const base::Range& range : committed_.ranges()) {
-      if (range.contains(offset) && holds(range, recent_[0])) return;  // it is listed already
+      if (range.contains(offset) && holds(range, recent_[0])) return;  // already listed
     }
   }
   std::copy_backward(recent_.begin(), recent_.end() - 1, recent_.end());
@@ -51,12 +51,14 @@ bool AckPolicy::note_partial_duplicate(base::Range old) {
 }
 
 bool AckPolicy::note_text(const Text& text, base::Now now) {
-  // Segments behind a hole were owed an ACK of the old RCV.NXT. The ACK that is due now says more,
-  // and a duplicate of it would tell the peer of a segment behind the next hole (RFC 5681 s.2).
+  // Segments behind a hole were owed an ACK of the old RCV.NXT. The ACK that is due now covers
+  // more, and a duplicate of that ACK would tell the peer that a segment behind the next hole
+  // arrived (RFC 5681 s.2).
   if (text.advanced) duplicates_ = 0;
   if (!text.advanced && text.fresh) {
     note_range(text.whole.begin);
-    // A delayed ACK of earlier text in order goes out now, in the place of one for this segment.
+    // If an ACK of earlier text in order is being delayed, it goes out now and serves as the ACK of
+    // this segment, too.
     const bool delayed = moves() && !now_;
     if (!tcb_.sack_ok && !delayed && duplicates_ < kMaxDuplicates) ++duplicates_;
   }
@@ -87,14 +89,15 @@ uint32_t AckPolicy::fill_sack(SackBlocks& blocks) {
   if (dsack_count_ != 0) {  // RFC 2883: the D-SACK block is the first, whatever follows
     const wire::SackBlock dup = dsacks_[--dsack_count_];
     blocks[count++] = dup;
-    add(dup.left);  // s.4 (4): the block around it follows, or the sender sees no D-SACK
+    add(dup.left);  // s.4 (4): the block around the D-SACK follows, or it is not recognized
   }
-  // Ranges that were never reported, the oldest of them first; inside one ACK the newest leads.
+  // Ranges that were never reported are chosen oldest first; within one ACK the newest of them
+  // comes first.
   const uint32_t holder = ranges;
   const uint32_t reported = fresh_;
   while (fresh_ != 0 && count + ranges < limit) add(recent_[--fresh_]);
   std::reverse(chosen.begin() + holder, chosen.begin() + ranges);
-  // RFC 2018 s.4: the rest repeats the most recently reported ones.
+  // RFC 2018 s.4: the other blocks repeat the ranges that were reported most recently.
   for (uint32_t i = reported; i < recent_count_ && count + ranges < limit; ++i) add(recent_[i]);
   for (const base::Range& range : committed_.ranges()) {
     if (count + ranges >= limit) break;
@@ -118,8 +121,8 @@ void AckPolicy::sent_alone() {
   sent();
   // Without SACK each out-of-order segment is owed an ACK of its own. An ACK that also covers text
   // received in order before is no duplicate (RFC 5681 s.2) and does not count as one. D-SACKs and
-  // new ranges that one ACK cannot name need further ACKs: the peer would retransmit what it does
-  // not learn of.
+  // new ranges that one ACK cannot name need further ACKs: the peer would retransmit octets whose
+  // arrival it is not told of.
   if (duplicates_ != 0 && !moved) --duplicates_;
   pure_ = duplicates_ != 0 || dsack_count_ != 0 || fresh_ != 0;
   now_ = pure_;
@@ -129,7 +132,8 @@ void AckPolicy::validate() const {
   RNIC_CHECK(last_ack_sent_ <= tcb_.ack_offset());
   RNIC_CHECK(dsack_count_ <= kMaxDsacks && fresh_ <= recent_count_ && recent_count_ <= kMaxRecent);
   RNIC_CHECK(tcb_.sack_ok ? duplicates_ == 0 : dsack_count_ == 0);
-  // Received text is acknowledged at some time (RFC 9293 s.3.8.6.3, MUST-58).
+  // Received text is always acknowledged: an ACK is due, or the delayed-ACK timer runs (RFC 9293
+  // s.3.8.6.3, MUST-58).
   RNIC_CHECK(octets_ == 0 || now_ || timers_.runs(Timer::DelayedAck));
 }
 

@@ -1,6 +1,6 @@
 /// \file
-/// When an ACK is owed, and what it says beside the number (RFC 9293 s.3.8.6.3, RFC 5681 s.4.2, RFC
-/// 2018 s.4, RFC 2883).
+/// Decides when an ACK is owed, and which SACK blocks it carries (RFC 9293 s.3.8.6.3, RFC 5681
+/// s.4.2, RFC 2018 s.4, RFC 2883).
 #pragma once
 
 #include <array>

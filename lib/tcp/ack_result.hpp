@@ -16,8 +16,8 @@ struct AckResult {
   bool dsack = false;
   bool new_sack = false;
   bool duplicate = false;    ///< RFC 5681 s.2
-  bool ece = false;          ///< it carries ECN-Echo, and the connection uses ECN
-  bool first_try = false;    ///< it acknowledges a record that was sent once and not SACKed before
+  bool ece = false;          ///< the ACK carries ECN-Echo, and the connection uses ECN
+  bool first_try = false;    ///< the ACK covers a record that was sent once and not SACKed before
   bool keep_window = false;  ///< this ACK has set cwnd, or must not grow it
   std::optional<uint32_t> echo{};  ///< TSecr
   base::Duration rtt{-1};          ///< of the newest record acknowledged that was sent once

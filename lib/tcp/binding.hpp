@@ -9,7 +9,8 @@
 
 namespace rnic::tcp {
 
-/// All parts of a connection read it; only the connection can write it (see ConnectionCore).
+/// All parts of a connection read the binding; only the connection can write it (see
+/// ConnectionCore).
 struct Binding {
   Endpoint local;
   Endpoint remote;
@@ -17,7 +18,7 @@ struct Binding {
   base::TraceSink* trace = nullptr;
   ConnectionOptions options;
 
-  /// RFC 8257: each mark is echoed by itself.
+  /// The connection uses DCTCP, so each mark is echoed by itself (RFC 8257).
   [[nodiscard]] bool dctcp() const {
     return options.congestion_control == CongestionControl::Dctcp;
   }

@@ -41,8 +41,8 @@ bool ByteStream::room_is_news() const {
   const uint64_t read = read_.load(std::memory_order_relaxed);
   const uint64_t told = told_.load(std::memory_order_relaxed);
   if (read == told) return false;
-  // The owner is told of each eighth of the ring, and when the ring is empty: then the peer may be
-  // waiting for the window to open.
+  // The owner is told when an eighth of the ring has become free, and when the ring is empty, since
+  // the peer may then be waiting for the window to open.
   return read - told >= ring_octets() / 8 || read == ordered_.load(std::memory_order_relaxed);
 }
 
@@ -101,8 +101,8 @@ void ByteStream::released(const llp::RecordTag&, uint64_t end_offset) {
 
 llp::InspectVerdict ByteStream::inspect(base::Range range, base::ByteView, base::Now) {
   if (receive_ == nullptr) receive_ = pool_.take();
-  // Windows were offered to more streams than the pool has rings for. The peer retransmits the
-  // segment.
+  // No ring is left: windows were offered to more streams than the pool has rings for. The peer
+  // will retransmit the segment.
   if (receive_ == nullptr) return llp::InspectVerdict::Drop;
   // A window offered before this user was known may be larger than the ring.
   return fits(range) ? llp::InspectVerdict::Accept : llp::InspectVerdict::Drop;

@@ -20,22 +20,23 @@ namespace rnic::tcp {
 ///
 /// Each ring has one producer and one consumer, so the application may be another thread than the
 /// owner of the stream: the *application side* (one thread at a time) touches only atomics and its
-/// own part of the rings, and tells the owner by a doorbell to call serve(). With a single thread,
-/// write() and read() do it all.
+/// own part of the rings, and tells the owner by a doorbell to call serve(). A program with a
+/// single thread calls write() and read(), which do both sides' work.
 ///
 /// The rings come from the pool: the receive ring with the first octet received, the send ring with
-/// reserve_send() or the first write(). They go back when the ByteStream is destroyed.
+/// reserve_send() or the first write(). Both are given back when the ByteStream is destroyed.
 class ByteStream : public llp::StreamUser {
  public:
-  /// \param pool outlives the stream; a ring has its block size. Owner's thread only.
+  /// \param pool outlives the stream; each ring is one of its blocks. Called in the owner's thread
+  /// only.
   explicit ByteStream(RingPool& pool);
-  /// Makes a stream with two blocks of its own, of so many octets each.
+  /// Makes a stream with two rings of its own, of `ring_octets` each.
   explicit ByteStream(uint32_t ring_octets);
   ~ByteStream() override;
   ByteStream(const ByteStream&) = delete;
   ByteStream& operator=(const ByteStream&) = delete;
 
-  /// Sets the stream, once, before anything is written (established() comes later).
+  /// Sets the stream. Called once, before anything is written (established() comes later).
   void attach(llp::Stream& stream) { stream_ = &stream; }
 
   // --- Application side ---
@@ -82,11 +83,12 @@ class ByteStream : public llp::StreamUser {
 
   // --- Owner's side ---
 
-  /// Takes the send ring from the pool. False: the pool is empty.
+  /// Takes the send ring from the pool unless there is one. False: the pool is empty.
   bool reserve_send();
   /// Tells the stream what the application has written and read since the last call.
   void serve();
-  /// Calls put() and serve(), and takes a send ring from the pool if it has one.
+  /// Takes a send ring if there is none, and calls put() and serve(). \return how many octets fit;
+  /// 0 when the pool is empty
   uint32_t write(base::ByteView octets);
   /// Calls take() and serve().
   uint32_t read(base::ByteSpan out);
@@ -151,10 +153,10 @@ class ByteStream : public llp::StreamUser {
   std::unique_ptr<RingPool> own_pool_;
   RingPool& pool_;
   uint8_t* send_ = nullptr;     // ring; position = stream offset modulo size
-  uint8_t* receive_ = nullptr;  // ring likewise; set before ordered_ first moves
+  uint8_t* receive_ = nullptr;  // the same for received octets; set before ordered_ first moves
   llp::Stream* stream_ = nullptr;
   uint64_t pulled_ = 0;      // end of what pull() gave; released_ <= pulled_ <= written_
-  uint64_t placed_end_ = 0;  // of the octets received, in order or not
+  uint64_t placed_end_ = 0;  // end of the octets received, in order or not
 
   // Written by the owner, read by the application.
   alignas(64) std::atomic<uint64_t> released_{0};

@@ -18,7 +18,7 @@ class ChallengeAcks {
   ChallengeAcks(uint32_t limit, base::Duration interval, Counters& counters)
       : limit_(limit), interval_(interval), counters_(counters) {}
 
-  /// Asks for a challenge ACK. \return true when it may go out; it is counted as sent then
+  /// Asks for a challenge ACK. \return the ACK may go out, and is counted as sent
   [[nodiscard]] bool allow(base::Now now) {
     if (now - begun_ >= interval_) {
       begun_ = now;

@@ -20,10 +20,11 @@ struct Config {
   uint32_t ecn_syn_attempts = 1;      ///< SYNs that ask for ECN before one without, 1..32
   bool dctcp_ect_on_control = false;  ///< DCTCP: ECT on pure ACKs, retransmissions, probes, too
                                       ///< (RFC 8257 s.4.1)
-  bool frto = true;                   ///< find spurious time-outs by what new data draws (RFC 5682)
+  bool frto = true;  ///< F-RTO: find spurious time-outs by the ACKs of new data (RFC 5682)
   CongestionControl congestion_control = CongestionControl::Cubic;
-  uint32_t initial_window_segments = 10;  ///< SMSS, 1..64 (RFC 6928: at most as many times 1460
-                                          ///< octets, or two segments); 0: the table of RFC 5681
+  /// Initial window, SMSS, 1..64 (RFC 6928 s.2: n * SMSS is limited to n * 1460 octets, but not
+  /// below two segments); 0: the table of RFC 5681.
+  uint32_t initial_window_segments = 10;
   /// Growth of cwnd by one ACK in slow start, SMSS (RFC 3465); 1 = strict.
   uint32_t growth_limit_segments = 8;
   uint32_t max_cwnd = 16u << 20;  ///< octets
@@ -47,14 +48,15 @@ struct Config {
   bool tail_loss_probe = true;         ///< RFC 8985 s.7; without it the RTO finds a lost tail
   /// TLP.max_ack_delay: how late a peer may acknowledge a single segment.
   Duration tlp_max_ack_delay = ms(40);
-  Duration time_wait = ms(1000);  ///< RFC 9293 has 4 minutes (2 MSL); timestamps and the ISN keep
-                                  ///< the octets of an old incarnation out
+  Duration time_wait = ms(1000);  ///< RFC 9293 has 4 minutes (2 MSL), but timestamps and the ISN
+                                  ///< already keep the octets of an old incarnation out
   Duration user_timeout = ms(100000);     ///< R2: give up after this long without progress
   Duration connect_timeout = ms(180000);  ///< give up an active open
   uint32_t syn_retries = 8;
-  Duration close_timeout = ms(5000);  ///< RST when the peer's FIN does not follow ours for so long
-  /// A closed connection with octets or its FIN unacknowledged is reset when it makes no progress
-  /// for so long, whatever the peer answers; 0: never.
+  /// A RST is sent when the peer's FIN does not follow ours within this time.
+  Duration close_timeout = ms(5000);
+  /// A connection that the user has closed while octets or its FIN are unacknowledged is reset when
+  /// it makes no progress for this time, whatever the peer answers; 0: never.
   Duration orphan_timeout = ms(300'000);
   bool pack_records = true;                  ///< several small records may share a segment
   bool nagle = false;                        ///< RFC 9293 s.3.7.4, RFC 5044 s.A.2
@@ -62,7 +64,7 @@ struct Config {
   Duration keep_alive_idle = ms(7'200'000);  ///< silence before the first probe
   Duration keep_alive_interval = ms(75'000);
   uint32_t keep_alive_count = 9;  ///< unanswered probes that end a connection
-  bool syn_cookies = true;        ///< a SYN beyond the half-open limits is answered (RFC 4987)
+  bool syn_cookies = true;  ///< answer a SYN beyond the half-open limits with a cookie (RFC 4987)
   bool mtu_probing = true;  ///< find paths that drop full segments silently, and search for larger
                             ///< sizes (RFC 4821)
   /// Every connection starts with small segments and probes upward.
@@ -70,8 +72,8 @@ struct Config {
   Duration mtu_probe_interval = ms(600'000);  ///< between searches for a larger MTU
   uint32_t max_connections = 1024;            ///< per stack, without TIME-WAIT
   uint32_t max_time_wait = 16384;             ///< entries of 64 octets; the oldest gives way
-  /// Sets of ranges beyond a hole (1 KB each), one for each direction of a connection that has
-  /// some. At the limit an out-of-order segment is dropped.
+  /// Sets of ranges beyond a hole (1 KB each). A connection takes one for each direction that has a
+  /// hole. At the limit an out-of-order segment is dropped.
   uint32_t max_range_sets = 2048;
   uint32_t max_listeners = 64;
   uint32_t max_half_open = 128;                 ///< SYN-RECEIVED at once, per stack

@@ -33,8 +33,8 @@ SlowStartEvent Congestion::slow_start(const AckSample& sample) {
   // counts as several.
   uint64_t limit =
       paced_ ? UINT64_MAX : uint64_t{std::max(config_->growth_limit_segments, 1u)} * window_.smss;
-  // RFC 3465 s.2.3: after a time-out an ACK of many octets covers what had arrived before; it does
-  // not show what the path carries now.
+  // RFC 3465 s.2.3: after a time-out an ACK of many octets covers octets that had arrived before
+  // the time-out; it does not show how much the path carries now.
   if (after_timeout_) limit = window_.smss;
   uint64_t step = std::min(sample.acked, limit);
   const bool first = window_.ssthresh == UINT32_MAX;

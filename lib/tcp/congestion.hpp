@@ -29,7 +29,7 @@ class Congestion {
   /// With pacing, slow start has no limit on the growth by one ACK (RFC 9406 s.4.3, L).
   void set_paced(bool paced) { paced_ = paced; }
 
-  /// At ESTABLISHED, and when SMSS changes.
+  /// Called at ESTABLISHED, and when SMSS changes.
   void set_smss(uint32_t smss) {
     window_.smss = smss;
     window_.cwnd = std::max(window_.cwnd, smss);
@@ -48,8 +48,8 @@ class Congestion {
     }
     return SlowStartEvent::None;
   }
-  /// Replaces on_ack() where that would only count octets, as for most ACKs of congestion
-  /// avoidance. False: on_ack() has to be called.
+  /// Counts the octets of an ACK. It replaces on_ack() for the ACKs at which cwnd does not grow
+  /// yet, which are most of congestion avoidance. False: on_ack() has to be called.
   bool gather(uint64_t acked) {
     if (in_slow_start()) return false;
     return kind_ == CongestionControl::Cubic ? cubic_.gather(acked)
@@ -64,20 +64,22 @@ class Congestion {
   /// A loss was found by SACK, RACK or duplicate ACKs: sets ssthresh and leaves cwnd to the
   /// recovery.
   void on_loss(uint64_t flight);
-  /// ECN-Echo was received, which counts once a window of data: sets ssthresh and cwnd.
+  /// ECN-Echo was received: sets ssthresh and cwnd. The caller calls this at most once per window
+  /// of data.
   void on_ecn();
   /// The retransmission timer expired: sets cwnd to one segment. \param reduce no earlier time-out
   /// has retransmitted the segment (RFC 5681 s.3.1).
   void on_timeout(uint64_t flight, bool reduce);
-  /// RFC 5681 s.4.1: nothing was sent for longer than the RTO. \param since when
+  /// Nothing was sent for longer than the RTO (RFC 5681 s.4.1). \param since when the idle time
+  /// began
   void on_idle(base::Now since);
 
   /// Saves the state before a reduction that may turn out to be spurious. \param flight octets in
   /// flight
   void save(uint64_t flight);
   /// Undoes a spurious reduction (RFC 4015 s.3.1 step 9, RFC 9438 s.4.9.2). \param flight octets in
-  /// flight now. \param acked octets that the ACK which shows it acknowledges. False: the window
-  /// has outgrown the saved one meanwhile.
+  /// flight now. \param acked octets covered by the ACK that showed the reduction to be spurious.
+  /// False: the window has outgrown the saved one meanwhile.
   bool undo(uint64_t flight, uint64_t acked);
 
   [[nodiscard]] uint32_t cwnd() const { return window_.cwnd; }
@@ -103,7 +105,7 @@ class Congestion {
   const Config* config_;
   CongestionControl kind_;
   bool paced_;
-  bool after_timeout_ = false;  // until ssthresh is reached
+  bool after_timeout_ = false;  // a time-out has set cwnd, and ssthresh is not reached yet
   CongestionWindow window_;
   NewReno newreno_;
   Cubic cubic_;

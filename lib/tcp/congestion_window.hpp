@@ -17,16 +17,17 @@ struct CongestionWindow {
   uint32_t ssthresh = UINT32_MAX;  ///< "arbitrarily high" until the first reduction
   uint32_t max_cwnd = UINT32_MAX;
 
-  /// Never below one segment, never above the limit of the configuration.
+  /// Sets cwnd, but never below one segment and never above the limit of the configuration.
   void set_cwnd(uint64_t octets) {
     cwnd = static_cast<uint32_t>(std::clamp<uint64_t>(octets, smss, std::max(max_cwnd, smss)));
   }
-  /// RFC 5681 (4): at least two segments.
+  /// Sets ssthresh, but never below two segments (RFC 5681 (4)).
   void set_ssthresh(uint64_t octets) {
     ssthresh = static_cast<uint32_t>(
         std::clamp<uint64_t>(octets, uint64_t{2} * smss, uint64_t{UINT32_MAX} - 1));
   }
-  /// RFC 5681 s.3.1: a window of at least one segment, and so a threshold of slow start.
+  /// Checks that the window holds at least one segment and that ssthresh is not zero (RFC 5681
+  /// s.3.1).
   void validate() const {
     RNIC_CHECK(smss != 0 && cwnd >= smss && cwnd <= std::max(max_cwnd, smss));
     RNIC_CHECK(ssthresh != 0);

@@ -140,8 +140,8 @@ bool Connection::syn_again(Segment& segment) {
     return true;
   }
   if (!passive()) {
-    // Simultaneous open: the peer's SYN-ACK completes it. Its SYN is known, so processing goes on
-    // behind it.
+    // Simultaneous open: the peer's SYN-ACK completes it. The peer's SYN was taken before, so
+    // processing goes on with what follows the SYN.
     opening().take_syn_again(segment);
     segment.flags &= static_cast<uint8_t>(~flag::kSyn);
     segment.seq += 1;
@@ -164,7 +164,7 @@ void Connection::input_synchronized(Segment& segment, base::Now now) {
     return;
   }
   if (!survives_ack_check(segment, now)) return;
-  keep_alive_.heard(now);  // not earlier: anybody can send segments that the tests above drop
+  keep_alive_.heard(now);  // only now: anybody can send segments that the tests above drop
   receiver_.take_timestamp(segment, now);
   if (state() == State::SynReceived) {
     opening().measure(now);
@@ -191,7 +191,8 @@ bool Connection::survives_rst(const Segment& segment, base::Now now) {
   // a challenge ACK.
   if (!segment.has(flag::kRst)) return true;
   if (segment.seq != core_.tcb.ack_seq()) {
-    // A RST with text may begin before the window; then its number is outside.
+    // A RST with text may begin before the window. Its sequence number is then outside, and it
+    // draws no challenge ACK.
     if (base::after(segment.seq, core_.tcb.ack_seq())) challenge_ack(now);
     return false;
   }
@@ -215,7 +216,7 @@ bool Connection::survives_ack_check(const Segment& segment, base::Now now) {
   const Tcb& tcb = core_.tcb;
   if (!segment.has(flag::kAck)) return false;
   if (state() == State::SynReceived) {
-    // An ACK of a SYN-ACK that has not left yet was guessed.
+    // While our SYN-ACK has not left, an ACK of it can only be a guess.
     if (segment.ack == tcb.iss + 1 && handshake_.was_sent()) return true;
     reset_reply(segment);
     return false;
@@ -235,9 +236,9 @@ bool Connection::closed_reader(const Segment& segment) {
   // RFC 9293 s.3.6.1 (MAY-1, SHLD-3): new octets arrived, but the user reads no more.
   if (!receiver_.has_new_text(segment)) return false;
   ++core_.shared.counters.half_duplex_resets;
-  // The peer takes a RST at once only at its RCV.NXT (RFC 5961 s.3.2), and octets of ours or our
-  // FIN may be missing there. So the RST takes its number from the ACK field, as for a connection
-  // that does not exist (s.3.5.2, group 1).
+  // The peer accepts a RST at once only at its RCV.NXT (RFC 5961 s.3.2), which is below our SND.NXT
+  // when octets of ours or our FIN were lost. So the RST takes its number from the ACK field, as
+  // for a connection that does not exist (s.3.5.2, group 1).
   if (Reply* reply = queue_rst()) {
     reply->seq = segment.ack;
     reply->ack = {};
@@ -326,8 +327,8 @@ void Connection::life_over(base::Now now) {
     if (core_.binding_.options.keep_alive) keep_alive_due(now);
     return;
   }
-  // Data before the FIN is still unacknowledged, or the peer's window is closed before it
-  // (MUST-37): R2 limits that.
+  // Data before our FIN is still unacknowledged, or the peer's zero window holds the FIN back
+  // (MUST-37). R2 limits how long this may last, so the close time-out starts anew.
   if (in_any(state(), State::LastAck, State::FinWait1, State::Closing) &&
       (sender_.flight().board().size() > 1 || core_.tcb.snd_wnd == 0)) {
     core_.life.progressed(now);
@@ -364,7 +365,8 @@ bool Connection::send_keep_alive(base::Now now) {
   return true;
 }
 
-/// ACKs that must not wait for data go first and alone: SACK blocks never take room from a record.
+/// Sends the ACKs that must not wait for data. They go first and alone, so that SACK blocks never
+/// take room from a record.
 bool Connection::send_owed(base::Now now) {
   if (core_.ecn.owes_acks() && !sender_.send_owed_acks(now)) return false;
   while (receiver_.ack().due_alone()) {

@@ -62,10 +62,10 @@ class Connection final : public llp::Stream {
   [[nodiscard]] const Sender& sender() const { return sender_; }
   [[nodiscard]] const Receiver& receiver() const { return receiver_; }
   [[nodiscard]] State state() const { return core_.life.state(); }
-  /// It has ended and waits for finish().
+  /// The connection has ended and waits for finish().
   [[nodiscard]] bool over() const { return core_.life.over(); }
   [[nodiscard]] bool half_open() const { return seat_.of_listener != nullptr; }
-  /// It is half open and belongs to this listener.
+  /// The connection is half open and belongs to this listener.
   [[nodiscard]] bool half_open_of(const HalfOpenPlaces& listener) const {
     return seat_.of_listener == &listener;
   }
@@ -76,7 +76,7 @@ class Connection final : public llp::Stream {
 
   /// Called once, by the table. \param handle its handle there
   void name(base::Handle handle, const Endpoint& local, const Endpoint& remote);
-  /// Sets where the send sequence begins. \param ts_offset of our timestamp clock
+  /// Sets where the send sequence begins. \param ts_offset offset of our timestamp clock
   void begin(base::Seq32 iss, uint32_t ts_offset, const ConnectionOptions& options, base::Now now);
   /// Moves the ISS beyond the sequence numbers of an old incarnation.
   void begin_beyond(base::Seq32 old_snd_nxt) { opening().begin_beyond(old_snd_nxt); }
@@ -84,7 +84,7 @@ class Connection final : public llp::Stream {
   void open_passive(llp::Acceptor& acceptor, const Segment& syn, base::Now now);
   /// A passive open by the ACK of a SYN cookie. \param iss the sequence number of our SYN-ACK
   void open_by_cookie(llp::Acceptor& acceptor, const Segment& syn, base::Seq32 iss, base::Now now);
-  /// Counts it among the half-open connections of its listener.
+  /// Counts this connection among the half-open connections of its listener.
   void take_seat(HalfOpenPlaces& listener);
   void set_options(const ConnectionOptions& options, base::Now now);
 
@@ -98,7 +98,8 @@ class Connection final : public llp::Stream {
   [[nodiscard]] fast_path::Taken take_predicted(const SegmentIn& in, base::Now now) {
     using fast_path::Taken;
     if (in.tcp.size() != core_.prediction.header_octets()) {
-      // Copied member by member: the caller keeps its own in registers for an ACK.
+      // The segment is copied member by member, so that the caller can keep its own in registers
+      // for an ACK.
       return take_predicted_text({in.source, in.destination, in.tcp, in.checksum_verified, in.ecn},
                                  now);
     }
@@ -123,7 +124,8 @@ class Connection final : public llp::Stream {
   };
   /// \param quantum the octets that it may send
   [[nodiscard]] Served serve(uint64_t quantum, base::Now now);
-  /// Puts it at the end of the round, or takes it out.
+  /// Puts the connection at the end of the round, or takes it out of the round if it has nothing to
+  /// send.
   void turn_over(Served served);
 
   /// Enters CLOSED, after which ended() is the only call-up. \param rst whether the peer is sent a
@@ -133,11 +135,12 @@ class Connection final : public llp::Stream {
   void finish(base::Now now);
 
   void validate() const;
-  /// Adds what it holds of the stack's pools and lists.
+  /// Adds what this connection holds of the stack's pools and lists.
   void add_to(Holdings& sum) const;
 
  private:
-  // Its parts see the base, which lets them write neither the binding nor the timers.
+  // The parts of a connection see only the base class, through which they can write neither the
+  // binding nor the timers.
   struct Core : ConnectionCore {
     using ConnectionCore::binding_;
     using ConnectionCore::ConnectionCore;
@@ -147,7 +150,7 @@ class Connection final : public llp::Stream {
   // A segment.
   void input_syn_sent(const Segment& segment, base::Now now);
   void take_text_of_syn(const Segment& syn, base::Now now);
-  /// \param segment loses its SYN if that was received before
+  /// \param segment its SYN is removed if that SYN was received before
   void input_synchronized(Segment& segment, base::Now now);
   /// The peer's SYN or SYN-ACK came in SYN-RECEIVED. \return nothing else of the segment is to be
   /// processed
@@ -173,7 +176,7 @@ class Connection final : public llp::Stream {
   void arm_keep_alive(base::Now now);
   void time_out();
 
-  // Functions of their own, so that an ACK on the short way does not pay for their arguments.
+  // These are functions of their own, so that a predicted ACK does not pay for their arguments.
   [[nodiscard]] fast_path::Taken take_predicted_text(SegmentIn in, base::Now now);
   void predict();
 
@@ -190,7 +193,7 @@ class Connection final : public llp::Stream {
   Sender sender_;
   KeepAlive keep_alive_;
   HalfOpenSeat seat_;
-  llp::Acceptor* acceptor_ = nullptr;  // of a passive open: it will choose the user
+  llp::Acceptor* acceptor_ = nullptr;  // set in a passive open: it will choose the user
   Handshake handshake_;
   bool soft_error_ = false;  // an ICMP soft error was received
   bool tell_end_ = false;    // ended() is owed

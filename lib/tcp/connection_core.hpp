@@ -16,7 +16,7 @@ namespace rnic::tcp {
 
 /// Both halves read all of it. The sender writes the send sequence variables of the Tcb, the
 /// receiver writes the receive sequence variables, and the handshake writes what the SYNs agree on.
-/// docs/owners.md has who changes what is behind functions.
+/// docs/owners.md lists which part may call the functions that change the rest.
 struct ConnectionCore {
   /// \param connection the owner, as the timer wheel and the round know it. \param with outlives
   /// this
@@ -34,8 +34,8 @@ struct ConnectionCore {
   void ask_turn() {
     if (!place_.linked() && !life.over()) shared.round.join(place_);
   }
-  /// Its turn is over, and it is not. \param more it has more to send: it is served again after the
-  /// others
+  /// The connection's turn to send is over, and the connection is not. \param more it has more to
+  /// send: it is served again after the others
   void turn_over(bool more) {
     if (more) {
       shared.round.put_last(place_);
@@ -50,28 +50,28 @@ struct ConnectionCore {
     Round::leave(place_);
     shared.closed.push_back(place_);
   }
-  /// finish() has come.
+  /// Leaves the list of closed connections, since finish() is being called.
   void leave_closed() { ConnectionList::erase(place_); }
   void validate() const {
     tcb.validate();
     ecn.validate();
     timers_.validate();
     life.validate();
-    // One that is over waits for finish(), and none of its timers runs after it.
+    // A connection that is over is in the list of those that wait for finish().
     RNIC_CHECK(place_.linked() || !life.over());
   }
 
   Shared& shared;
 
  protected:
-  Binding binding_;  // Only what derives from this writes it, which the connection's own core does.
+  Binding binding_;  // Only a derived class can write it: the connection's own core.
 
  public:
   Tcb tcb;
   Prediction prediction;
 
  protected:
-  Timers timers_;  // Likewise; the connection gives it to the parts that own one.
+  Timers timers_;  // Written like binding_; the connection passes it to the parts that own a timer.
 
  public:
   Life life;

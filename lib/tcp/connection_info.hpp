@@ -13,7 +13,7 @@ namespace rnic::tcp {
 /// The phase of the sender's loss recovery.
 enum class LossState : uint8_t {
   Open,      ///< nothing is missing
-  Disorder,  ///< SACKs or duplicate ACKs came, loss is not certain yet
+  Disorder,  ///< SACKs or duplicate ACKs came, but a loss is not certain yet
   Recovery,  ///< fast recovery (RFC 6675, RFC 6582)
   Loss,      ///< after a retransmission time-out
 };

@@ -1,5 +1,5 @@
 /// \file
-/// Intrusive lists of connections, and the round of those that may send.
+/// Intrusive lists of connections, and the round: the connections that may have something to send.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct ConnectionLink {
   [[nodiscard]] bool linked() const { return next != nullptr; }
 
   Connection* const owner;
-  ConnectionLink* next = nullptr;  // Invariant: both are set, or none.
+  ConnectionLink* next = nullptr;  // Invariant: next and prev are both set, or both null.
   ConnectionLink* prev = nullptr;
 };
 

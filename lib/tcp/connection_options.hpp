@@ -1,5 +1,5 @@
 /// \file
-/// The settings that each connection has for itself; config.hpp has those of the stack.
+/// The settings of a single connection; config.hpp has those of the stack.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct ConnectionOptions {
   Ecn ecn = Ecn::Accept;  ///< RFC 3168; takes effect at the handshake
   bool pacing = false;    ///< spread a window over the round trip
   /// Hold back a segment that is not full while a smaller one is unacknowledged (RFC 9293 s.3.7.4,
-  /// with the change of its appendix A.3). For plain octets; records of a framing layer
+  /// with the change of its appendix A.3). This applies to plain octets; records of a framing layer
   /// are never held back.
   bool nagle = false;
   /// Several small records may share a segment. Off: each record begins a segment of its own.

@@ -61,7 +61,7 @@ class ConnectionTable {
   /// nullptr for a stale or invalid handle.
   [[nodiscard]] Connection* get(base::Handle handle) { return connections_.get(handle); }
 
-  /// Calls f(connection) for each; f may erase the one that it is given.
+  /// Calls f(connection) for each connection; f may erase the connection that it is given.
   template <typename F>
   void for_each(F&& f) {
     connections_.for_each([&f](base::Handle, Connection& connection) { f(connection); });

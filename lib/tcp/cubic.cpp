@@ -25,8 +25,8 @@ void Cubic::begin_stage(double cwnd, base::Now now) {
   credit_ = 0;
   w_est_ = cwnd;  // s.4.3
   // W_max is undefined after a time-out (s.4.8) and after a slow start that ended without loss
-  // (s.4.10), and slow start may have passed it: then K is 0 and W_max the window of the stage's
-  // start.
+  // (s.4.10), and slow start may have grown cwnd beyond it. In these cases K is 0 and W_max is the
+  // window at which the stage starts.
   if (w_max_ < cwnd) w_max_ = cwnd;
   if (cwnd_prior_ == 0) cwnd_prior_ = cwnd;
   k_ = std::cbrt((w_max_ - cwnd) / kC);  // s.4.2
@@ -45,7 +45,7 @@ void Cubic::update(CongestionWindow& window, const AckSample& sample) {
   // s.4.3: the window of a Reno flow; it grows like Reno's once it has passed the old maximum.
   w_est_ += (w_est_ >= cwnd_prior_ ? 1.0 : kAlpha) * segments_acked / cwnd;
   double grown = std::max(cwnd, w_est_);
-  if (w_cubic(t) >= w_est_) {  // s.4.4, s.4.5: towards the window due one round trip from now
+  if (w_cubic(t) >= w_est_) {  // s.4.4, s.4.5: approach the window due one round trip from now
     const double target = std::clamp(w_cubic(t + in_seconds(sample.srtt)), cwnd, 1.5 * cwnd);
     grown = std::min(target, cwnd + (target - cwnd) / cwnd * segments_acked);
   }
@@ -77,8 +77,7 @@ void Cubic::validate() const {
     RNIC_CHECK(acked_ == 0 && due_ == 0);
     return;
   }
-  // No stage is without a saturation point, and the flow of Reno grows from the window of its
-  // begin.
+  // Every stage has a saturation point, and the window of its Reno flow starts at cwnd.
   RNIC_CHECK(w_max_ > 0 && cwnd_prior_ > 0 && w_est_ > 0);
   RNIC_CHECK(stage_ == CubicStage::Running || due_ == 0);
 }

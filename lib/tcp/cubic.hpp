@@ -11,7 +11,7 @@ namespace rnic::tcp {
 /// 4.9.2 saves and restores a copy of the whole object.
 class Cubic {
  public:
-  /// Congestion avoidance: an ACK of new data came while cwnd was the limit. cwnd is updated
+  /// An ACK of new data came in congestion avoidance while cwnd was the limit. cwnd is updated
   /// kUpdates times a round trip, by the sum of the ACKs since the last update.
   void on_ack(CongestionWindow& window, const AckSample& sample) {
     acked_ += static_cast<uint32_t>(sample.acked);
@@ -23,15 +23,17 @@ class Cubic {
     acked_ += static_cast<uint32_t>(acked);
     return true;
   }
-  /// Sections 4.6 and 4.7: sets ssthresh, and cwnd in response to a mark. \param ecn the signal is
-  /// ECN-Echo, which may reduce cwnd to one segment; a loss leaves cwnd to the recovery.
+  /// Responds to congestion (RFC 9438 s.4.6, s.4.7): sets ssthresh. \param ecn the signal is
+  /// ECN-Echo, which sets cwnd, too, down to one segment; after a loss the recovery sets cwnd.
   void on_congestion(CongestionWindow& window, bool ecn, bool fast_convergence);
-  /// Section 4.8, called after on_congestion(): the next stage starts with K = 0 at its own window.
+  /// A time-out (RFC 9438 s.4.8); called after on_congestion(). The next stage starts with K = 0 at
+  /// the window that it finds.
   void on_timeout() {
     w_max_ = 0;
     end_stage();
   }
-  /// The application, not cwnd, was the limit: t stops until cwnd is updated again (s.4.2).
+  /// Stops t until cwnd is updated again, because the application, not cwnd, was the limit (RFC
+  /// 9438 s.4.2).
   void pause(base::Now now) {
     if (stage_ != CubicStage::Running) return;
     set_stage(CubicStage::Paused);
@@ -63,7 +65,7 @@ class Cubic {
   double w_est_ = 0;
   double k_ = 0;
   double cwnd_prior_ = 0;  // 0: undefined
-  double credit_ = 0;      // octets of growth below one
+  double credit_ = 0;      // the fraction of an octet by which cwnd still has to grow
   uint32_t acked_ = 0;     // octets since the last update(), never more than a window
   uint32_t due_ = 0;       // octets that make the next update()
   base::Now t_epoch_{};

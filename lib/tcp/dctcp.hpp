@@ -14,7 +14,8 @@ class Dctcp {
   /// Called for every ACK of new data, in recovery or not. \param ece the ACK carried ECN-Echo.
   /// \param gain_shift g is 2 to the power of minus this
   void on_ack(const AckSample& sample, bool ece, uint32_t gain_shift);
-  /// Section 3.3 step 9: cwnd * (1 - Alpha / 2), once a window of data.
+  /// Reduces cwnd to cwnd * (1 - Alpha / 2) (RFC 8257 s.3.3 step 9). Called at most once per window
+  /// of data.
   void reduce(CongestionWindow& window);
 
   [[nodiscard]] uint32_t alpha() const { return alpha_; }

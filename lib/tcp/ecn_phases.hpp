@@ -12,10 +12,10 @@ namespace rnic::tcp {
 enum class EcnAgreement : uint8_t {
   None,       ///< no SYN has come or gone
   Offered,    ///< our SYN asks
-  Withdrawn,  ///< our latest SYN does not ask any more; the answer to an earlier one may agree
+  Withdrawn,  ///< our latest SYN does not ask; the answer to an earlier SYN may still agree
   Declined,   ///< there is no agreement
   Agreed,     ///< marks are echoed, and our data is sent as ECN-capable
-  EchoOnly,   ///< marks are echoed; a SYN of either side did not ask, so ECT is not set (any more)
+  EchoOnly,   ///< marks are echoed, but ECT is not set, since a SYN of one side did not ask
 };
 
 /// A SYN that comes again without asking ends what was agreed, until the handshake is complete.
@@ -34,8 +34,8 @@ enum class CwrState : uint8_t {
   Said,  ///< the peer knows of the reduction, or need not, since nothing of ours is marked
 };
 
-/// A window may be reduced again before the peer was told, or after. An undo takes a reduction
-/// back.
+/// The window may be reduced again before or after the peer was told of a reduction. An undo takes
+/// a reduction back.
 inline constexpr base::Transitions<CwrState, CwrState::Said> kCwrTransitions{
     {CwrState::None, {CwrState::Owed, CwrState::Said}},
     {CwrState::Owed, {CwrState::None, CwrState::Said}},

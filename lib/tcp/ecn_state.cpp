@@ -62,7 +62,7 @@ EcnState::Change EcnState::arrived_dctcp(bool ce, bool unacknowledged, base::Seq
 }
 
 EcnState::Owed EcnState::take_owed() {
-  const Owed oldest{owed_[0], echo_ != ((owed_count_ & 1) != 0)};  // they alternate
+  const Owed oldest{owed_[0], echo_ != ((owed_count_ & 1) != 0)};  // the marks alternate
   std::copy(owed_.begin() + 1, owed_.begin() + owed_count_, owed_.begin());
   --owed_count_;
   return oldest;

@@ -19,8 +19,7 @@ inline constexpr uint8_t kEct0 = 2;
 inline constexpr uint8_t kCe = 3;
 }  // namespace ecn_codepoint
 
-/// The caller passes SND.UNA and SND.NXT where a reduction is concerned, and the ACK field where an
-/// ACK is owed.
+/// It does not read the Tcb: the caller passes SND.UNA, SND.NXT and the ACK field.
 class EcnState {
  public:
   /// The SYNs have agreed on ECN.
@@ -35,10 +34,11 @@ class EcnState {
   void offer() {
     if (agreement_ != EcnAgreement::Offered) set_agreement(EcnAgreement::Offered);
   }
-  /// The next SYN does not ask: a middlebox may drop SYNs that do. \return it asked until now
+  /// The next SYN does not ask for ECN, since a middlebox may drop SYNs that do. \return our SYNs
+  /// asked until now
   bool fall_back();
-  /// Takes the peer's SYN or SYN-ACK. \param setup it asks for ECN or agrees. \param answer it
-  /// answers our SYN. \param willing we agree if it is no answer
+  /// Takes the peer's SYN or SYN-ACK. \param setup it asks for ECN or agrees to it. \param answer
+  /// it answers our SYN. \param willing we agree when the peer asks first
   void take_syn(bool setup, bool answer, bool willing);
   /// Takes a SYN that arrives after the handshake was completed by another one. A host that has
   /// received a SYN that does not ask should not set ECT; the agreement to echo marks stays.
@@ -110,7 +110,8 @@ class EcnState {
   bool echo_ = false;
   uint8_t holds_ = 0;  // consecutive marks that met a window of one segment
   uint8_t owed_count_ = 0;
-  // While a reduction stands: SND.NXT at that moment. Marks below it are answered.
+  // SND.NXT at the moment of the last reduction; valid while that reduction stands. Marks below it
+  // are answered.
   uint64_t reduced_until_ = 0;
   // DCTCP: ACKs owed for the segments before each change of CE, oldest first. Their marks
   // alternate: the newest one reports the opposite of echo_.

@@ -49,7 +49,8 @@ class EffectiveMss {
   }
   /// Sets EMSS for one record (TUF draft s.5.1). \return the old value
   uint32_t replace(uint32_t emss) { return std::exchange(emss_, emss); }
-  /// Without a route EMSS stays what it was, at first the default.
+  /// Checks that EMSS is positive and at most the peer's MSS, or at most the default, which EMSS
+  /// keeps while there is no route.
   void validate() const {
     RNIC_CHECK(emss_ != 0 && emss_ <= std::max<uint32_t>(peer_mss_, kDefault));
   }

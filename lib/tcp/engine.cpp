@@ -65,8 +65,8 @@ void Engine::on_timers(base::Now now) {
 
 namespace {
 
-/// Copies a segment member by member: the caller keeps its own in registers unless it takes the
-/// slow path.
+/// Copies a segment member by member, so that the caller can keep the original in registers unless
+/// the segment takes the slow path.
 inline SegmentIn same(const SegmentIn& segment) {
   return {segment.source, segment.destination, segment.tcp, segment.checksum_verified, segment.ecn};
 }
@@ -162,15 +162,16 @@ void Engine::icmp_error(const llp::IcmpError& error, base::Now now) {
 void Engine::output(base::Now now) {
   if (!shared_.closed.empty()) finish_closed(now);
   if (!shared_.out.send(shared_.replies, now)) return;
-  // Round robin with a quantum each. A connection that a limit of the stack holds back goes to the
-  // end; output() ends when it comes round again.
+  // Connections are served round robin with a quantum each. One that a limit of the stack holds
+  // back goes to the end of the round; output() ends when the first such connection comes round
+  // again.
   Connection* first_starved = nullptr;
   const uint64_t sent_before = shared_.counters.octets_out + shared_.counters.retransmitted_octets;
   bool quantum_up = false;
   while (Connection* connection = shared_.round.front()) {
     if (connection == first_starved) break;
-    // One output() sends one quantum in all: then segments are received while they are still in the
-    // cache, and arrivals do not wait long. The order of the round keeps it fair.
+    // One output() sends one quantum in all, so that segments are received while they are still in
+    // the cache and arrivals do not wait long. The order of the round keeps this fair.
     if (shared_.counters.octets_out + shared_.counters.retransmitted_octets - sent_before >=
         kQuantum) {
       quantum_up = true;
@@ -178,7 +179,7 @@ void Engine::output(base::Now now) {
     }
     using Served = Connection::Served;
     const Served served = connection->serve(kQuantum, now);
-    // A call-up may have ended any connection. Ended ones live until finish_closed().
+    // A call-up may have ended any connection. Its memory stays valid until finish_closed().
     if (first_starved != nullptr && first_starved->over()) first_starved = nullptr;
     if (connection->over()) continue;  // it has left the round
     if (served == Served::PortFull) break;

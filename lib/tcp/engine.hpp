@@ -66,8 +66,8 @@ class Engine {
                                    base::Now now) const;
   [[nodiscard]] Result<Endpoint> choose_local(const Endpoint& local, const Endpoint& remote,
                                               base::Now now);
-  /// RFC 9293 s.3.10.7.2. \param old_snd_nxt SND.NXT of the incarnation in TIME-WAIT that the SYN
-  /// ends
+  /// Takes a segment for a listener (RFC 9293 s.3.10.7.2). \param old_snd_nxt SND.NXT of the
+  /// incarnation in TIME-WAIT that the SYN ends
   void input_listen(Listener& listener, const Segment& segment,
                     std::optional<base::Seq32> old_snd_nxt, base::Now now);
   void keep_a_place(Listener& listener, base::Now now);
@@ -76,8 +76,8 @@ class Engine {
   [[nodiscard]] bool take_cookie(Listener& listener, const Segment& segment, base::Now now);
 
   // Segments.
-  /// \param in at least 20 octets. \param c set to its connection, or nullptr. \return its header
-  /// is as predicted
+  /// Finds the connection of a segment. \param in at least 20 octets. \param c set to the
+  /// connection, or nullptr. \return the segment's header is as predicted
   [[nodiscard]] bool find_flow(const SegmentIn& in, Connection*& c);
   void input_any(Connection* connection, SegmentIn segment, base::Now now);
   void input_no_connection(const Segment& segment, base::Now now);
@@ -94,7 +94,7 @@ class Engine {
   Shared shared_;
   ListenerTable listeners_;
   SynCookies cookies_;
-  ConnectionTable connections_;  // Declared behind what they share, which outlives them.
+  ConnectionTable connections_;  // Declared after shared_, which outlives the connections.
   std::optional<uint32_t> forced_isn_;
   bool predicting_ = true;
 };

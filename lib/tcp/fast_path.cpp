@@ -48,7 +48,8 @@ inline bool window_stays_open(ConnectionCore& core, Sender& sender, const uint8_
   return true;
 }
 
-// A function of its own, so that text that acknowledges nothing new does not pay for its registers.
+// This is a function of its own, so that text which acknowledges nothing new does not pay for the
+// registers of an ACK.
 [[gnu::noinline]] bool take_carried_ack(Sender& sender, uint32_t acked, uint32_t echo,
                                         base::Now now) {
   return sender.take_plain_ack(acked, echo, now);
@@ -80,7 +81,7 @@ Taken take_text(ConnectionCore& core, Sender& sender, Receiver& receiver, const 
     return Taken::Text;
   }
   if (core.life.over()) return Taken::Text;
-  // Not earlier: a segment that inspect() drops changes nothing.
+  // The window is taken only now, because a segment that inspect() drops must change nothing.
   (void)window_stays_open(core, sender, header);
   if (acked != 0) {
     if (!take_carried_ack(sender, acked, echo_of(core, header), now)) {

@@ -14,9 +14,9 @@
 #include "tcp/sender.hpp"
 #include "tcp/tcp.hpp"
 
-/// All other segments take the slow path, which would give the same result: this path does the part
-/// of it that is left where predictable() holds. A mutator that makes predictable() false ends the
-/// prediction.
+/// All other segments take the slow path. The slow path would give the same result for a predicted
+/// segment, too: this one does the steps that are left of it where predictable() holds. A mutator
+/// that makes predictable() false ends the prediction.
 namespace rnic::tcp::fast_path {
 
 /// The precondition of header prediction: no loss, probe, FIN, mark or closed window is being dealt
@@ -41,20 +41,21 @@ void predict(ConnectionCore& core, const Sender& sender, const Receiver& receive
                                           same(in.destination, binding.local.address));
   return OctetPattern::all(_mm_and_si128(addresses, core.prediction.compare(in.tcp.data())));
 }
-/// The same for a segment that is known to belong to this connection.
+/// The header of a segment that belongs to this connection is as predicted.
 [[nodiscard]] inline bool expects_header(const ConnectionCore& core, const uint8_t* header) {
   return base::OctetPattern::all(core.prediction.compare(header));
 }
 enum class Taken : uint8_t {
   No,  ///< the segment has to take the slow path
   Ack,
-  ReorderedAck,  ///< of records overtaken by others; there may be a loss: predict() has to look
+  ReorderedAck,  ///< an ACK of records that others have overtaken: there may be a loss, so
+                 ///< predict() has to be called
   Text,
 };
-/// \param in a segment without text that expects() is true of
+/// Takes a segment without text. \param in a segment for which expects() is true
 [[nodiscard]] Taken take_ack(ConnectionCore& core, Sender& sender, Receiver& receiver,
                              KeepAlive& keep_alive, const SegmentIn& in, base::Now now);
-/// \param in a segment with text that expects() is true of
+/// Takes a segment with text. \param in a segment for which expects() is true
 [[nodiscard]] Taken take_text(ConnectionCore& core, Sender& sender, Receiver& receiver,
                               const SegmentIn& in, base::Now now);
 

@@ -52,8 +52,8 @@ bool Flight::gate_closed(base::Now now) {
 }
 
 void Flight::pace(uint64_t octets, base::Now now) {
-  // The rate is cwnd / SRTT times a factor above one, so that the window is the limit rather than
-  // the pace.
+  // The rate is cwnd / SRTT times a factor above one, so that the window rather than the pace
+  // limits the sender.
   if (!rto_.measured()) return;
   const Config& config = core_.shared.config;
   const uint64_t percent =
@@ -81,7 +81,7 @@ void Flight::sent(uint64_t octets, base::Now now) {
   if (!timers_.runs(Timer::Rto)) {  // RFC 6298 s.5.1: the timer is started, not restarted
     restart_timers(now);
   } else if (recovery_.open() && !tail_probe_.due()) {
-    // After a probe the next one is armed elsewhere.
+    // The probe that follows a probe is armed by TailProbe::sent().
     tail_probe_.arm(recovery_.phase(), cc_.smss(), now, now + rto_.rto());
   }
 }
@@ -131,8 +131,8 @@ void Flight::advance_una(uint64_t ack, AckResult& result, base::Now now) {
       result.delivered += board_.live(record);
       rack_.delivered(record, result.echo, board_.fack(), now);
       if (record.is(record_flag::kResent)) {
-        // Karn's rule. Records behind this hole give no sample either: they waited for the
-        // retransmission, not for the network.
+        // Karn's rule: a record that was sent again gives no sample. Records behind this hole give
+        // none either, since they waited for the retransmission, not for the network.
         ambiguous = true;
       } else {
         result.rtt = now - record.sent_at;
@@ -199,8 +199,8 @@ void Flight::measure(AckResult& result, base::Now now) {
     result.rtt = rtt;
   } else {
     // RFC 6298 s.3, s.5: the back-off ends with a measurement, which retransmitted data gives only
-    // by timestamps. RFC 8961 s.4 (3): it also ends when data that was sent once since then is
-    // acknowledged.
+    // with timestamps. RFC 8961 s.4 (3): the back-off also ends when data that was sent once, after
+    // the time-out, is acknowledged.
     if (result.acked == 0 || rto_.backoff() == 0) return;
     if (result.first_try) rto_.clear_backoff();
     // An echo from before the time-out belongs to an earlier copy. If the ACK of that copy was
@@ -252,7 +252,7 @@ void Flight::recover(AckResult& result, bool lost, base::Now now) {
   if (!recovery_.open()) {
     if (result.acked != 0) recovery_.progressed();
     if (recovery_.complete()) {
-      // cwnd is ssthresh, and this ACK does not add to it.
+      // cwnd becomes ssthresh, and this ACK must not add to it.
       if (recovery_.phase() == RecoveryPhase::Recovery) result.keep_window = true;
       leave_recovery();
     }
@@ -326,7 +326,7 @@ void Flight::restart_timers(base::Now now) {
   tail_probe_.arm(recovery_.phase(), cc_.smss(), now, rto);
 }
 
-// A function of its own, so that the other ACKs of a burst do not pay for its registers.
+// This is a function of its own, so that the other ACKs of a burst do not pay for its registers.
 [[gnu::noinline]] void Flight::restart_alone(base::Now now) {
   if (core_.tcb.flight() == 0) {
     timers_.clear(Timer::Rto);
@@ -378,8 +378,9 @@ void Flight::undo_recovery(AckResult& result) {
   const bool timeout = follows_timeout(recovery_.phase());
   spurious_.undone(timeout, core_.prediction);
   result.keep_window = true;  // RFC 4015 s.3.4
-  // Step 9: an ACK with ECN-Echo signals congestion all the same. If all data was acknowledged
-  // before, the path is empty and takes the burst that a new connection may send.
+  // RFC 4015 s.3.1 step 9: an ACK with ECN-Echo signals congestion even if the reduction was
+  // spurious. If all data was acknowledged before this ACK, the path is empty and takes the burst
+  // that a new connection may send.
   const bool all_before = core_.tcb.flight() == 0 && result.acked == 0;
   const uint64_t burst = all_before ? cc_.initial_window() : result.acked;
   if (!result.ece && cc_.undo(core_.tcb.flight(), burst)) {
@@ -387,10 +388,11 @@ void Flight::undo_recovery(AckResult& result) {
   }
   if (timeout) ++counters().spurious_timeouts;
   if (recovery_.open()) return;
-  // Step 8: continue with new data. No record counts as lost until it is found lost again.
+  // RFC 4015 s.3.1 step 8: sending continues with new data. No record counts as lost until it is
+  // found lost again.
   board_.undo_losses();
-  // RACK forgets the retransmission, since the original arrived and not the retransmission: records
-  // that were sent between the two are not lost for it.
+  // RACK forgets the retransmission, because the ACK was for the original. Otherwise it would count
+  // records that were sent between the two as lost.
   rack_.undo();
   recovery_.undo();
   board_.forget_duplicates();
@@ -399,7 +401,7 @@ void Flight::undo_recovery(AckResult& result) {
 // --- Timers ---
 
 void Flight::tail_probe_fired(base::Now now) {
-  // The probe comes first.
+  // The probe takes precedence over a time-out that is due at the same time.
   if (timers_.due(Timer::Rto, now)) timers_.set(Timer::Rto, now + rto_.rto());
   tail_probe_.fired();
 }
@@ -512,7 +514,7 @@ void Flight::validate() const {
   RNIC_CHECK(!recovery_.open() || !spurious_.frto());
   cc_.validate(core_.tcb.snd_nxt);
   pacing_.validate(timers_);
-  // Neither was the window full, nor the peak of the flight measured, for octets not sent.
+  // Both offsets are of octets that were sent.
   RNIC_CHECK(cwnd_full_to_ <= core_.tcb.snd_nxt && flight_peak_to_ <= core_.tcb.snd_nxt);
 }
 

@@ -1,6 +1,6 @@
 /// \file
-/// The data in flight, and what its ACKs, or their absence, tell: the round trip, losses, recovery,
-/// the congestion window.
+/// The data in flight, and what follows from its ACKs or their absence: the round-trip time,
+/// losses, recovery and the congestion window.
 #pragma once
 
 #include <algorithm>
@@ -22,10 +22,10 @@
 
 namespace rnic::tcp {
 
-/// It advances SND.UNA and SND.NXT and tells the user what was acknowledged.
+/// Flight advances SND.UNA and SND.NXT and tells the user which records were acknowledged.
 class Flight {
  public:
-  /// Both outlive this. Its timer is Timer::Rto; its parts have Timer::Probe,
+  /// Both parameters outlive this. Flight uses Timer::Rto, and its parts use Timer::Probe,
   /// Timer::Reorder and Timer::Pacing.
   Flight(ConnectionCore& core, Timers& timers);
 
@@ -37,8 +37,8 @@ class Flight {
   [[nodiscard]] const Recovery& recovery() const { return recovery_; }
   [[nodiscard]] const SpuriousDetector& spurious() const { return spurious_; }
   [[nodiscard]] const Pacing& pacing() const { return pacing_; }
-  /// The precondition of header prediction: an ACK can only acknowledge octets, each of which was
-  /// sent once.
+  /// The precondition of header prediction: the next ACK can only acknowledge octets that were sent
+  /// once.
   [[nodiscard]] bool predictable() const {
     return recovery_.open() && tail_probe_.idle() && !spurious_.adapts() && board_.clean() &&
            !timers_.runs(Timer::Reorder);
@@ -50,9 +50,9 @@ class Flight {
   /// EMSS has changed.
   void set_smss(uint32_t smss) { cc_.set_smss(smss); }
   void begin(base::Now now) { progress_at_ = last_sent_at_ = now; }
-  /// \param first it had not gone out before
+  /// Our SYN or SYN-ACK went out. \param first it had not gone out before
   void syn_sent(bool first, base::Now now);
-  /// Timer::Rto has fired for it, and stops.
+  /// Timer::Rto has fired for our SYN or SYN-ACK: stops the timer and backs off.
   void syn_timed_out();
   /// \param measures the handshake measures the round trip (Karn's rule)
   void measure_handshake(bool measures, base::Now now) {
@@ -74,7 +74,7 @@ class Flight {
   }
   /// Pacing holds the next segment back.
   [[nodiscard]] bool gate_closed(base::Now now);
-  /// RFC 5681 s.4.1, before new data.
+  /// Reduces cwnd after an idle time (RFC 5681 s.4.1). Called before new data is sent.
   void restart_after_idle(base::Now now);
   void push(const Record& record) { board_.push(record); }
   void keep(uint64_t number, uint32_t saved) { board_.keep(number, saved); }
@@ -132,8 +132,8 @@ class Flight {
     uint64_t end = 0;        ///< of it
     base::Duration rtt{0};
   };
-  /// Octets newly acknowledged, if they include a whole record; 0: there is none, or the slow path
-  /// has to look at it.
+  /// Octets that the ACK field newly acknowledges, if they include a whole record. 0: they include
+  /// none, or the ACK has to take the slow path.
   [[nodiscard]] uint32_t plain_ack(uint32_t ack) const {
     const uint32_t acked = ack - core_.tcb.snd_seq(core_.tcb.snd_una).value;
     const bool moves = uint64_t{acked} - 1 < core_.tcb.flight();
@@ -152,7 +152,8 @@ class Flight {
     grow_window(ack.octets, ack.rtt, now);
     restart_predicted(ack.restarted, now);
   }
-  /// Called last, so that nothing has to be kept in registers over the call of the user.
+  /// Tells the user which records were acknowledged. Called last, so that nothing has to be kept in
+  /// registers across the call.
   void release(const PlainAck& ack) {
     if (ack.one_row) [[likely]] {
       release_row(ack.records);
@@ -165,8 +166,8 @@ class Flight {
 
   void tail_probe_fired(base::Now now);
   void pacing_fired() { Pacing::fired(timers_); }
-  /// The retransmission timer expired (RFC 6298 s.5.4 to s.5.6); called before lose_all(). \return
-  /// it had expired for the same segment before
+  /// The retransmission timer has expired (RFC 6298 s.5.4 to s.5.6). Called before lose_all().
+  /// \return it had expired for the same segment before
   [[nodiscard]] bool time_out(base::Now now);
   /// Marks all data in flight as lost. \param again the result of time_out()
   void lose_all(bool again, base::Now now);
@@ -178,7 +179,7 @@ class Flight {
   /// `next`, or the end of the user time-out when that is earlier.
   [[nodiscard]] base::Now before_give_up(base::Now next, base::Now now) const;
 
-  /// The connection ends: gives the copies of records back.
+  /// Removes all records and gives their copies back, since the connection ends.
   void clear();
   void describe(ConnectionInfo& info) const;
   void validate() const;
@@ -215,10 +216,10 @@ class Flight {
             .srtt = rto_.srtt(),
             .now = now};
   }
-  /// The part of restart_timers() that a predicted ACK needs. A timer that is armed too early may
-  /// stay so.
+  /// Does the part of restart_timers() that a predicted ACK needs. A timer may stay armed too
+  /// early.
   void restart_predicted(bool restarted, base::Now now) {
-    // In a burst all ACKs would set the same times.
+    // All ACKs of a burst would set the same times, so the first one is enough.
     if (!restarted || core_.tcb.flight() <= cc_.smss()) restart_alone(now);
   }
   void restart_alone(base::Now now);
@@ -240,25 +241,25 @@ class Flight {
   TailProbe tail_probe_;
   Recovery recovery_;
   SpuriousDetector spurious_;
-  uint64_t cwnd_full_to_ = 0;  // octets below it were sent while cwnd was the limit
+  uint64_t cwnd_full_to_ = 0;  // octets below this offset were sent while cwnd was the limit
   // Largest number of octets in flight since SND.UNA passed flight_peak_to_.
   uint32_t flight_peak_ = 0;      // no window is larger than 2^30 (RFC 7323 s.2.3)
   uint32_t resent_segments_ = 0;  // since the connection began; wraps
-  uint64_t flight_peak_to_ = 0;   // when SND.UNA reaches it the peak is measured anew
+  uint64_t flight_peak_to_ = 0;   // the peak is measured anew when SND.UNA reaches this offset
   base::Now last_sent_at_{};
   base::Now progress_at_{};  // last time the peer acknowledged something, or sending began
 };
 
 [[gnu::always_inline]] inline Flight::PlainAck Flight::plain_records(uint32_t acked) const {
-  // The part of advance_una() that is left for records that were sent once, in order, and carry no
-  // marks.
+  // These are the steps of advance_una() that are left for records which were sent once, in order,
+  // and carry no marks.
   const uint64_t ack = core_.tcb.snd_una + acked;
   const Record* record = &board_.front();
   const Record* row_end = board_.row_end();
   uint64_t end = record->end();
   uint32_t records = 1;
   bool one_row = true;
-  // Octets that are left to acknowledge belong to a record.
+  // There is a record for all octets below `ack`, so the loop does not run past the last record.
   for (; end < ack; ++records) {
     const Record* next = record + 1;
     if (next == row_end) [[unlikely]] {

@@ -26,7 +26,8 @@ class FlowTable {
            base::ZeroArray<uint32_t>::octets_for(buckets_for(capacity));
   }
 
-  /// Keyed multiply-fold: without the key an attacker cannot aim at one bucket.
+  /// Hashes a 4-tuple by a keyed multiply-fold. Without the key an attacker cannot choose endpoints
+  /// that share a bucket.
   [[nodiscard]] static size_t hash(const Secret& secret, const Endpoint& local,
                                    const Endpoint& remote) {
     const uint64_t key = secret[0] ^ (secret[1] << 1 | 1);
@@ -58,7 +59,8 @@ class FlowTable {
     *link = entry.next;
   }
 
-  /// Checks that the chains hold so many slots, each in its bucket and under endpoints of its own.
+  /// Checks that the chains hold `slots` entries, each in its bucket and under endpoints of its
+  /// own.
   void validate(uint32_t slots) const {
     uint32_t found = 0;
     for (size_t b = 0; b < buckets_.size(); ++b) {

@@ -12,11 +12,11 @@ enum class FrtoStep : uint8_t {
   Off,
   AwaitFirst,   ///< step 2: the ACK of the retransmitted segment
   SendNew,      ///< step 2b: up to two segments of new data go out, and nothing else
-  AwaitSecond,  ///< step 3: they are out; what does the next ACK cover?
+  AwaitSecond,  ///< step 3: the new data is out, and the next ACK decides
 };
 
-/// It begins with a time-out. Each step may end it: there is a verdict, or the ACK proves nothing,
-/// or there is no new data. The second ACK may come before the new data is out.
+/// F-RTO begins with a time-out. Each step may end it, because there is a verdict, the ACK proves
+/// nothing or there is no new data. The second ACK may come before the new data is out.
 inline constexpr base::Transitions<FrtoStep, FrtoStep::AwaitSecond> kFrtoTransitions{
     {FrtoStep::Off, {FrtoStep::AwaitFirst}},
     {FrtoStep::AwaitFirst, {FrtoStep::SendNew, FrtoStep::Off}},

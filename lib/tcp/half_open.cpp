@@ -38,8 +38,8 @@ void HalfOpenPlaces::validate() const {
 
 namespace {
 
-/// A half-open connection has not even proved that its address is its own. The other half of the
-/// places is for connections that have.
+/// Half-open connections get at most half of all places, since they have not even proved that their
+/// address is their own. The other half is for connections that have proved it.
 uint32_t limit_of(const Config& config) {
   return std::min(config.max_half_open, (config.max_connections + 1) / 2);
 }

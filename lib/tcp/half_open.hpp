@@ -19,26 +19,27 @@ namespace rnic::tcp {
 /// The half-open connections under one limit.
 class HalfOpenPlaces {
  public:
-  /// No place at all.
+  /// Makes a limit of 0: there is no place.
   HalfOpenPlaces() = default;
   /// \param by_age the holders by age and address; nullptr: none is ever displaced
   HalfOpenPlaces(uint32_t limit, std::unique_ptr<llp::Admission> by_age);
 
   [[nodiscard]] uint32_t taken() const { return taken_; }
   [[nodiscard]] bool full() const { return taken_ >= limit_; }
-  /// full() is false. \return the seat, for leave()
+  /// Takes a place; full() must be false. \return the seat, to be passed to leave()
   uint32_t enter(const IpAddress& from, base::Handle who);
   void leave(uint32_t seat);
   /// The connection that a newcomer displaces. Invalid: none.
   [[nodiscard]] base::Handle gives_way(const IpAddress& newcomer) const;
-  /// Places that an address holds, or in IPv6 its /64; 0 if connections are not displaced.
+  /// Places that an address holds, or in IPv6 all addresses of its /64; 0 if connections are never
+  /// displaced.
   [[nodiscard]] uint32_t held_by(const IpAddress& address) const;
   void validate() const;
 
  private:
   uint32_t limit_ = 0;
   uint32_t taken_ = 0;  // Invariant: at most limit_.
-  // Invariant: as many seats as limit_, of which taken_ are taken.
+  // Invariant: has limit_ seats, of which taken_ are taken.
   std::unique_ptr<llp::Admission> by_age_;
 };
 
@@ -60,7 +61,8 @@ class HalfOpen {
   [[nodiscard]] bool has_place(const HalfOpenPlaces& listener) const {
     return !all_.full() && !listener.full();
   }
-  /// has_place() must be true. \param listener stays at its address until leave()
+  /// Takes a place of both limits; has_place() must be true. \param listener must not move until
+  /// leave()
   void enter(HalfOpenSeat& seat, HalfOpenPlaces& listener, const IpAddress& from, base::Handle who);
   /// Does nothing if the connection is not half open.
   void leave(HalfOpenSeat& seat);

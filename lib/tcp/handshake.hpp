@@ -21,29 +21,31 @@ class Handshake {
   void offer(const SynOffer& offer) { offer_ = offer; }
   [[nodiscard]] const SynOffer& offered() const { return offer_; }
 
-  /// It has to be sent, or sent again.
+  /// Our SYN or SYN-ACK has to be sent, or sent again.
   void ask();
   /// Both sequence numbers are known: nothing is asked, sent or measured after that.
   void done();
   [[nodiscard]] HandshakeState state() const { return state_; }
   [[nodiscard]] bool is_done() const { return state_ == HandshakeState::Done; }
-  /// It waits for its turn.
+  /// Our SYN or SYN-ACK waits for its turn to be sent.
   [[nodiscard]] bool due() const { return state_ >= HandshakeState::Due; }
-  /// \return it is the first transmission
+  /// Our SYN or SYN-ACK went out. \return it is the first transmission
   bool sent();
   [[nodiscard]] bool was_sent() const {
     return state_ != HandshakeState::Idle && state_ != HandshakeState::Due;
   }
-  /// \return the number of time-outs, this one included
+  /// The timer has fired: it has to be sent again. \return the number of time-outs, this one
+  /// included
   uint32_t time_out();
   /// Our SYN-ACK was a SYN cookie: it was sent, at an unknown time.
   void assume_sent();
 
   [[nodiscard]] uint32_t tries() const { return tries_; }
-  /// Or may have: when a SYN cookie was sent is unknown. To be asked before done().
+  /// Our SYN or SYN-ACK has timed out, or may have: the time at which a SYN cookie was sent is
+  /// unknown. To be called before done().
   [[nodiscard]] bool timed_out() const { return tries_ != 0 || state_ == HandshakeState::Assumed; }
-  /// Its answer measures the round trip: it was sent only once (Karn's rule, RFC 6298 s.3). A
-  /// second transmission rules that out whatever its reason was.
+  /// The answer to our SYN or SYN-ACK measures the round trip, since it was sent only once (Karn's
+  /// rule, RFC 6298 s.3). A second transmission rules that out, whatever its reason was.
   [[nodiscard]] bool measures() const {
     return state_ == HandshakeState::Sent || state_ == HandshakeState::DueAgain;
   }

@@ -1,5 +1,5 @@
 /// \file
-/// How far our SYN or SYN-ACK has come, and the legal transitions.
+/// The state of our SYN or SYN-ACK, and the legal transitions.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,9 @@
 
 namespace rnic::tcp {
 
-/// Whether it waits for its turn, and whether its answer measures the round trip: only if it was
-/// sent once (Karn's rule, RFC 6298 s.3). The states in which it waits come last.
+/// The state tells whether our SYN or SYN-ACK waits for its turn to be sent, and whether its answer
+/// measures the round trip, which it does only if it was sent once (Karn's rule, RFC 6298 s.3). The
+/// states in which it waits come last.
 enum class HandshakeState : uint8_t {
   Idle,          ///< nobody has asked for it
   Sent,          ///< once
@@ -21,7 +22,7 @@ enum class HandshakeState : uint8_t {
   DueAmbiguous,  ///< its timer has fired, or it was sent more than once
 };
 
-/// Only what was sent is answered, or times out.
+/// A SYN or SYN-ACK is answered, or times out, only after it was sent.
 inline constexpr base::Transitions<HandshakeState, HandshakeState::DueAmbiguous>
     kHandshakeTransitions{
         {HandshakeState::Idle, {HandshakeState::Due, HandshakeState::Assumed}},

@@ -15,7 +15,7 @@ struct Holdings {
   uint64_t saved_blocks = 0;
   uint32_t half_open = 0;
   uint32_t in_round = 0;
-  uint32_t over = 0;  ///< they wait for finish()
+  uint32_t over = 0;  ///< connections that wait for finish()
 };
 
 }  // namespace rnic::tcp

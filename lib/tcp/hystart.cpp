@@ -34,7 +34,7 @@ SlowStartEvent HyStart::on_ack(const AckSample& sample, const Config& config) {
     event = judge(config);
   }
   if (sample.snd_una < window_end_) return event;
-  // The round is over. The one in which CSS began counts towards CSS_ROUNDS.
+  // The round is over. The round in which CSS began counts towards CSS_ROUNDS, too.
   window_end_ = sample.snd_nxt;
   last_round_min_rtt_ = current_round_min_rtt_;
   current_round_min_rtt_ = kInfinite;

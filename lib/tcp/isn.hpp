@@ -28,8 +28,8 @@ using Secret = base::Secret;
   return base::Seq32(static_cast<uint32_t>(hash) + clock);
 }
 
-/// Where our timestamp clock stands at time 0 for a 4-tuple (RFC 7323 s.5.4): the same for each of
-/// its incarnations, so that the timestamps of a later one are larger (RFC 6191).
+/// The value of our timestamp clock at time 0 for a 4-tuple (RFC 7323 s.5.4). It is the same for
+/// each incarnation, so that the timestamps of a later one are larger (RFC 6191).
 [[nodiscard]] inline uint32_t timestamp_offset(uint64_t hash) {
   return static_cast<uint32_t>(hash >> 32);
 }

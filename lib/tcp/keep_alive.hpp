@@ -11,7 +11,7 @@
 
 namespace rnic::tcp {
 
-/// Its timer is Timer::Life, while the connection is established.
+/// KeepAlive uses Timer::Life while the connection is established.
 class KeepAlive {
  public:
   /// An acceptable segment of the peer came.

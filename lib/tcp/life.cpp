@@ -34,7 +34,7 @@ bool Life::fin_received() {
   // RFC 9293 s.3.10.7.4, eighth.
   switch (state_) {
     case State::Established: set_state(State::CloseWait); return false;
-    case State::FinWait1: set_state(State::Closing); return false;  // ours is not acknowledged yet
+    case State::FinWait1: set_state(State::Closing); return false;  // our FIN is unacknowledged
     default: return state_ == State::FinWait2;
   }
 }
@@ -66,7 +66,8 @@ void Life::progressed(base::Now now) {
 bool Life::orphaned(base::Now now) {
   // A peer that answers window probes keeps a connection open without limit (RFC 9293 s.3.8.6.1,
   // MUST-37). Once the user has closed it, it must not hold memory for ever (RFC 6429 s.5). Some
-  // timer runs as long as data is unacknowledged or held back, so this check needs none of its own.
+  // timer of the connection runs as long as data is unacknowledged or held back, so this check
+  // needs no timer of its own.
   if (!fin_wanted_ || options_.half_close) return false;
   if (config_.orphan_timeout == base::Duration(0)) return false;
   if (state_ == State::FinWait2)

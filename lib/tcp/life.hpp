@@ -15,9 +15,9 @@ namespace rnic::tcp {
 
 class Life {
  public:
-  /// All parameters outlive this. Its timer is Timer::Life, during the open and after our FIN; in
-  /// between it is KeepAlive's.
-  /// \param prediction is ended when the state leaves ESTABLISHED and when the user closes
+  /// All parameters outlive this. Life uses Timer::Life during the open and after our FIN; in
+  /// between KeepAlive uses it.
+  /// \param prediction ended when the state changes and when the user closes
   Life(Prediction& prediction, Timers& timers, const ConnectionOptions& options,
        const Config& config)
       : prediction_(prediction), timers_(timers), options_(options), config_(config) {}
@@ -51,13 +51,13 @@ class Life {
 
   /// Timer::Life has fired.
   void timer_fired() { timers_.clear(Timer::Life); }
-  /// There was progress: after our FIN, Config::close_timeout starts anew.
+  /// There was progress. If our FIN has been sent, Config::close_timeout starts anew.
   void progressed(base::Now now);
   /// A closed connection has made no progress for Config::orphan_timeout (RFC 6429 s.5).
   [[nodiscard]] bool orphaned(base::Now now);
-  /// There was progress.
+  /// There was progress: Config::orphan_timeout starts anew.
   void forget_orphan() { orphan_until_ = base::kNever; }
-  /// Our FIN goes out, and the connection counts as an orphan, only for a user that has closed.
+  /// Checks that our FIN is sent, and the orphan time-out runs, only after the user has closed.
   void validate() const {
     RNIC_CHECK(!fin_queued() || fin_wanted_);
     RNIC_CHECK(orphan_until_ == base::kNever || fin_wanted_);

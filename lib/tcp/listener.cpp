@@ -1,4 +1,5 @@
-// How connections are opened: by connect(), by a SYN, by a cookie that comes back.
+// The part of Engine that opens connections: by connect(), by a SYN, or by a SYN cookie that comes
+// back.
 
 #include <string>
 
@@ -32,7 +33,7 @@ Status Engine::unlisten(const Endpoint& local) {
   if (number == ListenerTable::kNone) {
     return base::fail(ErrorCode::NotFound, "unlisten: nobody listens on " + to_string(local));
   }
-  // Incomplete handshakes have no acceptor any more.
+  // Connections whose handshake is incomplete are aborted, since they have no acceptor any more.
   const HalfOpenPlaces& places = listeners_.at(number).half_open;
   connections_.for_each([&](Connection& connection) {
     if (connection.half_open_of(places)) connection.end(StreamEnd::Aborted, true);
@@ -52,8 +53,8 @@ Connection* Engine::new_connection(const Endpoint& local, const Endpoint& remote
 }
 
 uint16_t Engine::choose_port(const Endpoint& local, const Endpoint& remote, base::Now now) {
-  // RFC 6056 s.3.3.1: from a start that cannot be guessed, the first port whose 4-tuple is free and
-  // whose answers come to this stack is taken.
+  // RFC 6056 s.3.3.1: the search starts at a port that cannot be guessed and takes the first one
+  // whose 4-tuple is free and whose answers come to this stack.
   const uint32_t count = 65536u - shared_.config.ephemeral_first;
   const auto start = static_cast<uint32_t>(random_.below(count));
   for (uint32_t i = 0; i < count; ++i) {
@@ -142,8 +143,9 @@ void Engine::keep_a_place(Listener& listener, base::Now now) {
   if (connections_.full() && listener.acceptor->make_room(now)) ++shared_.counters.places_made;
 }
 
-/// No RST is sent, since the address may be forged. A real peer gets a RST in answer to its ACK, or
-/// retransmits its SYN and finds a place.
+/// Ends a half-open connection to make room for the newcomer. No RST is sent, since the address may
+/// be forged. A real peer gets a RST in answer to its ACK, or retransmits its SYN and finds a
+/// place.
 void Engine::displace_half_open(const Listener& listener, const Endpoint& newcomer, base::Now now) {
   Connection* connection =
       connections_.get(shared_.half_open.gives_way(listener.half_open, newcomer.address));
@@ -205,7 +207,7 @@ bool Engine::take_cookie(Listener& listener, const Segment& segment, base::Now n
   if (!syn) {
     ++shared_.counters.syn_cookies_rejected;
     // Text may overtake the ACK of the handshake, or that ACK may be lost. A RST would end a
-    // connection that the peer regards as established; without one the peer retransmits its first
+    // connection that the peer regards as established. Without a RST the peer retransmits its first
     // segment, or its FIN.
     return segment.length() != 0;
   }

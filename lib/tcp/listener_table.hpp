@@ -1,5 +1,6 @@
 /// \file
-/// The listeners of a stack: found by hash, bounded, no allocation after construction.
+/// The listeners of a stack, in a hash table that is bounded and allocates nothing after
+/// construction.
 #pragma once
 
 #include <bit>
@@ -24,7 +25,7 @@ struct Listener {
   uint32_t next = UINT32_MAX;  ///< chain of the bucket, or of the free list
 };
 
-/// Listeners under (address, port); an unspecified address stands for all.
+/// Maps (address, port) to a listener; an unspecified address stands for all addresses.
 class ListenerTable {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
@@ -48,7 +49,8 @@ class ListenerTable {
     while (i != kNone && listeners_[i].local != local) i = listeners_[i].next;
     return i;
   }
-  /// The listener for a connection to `local`: that of its address, or that of all addresses.
+  /// The listener for a connection to `local`: the one of its address, or else the one of all
+  /// addresses.
   [[nodiscard]] uint32_t find(const Endpoint& local) const {
     uint32_t any = kNone;
     for (uint32_t i = buckets_[bucket(local.port)]; i != kNone; i = listeners_[i].next) {
@@ -73,7 +75,7 @@ class ListenerTable {
     head = i;
     return i;
   }
-  /// Calls f(listener) for each.
+  /// Calls f(listener) for each listener.
   template <typename F>
   void for_each(F&& f) {
     for (const uint32_t head : buckets_) {
@@ -88,7 +90,7 @@ class ListenerTable {
     listeners_[number].next = free_;
     free_ = number;
   }
-  /// Counts anew: each place is in the chain of its port's bucket, or free.
+  /// Recounts the places: each is in the chain of its port's bucket, or free.
   void validate() const {
     size_t places = 0;
     for (size_t b = 0; b < buckets_.size(); ++b) {
@@ -115,8 +117,8 @@ class ListenerTable {
   }
   [[nodiscard]] size_t bucket(uint16_t port) const { return port & (buckets_.size() - 1); }
 
-  std::vector<Listener> listeners_;  ///< reserved at construction, so that none moves and unused
-                                     ///< memory stays untouched
+  std::vector<Listener> listeners_;  ///< reserved at construction, so that no listener moves and
+                                     ///< unused memory stays untouched
   std::vector<uint32_t> buckets_;
   uint32_t capacity_;
   uint32_t free_ = kNone;

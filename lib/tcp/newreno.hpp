@@ -16,12 +16,13 @@ class NewReno {
     acked_octets_ += acked;
     return true;
   }
-  /// RFC 5681 (4). The recovery, or the time-out, sets cwnd.
+  /// Sets ssthresh (RFC 5681 (4)). The recovery, or the time-out, sets cwnd.
   void on_loss(CongestionWindow& window, uint64_t flight);
-  /// RFC 3168 s.6.1.2: half the window, down to one segment.
+  /// Halves cwnd, down to one segment (RFC 3168 s.6.1.2).
   void on_ecn(CongestionWindow& window);
   void reset() { acked_octets_ = 0; }
-  /// Checks that what was counted is less than the largest window, at which cwnd grows.
+  /// Checks that no more octets are counted than the largest window has: cwnd grows when a window
+  /// of them is counted.
   void validate(const CongestionWindow& window) const {
     RNIC_CHECK(acked_octets_ <= std::max(window.max_cwnd, window.smss));
   }

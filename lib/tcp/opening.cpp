@@ -14,8 +14,8 @@ namespace {
 constexpr uint8_t kEcnFlags = flag::kEce | flag::kCwr;
 
 bool is_ecn_setup(const Segment& segment) {
-  // RFC 3168 s.6.1.1 and s.6.1.1.2: a SYN asks with both flags or not at all; a SYN-ACK with both
-  // only reflects ours.
+  // RFC 3168 s.6.1.1 and s.6.1.1.2: a SYN asks for ECN only if it has both flags; a SYN-ACK with
+  // both only reflects the flags of our SYN.
   return (segment.flags & kEcnFlags) == (segment.has(flag::kAck) ? flag::kEce : kEcnFlags);
 }
 
@@ -49,7 +49,8 @@ void Opening::take_peer(const Segment& syn, base::Now now) {
 
 void Opening::take_answer(const Segment& syn, bool answers, base::Now now) {
   const uint64_t offered = core_.tcb.rcv_edge;
-  take_syn(syn, answers, now);  // our SYN-ACK carries only the options that the peer offered, too
+  // If the SYNs cross, our SYN-ACK carries only the options that the peer offered.
+  take_syn(syn, answers, now);
   take_syn_ecn(syn);
   receiver_.offer(offered);
 }
@@ -97,8 +98,8 @@ void Opening::take_late_syn(const Segment& syn) {
 }
 
 uint8_t Opening::offer_ecn(bool with_ack, TxSlot& slot) {
-  // RFC 3168 s.6.1.1: ECE and CWR ask, ECE alone agrees. RFC 8257 s.3.6: under DCTCP these are
-  // ECN-capable themselves.
+  // RFC 3168 s.6.1.1: a SYN asks with ECE and CWR, a SYN-ACK agrees with ECE alone. RFC 8257 s.3.6:
+  // under DCTCP both are sent as ECN-capable.
   EcnState& ecn = core_.ecn;
   const Ecn wanted = core_.binding().options.ecn;
   if (with_ack) {

@@ -14,13 +14,13 @@
 
 namespace rnic::tcp {
 
-/// It writes what the SYNs agree on. It has no state of its own: a connection makes one for each
-/// step, and an established connection has none.
+/// Opening writes what the SYNs agree on. It has no state of its own: a connection makes an Opening
+/// for each step, and none once it is established.
 class Opening {
  public:
-  /// All parameters outlive this. Its timers, in SYN-SENT and SYN-RECEIVED, are those
-  /// of Flight and Life: Timer::Rto and Timer::Life. \param acceptor of a passive open: it will
-  /// choose the user
+  /// All parameters outlive this. In SYN-SENT and SYN-RECEIVED it uses the timers of Flight and
+  /// Life: Timer::Rto and Timer::Life. \param acceptor will choose the user of a passive open;
+  /// nullptr: an active open
   Opening(ConnectionCore& core, Sender& sender, Receiver& receiver, Handshake& handshake,
           const llp::Acceptor* acceptor)
       : core_(core),
@@ -41,8 +41,8 @@ class Opening {
     take_peer(syn, now);
     ask();
   }
-  /// SYN-RECEIVED, where our SYN-ACK was a SYN cookie, sent at an unknown time. \param iss its
-  /// sequence number
+  /// SYN-RECEIVED: our SYN-ACK was a SYN cookie, sent at an unknown time. \param iss its sequence
+  /// number
   void accept_by_cookie(const Segment& syn, base::Seq32 iss, base::Now now) {
     core_.tcb.iss = iss;
     take_peer(syn, now);
@@ -58,9 +58,10 @@ class Opening {
     handshake_.ask();
     core_.ask_turn();
   }
-  /// False: the port is full.
+  /// Sends our SYN or SYN-ACK. False: the port is full.
   [[nodiscard]] bool send(base::Now now);
-  /// False: it was sent as often as the Config allows.
+  /// Timer::Rto has fired: our SYN or SYN-ACK is to be sent again. False: it was sent as often as
+  /// the Config allows.
   [[nodiscard]] bool time_out(base::Now now);
   /// SYN-RECEIVED: the peer has retransmitted its SYN, and may have fallen back to one without ECN
   /// (RFC 3168 s.6.1.1).
@@ -69,8 +70,8 @@ class Opening {
   }
   /// A SYN arrived after another one had completed the handshake.
   void take_late_syn(const Segment& syn);
-  /// Measures the round trip, unless ours was sent again, by our timer or for a repeated SYN
-  /// (Karn's rule, RFC 6298 s.3).
+  /// Measures the round trip, unless our SYN or SYN-ACK was sent again, by our timer or for a
+  /// repeated SYN (Karn's rule, RFC 6298 s.3).
   void measure(base::Now now) { sender_.measure_handshake(handshake_.measures(), now); }
   /// Enters ESTABLISHED. \param first the segment that completes the handshake
   void done(const Segment& first, base::Now now);
@@ -79,7 +80,7 @@ class Opening {
   void take_peer(const Segment& syn, base::Now now);
   void take_syn(const Segment& syn, bool ours_offered, base::Now now);
   void take_syn_ecn(const Segment& syn);
-  /// \return the flags ECE and CWR as they are to be sent
+  /// Asks for ECN or agrees to it. \return the flags ECE and CWR of our SYN or SYN-ACK
   [[nodiscard]] uint8_t offer_ecn(bool with_ack, TxSlot& slot);
   [[nodiscard]] uint16_t window() const;
 

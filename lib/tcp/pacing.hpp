@@ -1,5 +1,6 @@
 /// \file
-/// When the next segment may leave: pacing, and the hold after a mark on a window of one segment.
+/// Decides when the next segment may leave: pacing, and the hold after a mark that met a window of
+/// one segment.
 #pragma once
 
 #include <cstdint>
@@ -22,32 +23,33 @@ class Pacing {
 
   enum class Gate : uint8_t {
     Open,
-    Closed,  ///< until Timer::Pacing
-    Closes,  ///< as Closed, and this is the first segment that waits
+    Closed,  ///< the segment waits until Timer::Pacing fires
+    Closes,  ///< like Closed, and this is the first call that finds the gate closed
   };
-  /// Its timer is Timer::Pacing.
+  /// Asks for the next segment to leave. Uses Timer::Pacing.
   [[nodiscard]] Gate ask(Timers& timers, base::Now now);
   /// The timer has fired.
   static void fired(Timers& timers) { timers.clear(Timer::Pacing); }
   /// Nothing leaves before `until`.
   void hold(base::Now until);
-  /// Octets were sent. \param rate octets that may be sent in a time of `per`
+  /// Octets were sent. \param rate octets that may be sent in the time `per`
   void sent(uint64_t octets, uint64_t rate, base::Duration per, base::Now now);
-  /// Checks that its timer runs for a closed gate alone.
+  /// Checks that Timer::Pacing runs only while the connection is paced or held, and that a wait has
+  /// an end.
   void validate(const Timers& timers) const {
     RNIC_CHECK(!timers.runs(Timer::Pacing) || (gated() && timers.at(Timer::Pacing) > base::Now{}));
     RNIC_CHECK(!waiting_ || release_at_ > base::Now{});
   }
 
  private:
-  // The lateness of the timer is made up for, up to this time.
+  // A late timer is made up for by at most this time.
   static constexpr base::Duration kSlack = std::chrono::milliseconds(1);
 
   /// The one place that sets the mode.
   void set_mode(PacingMode next);
 
   PacingMode mode_ = PacingMode::Free;
-  bool waiting_ = false;  // something stood before the gate
+  bool waiting_ = false;  // a segment has found the gate closed
   base::Now release_at_{};
 };
 

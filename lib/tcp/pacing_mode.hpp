@@ -1,5 +1,5 @@
 /// \file
-/// Why segments of a connection ask before they leave, and the legal transitions.
+/// The modes of Pacing, and the legal transitions.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 namespace rnic::tcp {
 
 enum class PacingMode : uint8_t {
-  Free,   ///< they do not
-  Held,   ///< nothing leaves before a moment, once
-  Paced,  ///< each leaves at its moment
+  Free,   ///< segments leave at once
+  Held,   ///< nothing leaves before one given moment
+  Paced,  ///< each segment leaves at its own moment
 };
 
-/// A hold ends with its moment. A connection that is not paced any more is held until its next
-/// segment may leave.
+/// A hold ends when its moment has come. A connection whose pacing is turned off is held until its
+/// next segment may leave.
 inline constexpr base::Transitions<PacingMode, PacingMode::Paced> kPacingTransitions{
     {PacingMode::Free, {PacingMode::Held, PacingMode::Paced}},
     {PacingMode::Held, {PacingMode::Free, PacingMode::Paced}},

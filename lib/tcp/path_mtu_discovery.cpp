@@ -28,7 +28,7 @@ PathMtuDiscovery::Verdict PathMtuDiscovery::judge(const llp::IcmpError& error,
                                                   const IpAddress& peer, uint32_t packet,
                                                   bool outstanding, uint32_t& mtu) {
   mtu = error.mtu;
-  // RFC 1191 s.5: the message of an old router has no MTU. (IPv6 routers always give it.)
+  // RFC 1191 s.5: the message of an old router has no MTU (IPv6 routers always give one).
   if (mtu == 0 && peer.is_v4()) mtu = plateau_below(error.quoted_length);
   // RFC 5927 s.7.1, RFC 8201 s.4: ignores an MTU below the minimum, one that is not below the
   // packet that was too big, and one that does not limit our packets.
@@ -62,7 +62,7 @@ bool PathMtuDiscovery::suspect_black_hole(uint32_t size, const Endpoint& peer, b
            " vanish: " + std::to_string(lower) +
            " from here on (RFC 4821); is the path's MTU smaller than the device's?";
   });
-  high_ = size - 1;  // until rest(), when a search has ended below it
+  high_ = size - 1;  // this limit holds until rest(), when the search below it has ended
   limit_ = lower;
   searching_ = true;
   failures_ = 0;

@@ -18,7 +18,8 @@ namespace rnic::tcp {
 /// Sizes are octets of an IP packet.
 class PathMtuDiscovery {
  public:
-  /// Both outlive this. \param prediction is ended when a probe is sent or the size is lowered
+  /// Both parameters outlive this. \param prediction is ended when a probe is sent or the size is
+  /// lowered
   PathMtuDiscovery(const Tcb& tcb, Prediction& prediction) : tcb_(tcb), prediction_(prediction) {}
 
   /// The verdict on a packet-too-big message.
@@ -53,13 +54,13 @@ class PathMtuDiscovery {
 
   /// A probe is in flight.
   [[nodiscard]] bool probing() const { return probe_end_ != 0; }
-  /// Stream offset of its first octet.
+  /// Stream offset of the first octet of the probe in flight.
   [[nodiscard]] uint64_t probe_begin() const { return probe_begin_; }
   [[nodiscard]] bool probe_arrived() const { return tcb_.snd_una >= probe_end_; }
   void probe_sent(uint32_t size, uint64_t begin);
-  /// \param path_mtu the MTU by the messages of routers
+  /// The probe has arrived. \param path_mtu the MTU known from messages of routers
   void probe_confirmed(uint32_t path_mtu, base::Now now);
-  /// \param next_at when another one may go
+  /// The probe was lost. \param next_at when another one may be sent
   void probe_lost(base::Now next_at);
   /// The packet size was lowered: data in flight is retransmitted in smaller packets.
   void lowered() { prediction_.end(); }
@@ -68,21 +69,21 @@ class PathMtuDiscovery {
   [[nodiscard]] static uint32_t least_mtu(const IpAddress& address) {
     return address.is_v4() ? 68 : 1280;
   }
-  /// RFC 4821 s.7.2: small enough for nearly every path.
+  /// The size from which a search starts: nearly every path carries it (RFC 4821 s.7.2).
   [[nodiscard]] static uint32_t base_mtu(const IpAddress& address) {
     return address.is_v4() ? 1024 : 1280;
   }
   void validate() const;
 
  private:
-  // Lost probes of one size that show it does not pass; one may be chance.
+  // A size does not pass when this many probes of it were lost; a single loss may be chance.
   static constexpr uint32_t kProbeFailures = 2;
   static constexpr uint32_t kSearchStep = 32;  // a search ends when less than this is left
 
   const Tcb& tcb_;
   Prediction& prediction_;
   uint32_t limit_ = 0;
-  uint32_t high_ = UINT32_MAX;  // nothing above it is tried in this search
+  uint32_t high_ = UINT32_MAX;  // no larger size is tried in this search
   uint32_t probed_ = 0;         // size of the probe in flight
   uint32_t failures_ = 0;       // lost probes of the size in question
   base::Now next_at_{};         // no probe before this time
@@ -90,7 +91,7 @@ class PathMtuDiscovery {
   uint64_t probe_end_ = 0;   // 0: no probe in flight
   uint32_t unverified_ = 0;  // MTU of an unverified packet-too-big; 0: none
   bool searching_ = false;
-  uint64_t unverified_una_ = 0;  // SND.UNA when it came
+  uint64_t unverified_una_ = 0;  // SND.UNA when that message came
 };
 
 }  // namespace rnic::tcp

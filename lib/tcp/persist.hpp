@@ -12,10 +12,10 @@
 
 namespace rnic::tcp {
 
-/// Both use Timer::Persist: SND.WND tells them apart when the timer fires.
+/// Probes and override share Timer::Persist; SND.WND tells which of them is due when it fires.
 class Persist {
  public:
-  /// Both outlive this.
+  /// Both parameters outlive this.
   Persist(const Tcb& tcb, Timers& timers) : tcb_(tcb), timers_(timers) {}
 
   /// The override timer has fired: less than a full record may be sent.
@@ -27,8 +27,8 @@ class Persist {
   /// Probes since the window closed.
   [[nodiscard]] uint32_t backoff() const { return backoff_; }
 
-  /// Starts the timer: no waiting data fits into the window, and no data is in flight whose ACK
-  /// could update it. \return the timer was not running
+  /// Starts the timer, because no waiting data fits into the window and no data is in flight whose
+  /// ACK could update the window. \return the timer was not running
   bool wait(base::Now until) {
     if (timers_.runs(Timer::Persist)) return false;
     timers_.set(Timer::Persist, until);
@@ -49,7 +49,7 @@ class Persist {
     probe_due_ = false;
     if (unanswered_ != UINT16_MAX) ++unanswered_;
   }
-  /// Data is in flight, whose ACK will tell the window.
+  /// The probe is not needed: data is in flight, whose ACK will carry the window.
   void drop_probe() { probe_due_ = false; }
   /// New data was sent.
   void sent() {
@@ -60,11 +60,13 @@ class Persist {
   void answered(uint32_t emss) {
     unanswered_ = 0;
     const bool reopened = tcb_.snd_wnd != 0 && backoff_ != 0;
-    // The override timer starts anew, without the back-off of the probes.
+    // If the window has opened, the timer is stopped, so that the override timer starts without the
+    // back-off of the probes.
     if (reopened || tcb_.usable_window() >= emss) timers_.clear(Timer::Persist);
     if (tcb_.snd_wnd != 0) backoff_ = 0;
   }
-  /// A probe that waited for the port while the window opened is sent after the back-off has ended.
+  /// Checks the count of unanswered probes. It may exceed the back-off by one, since a probe that
+  /// waited for the port while the window opened is sent after the back-off has ended.
   void validate() const { RNIC_CHECK(unanswered_ <= backoff_ + 1); }
 
  private:

@@ -12,9 +12,9 @@
 
 namespace rnic::tcp {
 
-/// The first octets of the TCP header that is expected next; by default none is. It is on only
-/// while fast_path::predictable() holds: the parts of a connection have a reference to it, and each
-/// mutator that makes predictable() false calls end().
+/// The first octets of the TCP header that is expected next; at first none is expected. The
+/// prediction is on only while fast_path::predictable() holds: the parts of a connection have a
+/// reference to it, and each mutator that makes predictable() false calls end().
 class Prediction {
  public:
   /// The next segments take the slow path, until begin().
@@ -22,7 +22,8 @@ class Prediction {
     on_ = false;
     header_.clear();
   }
-  /// \param window SND.WND, as the last segment gave it. \param shift Snd.Wind.Shift
+  /// Expects the next segment at `sequence`. \param window SND.WND, as the last segment gave it.
+  /// \param shift Snd.Wind.Shift
   void begin(uint16_t from_port, uint16_t to_port, base::Seq32 sequence, uint32_t header_octets,
              uint32_t window, uint8_t shift);
   /// The next segment starts at this sequence number.
@@ -31,7 +32,8 @@ class Prediction {
   }
 
   [[nodiscard]] bool on() const { return on_; }
-  /// \return 0xff in each octet that is as expected. \param p at least sixteen octets
+  /// Compares a header with the expected one. \return 0xff in each octet that is as expected.
+  /// \param p at least sixteen octets
   [[nodiscard]] __m128i compare(const uint8_t* p) const { return header_.compare(p, kMask); }
   /// Length of the expected TCP header.
   [[nodiscard]] uint32_t header_octets() const { return header_octets_; }
@@ -39,14 +41,14 @@ class Prediction {
   /// if SND.WND was set otherwise.
   [[nodiscard]] uint32_t window_field() const { return window_field_; }
   void set_window_field(uint32_t field) { window_field_ = field; }
-  /// While it is on it expects what begin() with the same arguments would; while it is off it
-  /// expects nothing.
+  /// Checks that the prediction, while it is on, is the one that begin() with these arguments would
+  /// make, and that no header matches while it is off.
   void validate(uint16_t from_port, uint16_t to_port, base::Seq32 sequence, uint32_t header_octets,
                 uint32_t window, uint8_t shift) const;
 
  private:
-  // Compared are, of the first sixteen octets of a header, the ports, the sequence number, the data
-  // offset and all flags but PSH. Reserved bits are ignored (RFC 9293 s.3.1).
+  // Of the first sixteen octets of a header the ports, the sequence number, the data offset and all
+  // flags but PSH are compared. Reserved bits are ignored (RFC 9293 s.3.1).
   static constexpr base::OctetPattern::Octets kMask{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
                                                     0,    0,    0,    0,    0xf0, 0xf7, 0,    0};
 

@@ -1,6 +1,6 @@
 /// \file
-/// What a tail loss probe that is out may mean (RFC 8985 s.7.3, s.7.4), and whose turn the next one
-/// is (s.7.2), with their legal transitions.
+/// The state of the tail loss probe that is outstanding (RFC 8985 s.7.3, s.7.4), and whether the
+/// next one may be sent (s.7.2), with the legal transitions.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,15 @@
 namespace rnic::tcp {
 
 enum class ProbeState : uint8_t {
-  None,      ///< none is outstanding
-  Plain,     ///< TLP.end_seq is valid; new data, or in a recovery, which has reduced cwnd already
-  Repeated,  ///< TLP.end_seq is valid, and TLP.is_retrans: it may repair a loss that nobody noticed
+  None,      ///< no probe is outstanding
+  Plain,     ///< TLP.end_seq is valid; the probe was new data, or was sent in a recovery, which has
+             ///< reduced cwnd already
+  Repeated,  ///< TLP.end_seq is valid, and TLP.is_retrans is set: the probe may repair an
+             ///< undetected loss
 };
 
-/// In a recovery a lost probe is followed by another one, which may go out when that is over.
+/// In a recovery a lost probe is followed by another one, which may go out when the recovery is
+/// over.
 inline constexpr base::Transitions<ProbeState, ProbeState::Repeated> kProbeTransitions{
     {ProbeState::None, {ProbeState::Plain, ProbeState::Repeated}},
     {ProbeState::Plain, {ProbeState::None, ProbeState::Plain, ProbeState::Repeated}},
@@ -23,14 +26,16 @@ inline constexpr base::Transitions<ProbeState, ProbeState::Repeated> kProbeTrans
 };
 
 enum class ProbeTurn : uint8_t {
-  Open,        ///< the timer may be armed for one
-  Unmeasured,  ///< one was sent, and no round trip was measured since: the RTO is waited for
+  Open,        ///< the timer may be armed for a probe
+  Unmeasured,  ///< a probe was sent, and no round trip was measured since: the sender waits for the
+               ///< RTO
   Due,         ///< the timer has fired: a probe waits for its turn
-  DueAgain,    ///< as Due, in a recovery, which does not wait for a measurement as Unmeasured does
+  DueAgain,    ///< a probe is due in a recovery, although no round trip was measured since the last
+               ///< one
 };
 
-/// A round trip that is measured allows the next one. A probe that is due is sent, or is not needed
-/// any more.
+/// A measured round trip allows the next probe. A probe that is due is sent, or is not needed any
+/// more.
 inline constexpr base::Transitions<ProbeTurn, ProbeTurn::DueAgain> kProbeTurnTransitions{
     {ProbeTurn::Open, {ProbeTurn::Due}},
     {ProbeTurn::Unmeasured, {ProbeTurn::Open, ProbeTurn::DueAgain}},

@@ -1,6 +1,6 @@
 /// \file
-/// RACK (RFC 8985 s.5 and s.6): a record is lost if one that was sent sufficiently later has
-/// arrived. That one is RACK.segment; what is kept of it are RACK.xmit_ts and RACK.end_seq.
+/// RACK (RFC 8985 s.5 and s.6): a record is lost if another one that was sent sufficiently later
+/// has arrived. The latter is RACK.segment, of which only RACK.xmit_ts and RACK.end_seq are kept.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,8 @@ class Rack {
     }
     delivered(record.sent_at, record.end(), now);
   }
-  /// The part of it that is left for a record sent once, in order. \param end of the record \return
-  /// it was sent later than all records that arrived before
+  /// The same for a record that was sent once and arrived in order. \param end end of the record.
+  /// \return it was sent later than all records that arrived before
   bool delivered(base::Now sent_at, uint64_t end, base::Now now) {
     if (!sent_after(sent_at, end, xmit_at_, end_)) return false;
     rtt_ = now - sent_at;
@@ -41,12 +41,12 @@ class Rack {
     end_ = end;
     return true;
   }
-  /// A D-SACK came, which widens the reordering window: the first half of RACK_update_reo_wnd()
+  /// Widens the reordering window, because a D-SACK came: the first half of RACK_update_reo_wnd()
   /// (RFC 8985 s.6.2 step 4). The second half is reorder_window().
   void dsack();
-  /// The oldest record in flight was sent before the latest-sent record that arrived. Where no
-  /// retransmission is in flight detect() finds nothing unless this holds, since the oldest record
-  /// was sent first.
+  /// The oldest record in flight was sent before the latest-sent record that arrived. Unless this
+  /// holds, detect() finds nothing as long as no retransmission is in flight, since the oldest
+  /// record was sent first.
   [[nodiscard]] bool overtaken() const;
   /// Marks losses and starts the timer for records that may be reordered: RACK_detect_loss() and
   /// RACK_detect_loss_and_arm_timer() (RFC 8985 s.6.2 step 5), in the place of IsLost() (RFC 6675
@@ -62,7 +62,7 @@ class Rack {
     end_ = 0;
   }
 
-  /// Last transmission of the latest-sent record that arrived.
+  /// The time of the last transmission of the latest-sent record that arrived.
   [[nodiscard]] base::Now xmit_at() const { return xmit_at_; }
   [[nodiscard]] bool reordering_seen() const { return reordering_seen_; }
   [[nodiscard]] uint32_t window_multiplier() const { return window_multiplier_; }
@@ -76,8 +76,8 @@ class Rack {
   [[nodiscard]] static bool sent_after(base::Now t1, uint64_t end1, base::Now t2, uint64_t end2) {
     return t1 > t2 || (t1 == t2 && end1 > end2);
   }
-  /// What has arrived of a record that was sent again is its last transmission, not an earlier one
-  /// (s.6.2 step 2).
+  /// The record was sent again, and the copy that has arrived is the last transmission, not an
+  /// earlier one (s.6.2 step 2).
   [[nodiscard]] bool of_last_transmission(const Record& record, std::optional<uint32_t> echo,
                                           base::Now now) const;
   /// RACK.reo_wnd (s.5.3), as step 4 has it now.
@@ -92,7 +92,7 @@ class Rack {
   base::Duration rtt_{0};                     // RACK.rtt
   uint32_t window_multiplier_ = 1;            // RACK.reo_wnd_mult
   uint32_t window_persist_ = kWindowPersist;  // RACK.reo_wnd_persist
-  // RACK.dsack_round: SND.NXT at the last D-SACK that counted, which one does in a round trip.
+  // RACK.dsack_round: SND.NXT at the last D-SACK that counted. One D-SACK counts in a round trip.
   uint64_t dsack_round_ = 0;
   bool reordering_seen_ = false;  // RACK.reordering_seen
 };

@@ -12,12 +12,13 @@
 
 namespace rnic::tcp {
 
-/// Separate ranges remembered on either side: received ahead of order, and SACKed by the peer.
+/// The largest number of separate ranges that are remembered in each direction: received out of
+/// order, and SACKed by the peer.
 inline constexpr size_t kMaxRanges = 64;
 
 using RangeSet = base::IntervalSet<kMaxRanges>;
 
-/// The sets of a stack. All memory is taken at construction and touched at first use.
+/// The range sets of a stack. All memory is taken at construction and touched at first use.
 class RangePool {
  public:
   explicit RangePool(uint32_t sets) : sets_(sets), free_(sets) {}

@@ -35,7 +35,7 @@ bool Receiver::survives_paws(const Segment& segment, base::Now now) {
   const auto behind = static_cast<int32_t>(segment.options.timestamps->value - core_.tcb.ts_recent);
   if (behind < 0 && now - core_.tcb.ts_recent_at < kTimestampLife) {
     ++counters().paws_rejected;
-    note_duplicate(segment);  // most often the late original of a retransmission
+    note_duplicate(segment);  // it is most often the late original of a retransmission
     ask_ack();
     return false;
   }
@@ -49,9 +49,10 @@ bool Receiver::acceptable(const Segment& segment) {
   const auto window = static_cast<int64_t>(core_.tcb.rcv_wnd());
   if (in_window(begin - nxt, segment.length(), window)) return true;
   if (segment.has(flag::kRst)) return false;
-  // A peer that has filled our window numbers its ACKs with the window's end, as at a window of
-  // zero (MUST-66). If RCV.NXT is kept back by a hole, such an ACK is outside the window; an answer
-  // would meet the same condition at the peer, and both ends would exchange ACKs until a time-out.
+  // A peer that has filled our window gives its ACKs the sequence number of the window's end, as
+  // with a zero window (MUST-66). If a hole keeps RCV.NXT back, such an ACK is outside the window.
+  // Our answer would meet the same condition at the peer, and both ends would exchange ACKs until a
+  // time-out.
   if (begin - nxt == window && segment.payload.empty() && !segment.has(flag::kSyn)) return true;
   ++counters().unacceptable;
   if (!segment.payload.empty() && end <= nxt) {
@@ -73,7 +74,7 @@ void Receiver::take_timestamp(const Segment& segment, base::Now now) {
 }
 
 void Receiver::take_urgent(const Segment& segment, base::Now now) {
-  // RCV.UP only advances. Urgent octets are read in their place in the stream.
+  // RCV.UP only advances. Urgent octets are read at their place in the stream.
   if (!receives(core_.life.state()) || segment.urgent == 0) return;
   const int64_t end = core_.tcb.rcv_offset(segment.seq) + segment.urgent;
   if (end <= static_cast<int64_t>(std::max(urgent_end_, core_.tcb.rcv_nxt))) return;
@@ -111,7 +112,7 @@ bool Receiver::inspect_text(const Segment& segment, NewText& text, base::Now now
   const auto nxt = static_cast<int64_t>(core_.tcb.rcv_nxt);
   auto limit = static_cast<int64_t>(std::max(core_.tcb.rcv_edge, core_.tcb.rcv_nxt));
   if (fin_seen_) limit = std::min(limit, static_cast<int64_t>(fin_offset_));
-  if (!receives(core_.life.state())) limit = nxt;  // a known FIN leaves nothing to come
+  if (!receives(core_.life.state())) limit = nxt;  // the FIN was received: no more text follows
   const int64_t from = std::clamp(begin, nxt, limit);
   const int64_t to = std::clamp(begin + size, from, limit);
   text.whole = {static_cast<uint64_t>(from), static_cast<uint64_t>(to)};
@@ -260,7 +261,7 @@ uint64_t Receiver::room_to_offer() {
 
 uint16_t Receiver::advertise() {
   if (binding().user != nullptr && receives(core_.life.state())) {
-    // RFC 9293 s.3.8.6.2.2: the edge moves by worthwhile steps, and never back.
+    // RFC 9293 s.3.8.6.2.2: the right edge moves only by worthwhile steps, and never back.
     const uint64_t edge = core_.tcb.rcv_nxt + room_to_offer();
     const uint64_t step = std::min<uint64_t>(ack_.rcv_mss(), rcv_buff_ / 2 + 1);
     if (edge >= core_.tcb.rcv_edge + step) core_.tcb.rcv_edge = edge;

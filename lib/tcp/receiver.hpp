@@ -15,10 +15,10 @@
 
 namespace rnic::tcp {
 
-/// It writes the receive sequence variables.
+/// The receiver writes the receive sequence variables of the Tcb.
 class Receiver {
  public:
-  /// Both outlive this. Its timer is Timer::DelayedAck.
+  /// Both parameters outlive this. The receiver uses Timer::DelayedAck.
   Receiver(ConnectionCore& core, Timers& timers)
       : core_(core),
         committed_(core.shared.ranges),
@@ -62,19 +62,19 @@ class Receiver {
   struct NewText {
     base::Range whole;      ///< clipped to the window and to the peer's FIN
     base::ByteView octets;  ///< of `whole`
-    uint32_t gaps = 0;      ///< new sub-ranges, in Shared::gaps
+    uint32_t gaps = 0;      ///< number of new sub-ranges, which are in Shared::gaps
   };
   /// Seventh step, first part: inspects the text before anything of the segment is used. False: the
   /// whole segment counts as lost.
   [[nodiscard]] bool inspect_text(const Segment& segment, NewText& text, base::Now now);
-  /// Seventh.
+  /// Seventh step: takes the text that inspect_text() has let through.
   void take_text(const Segment& segment, const NewText& text, base::Now now);
   /// Eighth step: processes the FIN once RCV.NXT has reached it. \return TIME-WAIT follows
   [[nodiscard]] bool take_fin(base::Now now);
 
   // --- A predicted segment, in one step ---
 
-  /// RFC 7323 s.5.3.
+  /// The timestamp of a segment passes PAWS (RFC 7323 s.5.3).
   [[nodiscard]] bool stamp_good(uint32_t stamp) const {
     return static_cast<int32_t>(stamp - core_.tcb.ts_recent) >= 0;
   }
@@ -132,7 +132,7 @@ class Receiver {
   [[nodiscard]] Counters& counters() { return core_.shared.counters; }
   [[nodiscard]] const Binding& binding() const { return core_.binding(); }
   void note_duplicate(const Segment& segment);
-  /// Cuts the text at this gap: the rest is not used.
+  /// Cuts the text where this gap begins: the rest is not used.
   void end_text_at(NewText& text, uint32_t gap);
   void note_fin(const Segment& segment, int64_t end);
   void commit(base::Range range);

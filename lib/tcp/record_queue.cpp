@@ -11,8 +11,8 @@ uint32_t RecordPool::chunks_for(uint32_t max_records, uint32_t max_connections) 
   return whole + std::min(2 * max_connections, whole + 64);
 }
 
-// A queue keeps a directory until it has two chunks left, which hold at least kChunkRecords + 1
-// records. So no more queues than this can have one at once.
+// A queue keeps a directory until it has two chunks left. More chunks hold at least kChunkRecords +
+// 1 records, so no more queues than this can have a directory at once.
 uint32_t RecordPool::directories_for(uint32_t max_records, uint32_t max_connections) {
   return std::min(max_connections, max_records / (kChunkRecords + 1) + 1);
 }
@@ -59,7 +59,7 @@ void RecordQueue::validate() const {
     return;
   }
   RNIC_CHECK(head_ == &at(first_) && row_end_ == head_ + (kPer - first_ % kPer));
-  // Each chunk is one that the pool gave out, and no other of this queue.
+  // The pool gave out each chunk, and the queue has none of them twice.
   std::vector<bool> mine(pool_.free_.fresh());
   for (uint64_t i = first_ / kPer; i <= (past_last_ - 1) / kPer; ++i) {
     const uint32_t chunk = directory_[i & directory_mask_];

@@ -42,9 +42,9 @@ class RecordPool {
  public:
   static constexpr uint32_t kChunkRecords = 32;
 
-  /// \param max_records descriptors at once. \param max_connections each may hold a part-filled
-  /// chunk at either end; at most half of the chunks are there for that. \param max_per_connection
-  /// descriptors of one queue.
+  /// \param max_records limit of all descriptors at once. \param max_connections each may hold a
+  /// part-filled chunk at either end, for which at most about half of the chunks are reserved.
+  /// \param max_per_connection limit of the descriptors of one queue.
   RecordPool(uint32_t max_records, uint32_t max_connections, uint32_t max_per_connection);
 
   [[nodiscard]] bool full() const { return live_ >= max_records_ || free_.empty(); }
@@ -53,11 +53,12 @@ class RecordPool {
   [[nodiscard]] uint32_t directories_in_use() const {
     return free_directories_.capacity() - free_directories_.size();
   }
-  /// The queues know what they hold of it; their sums are whoever has the pool's to compare.
+  /// Checks the pool alone. Each queue knows what it holds of the pool; Shared::validate() compares
+  /// the sums.
   void validate() const;
   /// The memory that the chunks of a pool take.
   [[nodiscard]] static uint64_t chunk_octets_for(uint32_t max_records, uint32_t max_connections);
-  /// The memory that its directories take.
+  /// The memory that the directories of a pool take.
   [[nodiscard]] static uint64_t directory_octets_for(uint32_t max_records, uint32_t max_connections,
                                                      uint32_t max_per_connection);
 
@@ -90,7 +91,7 @@ class RecordQueue {
   [[nodiscard]] uint64_t first() const { return first_; }
   [[nodiscard]] uint64_t past_last() const { return past_last_; }
   [[nodiscard]] uint64_t size() const { return past_last_ - first_; }
-  /// No room: the connection's or the stack's limit.
+  /// There is no room for another record: a limit of the connection or of the stack is reached.
   [[nodiscard]] bool full() const {
     return size() >= pool_.max_per_connection_ || pool_.full() || directory_full();
   }
@@ -118,7 +119,7 @@ class RecordQueue {
     --pool_.live_;
     if (first_ % kPer == 0 || empty()) give_back_chunk();
   }
-  /// End of the contiguous memory behind front(), whether records of the queue lie in it or not.
+  /// End of the contiguous memory that begins with front(). The queue may end before it.
   [[nodiscard]] const Record* row_end() const { return row_end_; }
   /// \param count records, none of them at or beyond row_end()
   void pop_front(uint32_t count) {
@@ -133,11 +134,12 @@ class RecordQueue {
   /// Number of the first record whose end lies beyond `offset`; past_last() when there is none.
   [[nodiscard]] uint64_t find(uint64_t offset) const;
 
-  /// Chunks of the pool that it holds: from that of the first record to that of the last.
+  /// Number of chunks of the pool that the queue holds, from the chunk of the first record to that
+  /// of the last.
   [[nodiscard]] uint64_t chunks() const {
     return empty() ? 0 : (past_last_ - 1) / kPer - first_ / kPer + 1;
   }
-  /// It holds a directory of the pool.
+  /// The queue holds a directory of the pool.
   [[nodiscard]] bool is_wide() const { return directory_ != inline_; }
   void validate() const;
 
@@ -145,7 +147,7 @@ class RecordQueue {
   static constexpr uint32_t kPer = RecordPool::kChunkRecords;
   static constexpr uint32_t kInlineChunks = 4;
 
-  /// Index of the record in the pool.
+  /// Index in the pool of the record with this number.
   [[nodiscard]] size_t place_of(uint64_t number) const {
     RNIC_DCHECK(number >= first_ && number < past_last_);
     return size_t{directory_[(number / kPer) & directory_mask_]} * kPer + number % kPer;

@@ -36,7 +36,7 @@ void Recovery::leave() {
 }
 
 void Recovery::proportional_rate(uint64_t delivered, uint32_t smss) {
-  // The slow start reduction bound applies.
+  // Where pipe is not above ssthresh, the slow start reduction bound applies.
   const uint64_t ssthresh = cc_.ssthresh();
   const uint64_t pipe = board_.pipe();
   prr_delivered_ += delivered;
@@ -55,13 +55,13 @@ void Recovery::proportional_rate(uint64_t delivered, uint32_t smss) {
 bool Recovery::detect_by_duplicates(AckResult& result, uint32_t smss) {
   if (result.acked != 0) {
     const bool partial = phase_ == RecoveryPhase::Recovery && board_.tcb().snd_una < point_;
-    // RFC 6937 s.3: duplicate ACKs have counted these octets as delivered before.
+    // RFC 6937 s.3: octets that duplicate ACKs stood for were counted as delivered before.
     result.delivered -= std::min(result.delivered, board_.reno_acked(result.acked, partial, smss));
     if (follows_timeout(phase_) && board_.tcb().snd_una < board_.lost_again_to()) {
       return front_lost_again();
     }
     if (!partial || board_.empty() || board_.front().is(record_flag::kLost)) return false;
-    forced_ = true;  // RFC 6582 s.3.2 step 3: it is retransmitted whatever pipe is
+    forced_ = true;  // RFC 6582 s.3.2 step 3: the segment is retransmitted whatever pipe is
     board_.lose(board_.first());
     return true;
   }

@@ -1,6 +1,6 @@
 /// \file
-/// Loss recovery: the recovery point, and what may be sent until it is reached (RFC 6675 s.5, RFC
-/// 6582, RFC 6937 in its variant PRR-SSRB).
+/// Loss recovery: the recovery point, and how much may be sent until it is reached (RFC 6675 s.5,
+/// RFC 6582, RFC 6937 in its variant PRR-SSRB).
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace rnic::tcp {
 
 class Recovery {
  public:
-  /// Both outlive this.
+  /// Both parameters outlive this.
   Recovery(Scoreboard& board, Congestion& congestion) : board_(board), cc_(congestion) {}
 
   [[nodiscard]] RecoveryPhase phase() const { return phase_; }
@@ -26,21 +26,21 @@ class Recovery {
   /// All data that was sent before the recovery began is acknowledged.
   [[nodiscard]] bool complete() const { return !open() && board_.tcb().snd_una >= point_; }
 
-  /// RFC 6675 s.5 step 4.
+  /// Begins a fast recovery (RFC 6675 s.5 step 4).
   void enter();
-  /// RFC 6298 s.5.4.
+  /// Begins the recovery that follows a time-out (RFC 6298 s.5.4).
   void time_out();
-  /// RFC 6582 s.3.2, RFC 6937 s.3: sets cwnd to ssthresh after a fast recovery.
+  /// Ends the recovery. After a fast recovery cwnd becomes ssthresh (RFC 6582 s.3.2, RFC 6937 s.3).
   void leave();
   /// The recovery was spurious.
   void undo() { end(); }
 
-  /// Losses without SACK: RFC 6582 in the terms of a scoreboard. \param result `delivered` is
-  /// corrected by what duplicate ACKs stand for. \return new losses were found
+  /// Finds losses without SACK: RFC 6582 in terms of a scoreboard. \param result `delivered` is
+  /// corrected by the octets that duplicate ACKs stand for. \return new losses were found
   [[nodiscard]] bool detect_by_duplicates(AckResult& result, uint32_t smss);
-  /// PRR, proportional rate reduction (RFC 6937 s.3): sets cwnd. Where pipe is below ssthresh it
-  /// grows by the slow start reduction bound, PRR-SSRB; the conservative one, PRR-CRB, is not used.
-  /// \param delivered DeliveredData (s.2) of an ACK
+  /// PRR, proportional rate reduction (RFC 6937 s.3): sets cwnd. Where pipe is below ssthresh, cwnd
+  /// grows by the slow start reduction bound, PRR-SSRB; the conservative reduction bound, PRR-CRB,
+  /// is not used. \param delivered DeliveredData (s.2) of an ACK
   void proportional_rate(uint64_t delivered, uint32_t smss);
 
   /// Octets were sent.
@@ -74,7 +74,7 @@ class Recovery {
   Scoreboard& board_;
   Congestion& cc_;
   RecoveryPhase phase_ = RecoveryPhase::Open;
-  bool forced_ = false;  // in a recovery only
+  bool forced_ = false;  // true only in a recovery
   uint64_t point_ = 0;
   uint64_t prr_delivered_ = 0;
   uint64_t prr_out_ = 0;

@@ -31,7 +31,7 @@ struct Reply {
   std::array<uint8_t, 40> options{};
 };
 
-/// First in, first out, bounded; a reply that does not fit is lost as if by the network.
+/// A bounded queue, first in, first out. A reply that does not fit is lost, as if by the network.
 class ReplyQueue {
  public:
   static constexpr uint32_t kCapacity = 256;
@@ -51,7 +51,7 @@ class ReplyQueue {
     reply = Reply{};
     return &reply;
   }
-  /// Checks the bounds, and that what waits has somebody to go to.
+  /// Checks the bounds, and that each reply has flags and a destination.
   void validate() const {
     RNIC_CHECK(count_ <= kCapacity && first_ < kCapacity && replies_.size() == kCapacity);
     for (uint32_t i = 0; i < count_; ++i) {

@@ -1,6 +1,6 @@
 /// \file
-/// Retransmission: of whole segments with their first boundaries, or of pieces of a record that
-/// does not fit any more.
+/// Retransmission of whole segments with their first boundaries, or of the pieces of a record that
+/// does not fit a segment any more.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +14,25 @@
 
 namespace rnic::tcp {
 
-/// How far a record has gone out again that is sent in pieces: the port may be full between two.
+/// How far the retransmission of a record in pieces has come: the port may be full between two
+/// pieces.
 class CutProgress {
  public:
-  /// \param live what is unacknowledged of the record. \return where its next piece may begin
+  /// \param live the unacknowledged part of the record. \return the offset at which its next piece
+  /// begins
   [[nodiscard]] uint64_t resume(base::Range live) const {
     return live.contains(next_) ? next_ : live.begin;
   }
   void sent_to(uint64_t offset) { next_ = offset; }
-  /// All of it was sent, or it counts as lost: the next time it starts from its first octet.
+  /// The whole record was sent, or counts as lost: the next retransmission starts from its first
+  /// octet.
   void forget() { next_ = 0; }
 
  private:
   uint64_t next_ = 0;
 };
 
-/// It has no state of its own: a sender makes one for each step.
+/// A Retransmitter has no state of its own: the sender makes one for each step.
 class Retransmitter {
  public:
   /// All parameters outlive this. \param progress is kept between two steps
@@ -43,7 +46,7 @@ class Retransmitter {
  private:
   [[nodiscard]] Attempt send_whole(uint64_t number, uint32_t emss, base::Now now);
   [[nodiscard]] Attempt send_cut(uint64_t number, uint32_t emss, base::Now now);
-  /// Keeps a copy of the record, from which all its pieces are sent. \return Sent: there is one
+  /// Keeps a copy of the record, from which all its pieces are sent. \return Sent: there is a copy
   [[nodiscard]] Attempt keep_copy(uint64_t number);
   void count(uint32_t octets);
 

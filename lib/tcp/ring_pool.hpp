@@ -11,8 +11,8 @@
 namespace rnic::tcp {
 
 /// At most `blocks` blocks of `block_octets` octets. Their addresses are reserved at construction
-/// and never touched before a block is first used, so the machine only backs what was in use at
-/// once. One thread at a time.
+/// and not touched before a block is first used, so the machine backs no more memory than was in
+/// use at once. One thread at a time.
 class RingPool {
  public:
   RingPool(uint32_t block_octets, uint32_t blocks)

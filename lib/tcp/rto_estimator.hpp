@@ -17,10 +17,10 @@ class RtoEstimator {
  public:
   explicit RtoEstimator(const Config& config) : config_(config), rto_(config.rto_initial) {}
 
-  /// The round trip that an ACK measured, never by a retransmitted record (Karn's rule). Two
-  /// samples are taken in a round trip: with a sample for every ACK the gains would average over
-  /// less than one (RFC 6298 s.3, RFC 7323 appendix G). \return a sample was taken: rto() and
-  /// probe_timeout() may have changed
+  /// Offers the round-trip time that an ACK has measured, never by a retransmitted record (Karn's
+  /// rule). Two samples are taken in a round trip: with a sample for every ACK the gains would
+  /// average over less than a round trip (RFC 6298 s.3, RFC 7323 appendix G). \return a sample was
+  /// taken: rto() and probe_timeout() may have changed
   bool offer(base::Duration rtt, base::Now now) {
     if (now < next_sample_at_ && rtt >= min_rtt_) [[likely]]
       return false;
@@ -48,12 +48,13 @@ class RtoEstimator {
     backoff_ = 0;
   }
 
-  /// RFC 4015 s.3.1 step 0: before a time-out that may turn out to have been spurious.
+  /// Saves SRTT and RTTVAR (RFC 4015 s.3.1 step 0) before a time-out that may turn out to be
+  /// spurious.
   void save() {
     srtt_prev_ = srtt_ + 2 * kGranularity;
     rttvar_prev_ = rttvar_;
   }
-  /// Step 11: the first measurement of new data after a spurious time-out.
+  /// Takes the first measurement of new data after a spurious time-out (RFC 4015 s.3.1 step 11).
   void adapt(base::Duration rtt, base::Now now) {
     sample(rtt, now);
     srtt_ = std::max(srtt_prev_, rtt);
@@ -61,11 +62,11 @@ class RtoEstimator {
     settle(now);
   }
 
-  /// With the back-off of s.5.5.
+  /// RTO with the back-off of RFC 6298 s.5.5.
   [[nodiscard]] base::Duration rto() const {
     return std::min(config_.rto_max, rto_ * (int64_t{1} << std::min(backoff_, 16u)));
   }
-  /// Without back-off: the value of rto() after a measurement.
+  /// RTO without back-off: the value of rto() after a measurement.
   [[nodiscard]] base::Duration base() const { return rto_; }
   void back_off() {
     ++backoff_;
@@ -73,7 +74,7 @@ class RtoEstimator {
   }
   void clear_backoff() { backoff_ = 0; }
   [[nodiscard]] uint32_t backoff() const { return backoff_; }
-  /// s.5.7: the SYN has timed out.
+  /// Starts data with this RTO, since the SYN has timed out (RFC 6298 s.5.7).
   void restart_at(base::Duration rto) {
     rto_ = std::clamp(rto, config_.rto_min, config_.rto_max);
     backoff_ = 0;
@@ -84,7 +85,8 @@ class RtoEstimator {
   [[nodiscard]] base::Duration rttvar() const { return rttvar_; }
   /// PTO without the allowance for a delayed ACK (RFC 8985 s.7.2).
   [[nodiscard]] base::Duration probe_timeout() const { return probe_timeout_; }
-  /// (2.2) to (2.4): what was measured is positive, and the time-out within its bounds.
+  /// Checks that the measured times are positive and the RTO is within its bounds (RFC 6298 (2.2)
+  /// to (2.4)).
   void validate() const {
     RNIC_CHECK(!measured_ || (srtt_ > base::Duration(0) && rttvar_ >= base::Duration(0)));
     RNIC_CHECK(!measured_ || (rto_ >= config_.rto_min && rto_ <= config_.rto_max));
@@ -94,7 +96,7 @@ class RtoEstimator {
  private:
   static constexpr base::Duration kGranularity = std::chrono::microseconds(33);  // one wheel tick
   static constexpr base::Duration kMinRttLife = std::chrono::seconds(10);
-  // An earlier probe would only measure the scheduling of the two hosts.
+  // The shortest PTO: an earlier probe would only react to the scheduling of the two hosts.
   static constexpr base::Duration kProbeMin = std::chrono::microseconds(200);
 
   /// Computes the values that follow from SRTT and RTTVAR.

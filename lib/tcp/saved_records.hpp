@@ -10,8 +10,8 @@
 
 namespace rnic::tcp {
 
-/// Bounded store of octet runs as chains of fixed blocks; no allocation after construction, and no
-/// octet of it is touched before it is used.
+/// A bounded store of records in chains of blocks of a fixed size. It allocates nothing after
+/// construction and touches no octet before it is used.
 class SavedRecords {
  public:
   static constexpr uint32_t kBlockOctets = 2048;

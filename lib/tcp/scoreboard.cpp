@@ -141,7 +141,7 @@ void Scoreboard::lose_all() {
         ~(record_flag::kSacked | record_flag::kLost | record_flag::kRetransmitted));
     const uint64_t octets = live(record);
     if (octets == 0) continue;
-    // kResent also keeps records that were SACKed long ago from being taken for RTT samples.
+    // kResent also prevents that a record which was SACKed long ago gives a sample of the RTT.
     record.flags |= record_flag::kLost | record_flag::kResent;
     lost_octets_ += octets;
   }
@@ -170,9 +170,9 @@ uint64_t Scoreboard::reno_acked(uint64_t acked, bool partial, uint32_t emss) {
 }
 
 uint64_t Scoreboard::reno_duplicate(bool counts, uint32_t emss) {
-  // The next segment behind the hole has arrived. Limited transmit (RFC 3042) follows from the
-  // smaller pipe. Records can be far smaller than SMSS: the ACK of one small segment must not allow
-  // SMSS octets of others.
+  // A duplicate ACK means that the next segment behind the hole has arrived. Limited transmit (RFC
+  // 3042) follows from the smaller pipe. Records can be far smaller than SMSS, and the ACK of one
+  // small segment must not allow SMSS octets of other records.
   prediction_.end();
   ++duplicate_acks_;
   if (hole_ == 0) hole_ = segment_at(tcb_.snd_una, emss);
@@ -246,7 +246,8 @@ void Scoreboard::check_sacked() const {
   for (uint64_t n = first(); n < past_last(); ++n) {
     const Record& record = at(n);
     const bool covered = sacked_.contains({std::max(record.offset, tcb_.snd_una), record.end()});
-    // What is left of the front may be covered without the part that was acknowledged.
+    // The first record may be acknowledged in part, and the rest of it covered by a SACKed range
+    // without the record being flagged.
     RNIC_CHECK(record.is(record_flag::kSacked) ? covered : !covered || n == first());
     if (record.is(record_flag::kSacked)) fack = record.end();
   }
@@ -254,9 +255,10 @@ void Scoreboard::check_sacked() const {
 }
 
 void Scoreboard::check_duplicates() const {
-  // With SACK duplicate ACKs stand for nothing.
+  // With SACK, duplicate ACKs are not counted.
   RNIC_CHECK(!tcb_.sack_ok || (duplicate_acks_ == 0 && reno_sacked_ == 0 && hole_ == 0));
-  // What they stand for is a guess, and more than is in flight if the network has copied segments.
+  // The octets that duplicate ACKs stand for are a guess, which may exceed the octets in flight if
+  // the network has copied segments. So reno_sacked_ has no bound here.
   RNIC_CHECK(hole_ <= tcb_.flight());
   RNIC_CHECK(reno_advance_ <= tcb_.snd_una && lost_again_to_ <= queue_end_);
 }

@@ -16,8 +16,8 @@ namespace rnic::tcp {
 
 inline constexpr uint32_t kDupThresh = 3;  // RFC 5681 s.3.2, RFC 6675 s.5
 
-/// Sums count octets between SND.UNA and SND.NXT. In RFC 6675 (s.2) these are HighACK and HighData,
-/// each of which is the octet before. Rack finds what is lost and calls lose().
+/// The sums count octets between SND.UNA and SND.NXT. RFC 6675 s.2 names the octets before these
+/// two HighACK and HighData. Rack finds the lost records and calls lose().
 class Scoreboard {
  public:
   /// \param tcb outlives this; SND.UNA and SND.NXT are read from it. \param prediction is ended
@@ -30,7 +30,7 @@ class Scoreboard {
   /// The Tcb with SND.UNA and SND.NXT, which bound the sums.
   [[nodiscard]] const Tcb& tcb() const { return tcb_; }
   [[nodiscard]] bool empty() const { return records_.empty(); }
-  /// No room: the connection's or the stack's limit.
+  /// There is no room for another record: a limit of the connection or of the stack is reached.
   [[nodiscard]] bool full() const { return records_.full(); }
   [[nodiscard]] uint64_t size() const { return records_.size(); }
   /// See RecordQueue.
@@ -46,7 +46,7 @@ class Scoreboard {
   [[nodiscard]] uint64_t find(uint64_t offset) const { return records_.find(offset); }
   /// End of the last record; >= SND.NXT.
   [[nodiscard]] uint64_t queue_end() const { return queue_end_; }
-  /// The last record is not sent, or only in part.
+  /// The last record has not been sent, or only a part of it.
   [[nodiscard]] bool has_waiting() const { return queue_end_ > tcb_.snd_nxt; }
   /// Sequence numbers of a record that are sent and not cumulatively acknowledged.
   [[nodiscard]] uint64_t live(const Record& record) const {
@@ -78,15 +78,15 @@ class Scoreboard {
   [[nodiscard]] uint64_t fack() const { return fack_; }
   /// Ranges above SND.UNA that the peer reported.
   [[nodiscard]] const PooledRanges& sacked() const { return sacked_; }
-  /// No record has arrived out of order or is lost, and each was sent once, whole, and as pulled: a
-  /// cumulative ACK tells everything.
+  /// No record has arrived out of order or is lost, and each was sent once, whole, and as pulled,
+  /// so that a cumulative ACK says all there is to know.
   [[nodiscard]] bool clean() const {
     return sacked_.empty() && lost_octets_ == 0 && sacked_octets_ == 0 && reno_sacked_ == 0 &&
            duplicate_acks_ == 0 && fack_ <= tcb_.snd_una && altered_until_ <= tcb_.snd_una;
   }
   /// The lowest record that is lost and not retransmitted yet, or past_last(): NextSeg() rule 1
-  /// (RFC 6675 s.4). Rule 2, new data, is Sender's. RACK's timer leaves rule 3 nothing to guess,
-  /// and a TailProbe in the recovery is sent in the place of RescueRxt (rule 4).
+  /// (RFC 6675 s.4). Rule 2, new data, is Sender's. Rule 3 is not needed, since RACK's timer finds
+  /// what it would guess, and a TailProbe in the recovery takes the place of RescueRxt (rule 4).
   [[nodiscard]] uint64_t next_lost();
 
   // --- Sending ---
@@ -95,7 +95,7 @@ class Scoreboard {
   void push(Record record);
   /// SavedRecords keeps a copy of the record, which is to be cut over several segments.
   void keep(uint64_t number, uint32_t saved);
-  /// \return it was not cut before
+  /// The record was sent in more than one segment. \return it was not cut before
   bool cut(uint64_t number);
   /// The next octets of back(), which is not sent completely, are sent. SND.NXT advances
   /// afterwards.
@@ -119,7 +119,7 @@ class Scoreboard {
   /// row_end()
   void pop_clean(uint32_t count) { records_.pop_front(count); }
   /// No whole record is left below `ack`, to which SND.UNA advances afterwards. \return octets
-  /// below it of a record that is acknowledged in part and was not SACKed before
+  /// below `ack` of a record that is acknowledged in part and was not SACKed before
   uint64_t advance(uint64_t ack);
   /// Update() (RFC 6675 s.4) for one block. \param block between SND.UNA and SND.NXT. \param
   /// arrived called with each record that the block completes, and its live octets
@@ -128,7 +128,7 @@ class Scoreboard {
   /// The record is presumed lost; so is its retransmission, if there was one.
   void lose(uint64_t number);
   void lose_first_segment();
-  /// A time-out: all data in flight is lost, and SACKs are forgotten (RFC 2018 s.5).
+  /// A time-out: marks all data in flight as lost and forgets SACKs (RFC 2018 s.5).
   void lose_all();
   /// No record counts as lost until it is found lost again.
   void undo_losses();
@@ -170,7 +170,7 @@ class Scoreboard {
   void check_sacked() const;
   void check_duplicates() const;
   void subtract_marks(const Record& record, uint64_t octets);
-  /// \return its live octets
+  /// Marks the record as SACKed. \return its live octets
   uint64_t mark_sacked(Record& record);
   /// Records below `end` have changed since they were first sent, so that clean() is false until
   /// they are acknowledged.
@@ -183,15 +183,15 @@ class Scoreboard {
   Prediction& prediction_;
   RecordQueue records_;
   uint64_t queue_end_ = 0;
-  // No record below this number is to be retransmitted: in the place of HighRxt (RFC 6675 s.2), but
-  // it goes back when a retransmission is lost.
+  // No record below this number has to be retransmitted. It takes the place of HighRxt (RFC 6675
+  // s.2), but goes back when a retransmission is lost.
   uint64_t retransmit_hint_ = 0;
-  uint64_t altered_until_ = 0;  // records from here on were sent once, whole, as pulled
+  uint64_t altered_until_ = 0;  // records from this offset on were sent once, whole, and as pulled
   PooledRanges sacked_;         // Invariant: between SND.UNA and SND.NXT.
   uint64_t fack_ = 0;
   uint64_t sacked_octets_ = 0;         // of records flagged kSacked
   uint64_t lost_octets_ = 0;           // of records flagged kLost
-  uint64_t retransmitted_octets_ = 0;  // of records flagged kRetransmitted, which are kLost, too
+  uint64_t retransmitted_octets_ = 0;  // of records flagged kRetransmitted; each is also kLost
   uint32_t sacked_segments_ = 0;       // kSacked records that began a segment
   uint32_t duplicate_acks_ = 0;
   uint64_t reno_sacked_ = 0;
@@ -202,8 +202,8 @@ class Scoreboard {
 
 template <typename Arrived>
 void Scoreboard::sack(base::Range block, Arrived&& arrived) {
-  // Only records that the new part of the block touches are looked at, so that the work is bounded
-  // by the octets that ACKs add, however often they repeat the same ranges.
+  // Only records that the new parts of the block touch are looked at, so that the work is bounded
+  // by the octets that ACKs newly report, however often they repeat the same ranges.
   std::array<base::Range, kMaxRanges + 1> news;
   uint32_t count = 0;
   for (base::Range rest = block; !rest.empty();) {

@@ -34,8 +34,8 @@ FormError parse(const SegmentIn& in, Segment& segment) {
 }
 
 bool in_window(int64_t begin, int64_t length, int64_t window) {
-  // The four cases of window and length. With a zero window ACK, RST and URG of a segment at
-  // RCV.NXT still count (MUST-66).
+  // These are the four cases of window and length of RFC 9293 table 6. With a zero window the ACK,
+  // RST and URG of a segment at RCV.NXT still count (MUST-66).
   if (window == 0) return begin == 0;
   const int64_t last = begin + std::max<int64_t>(length, 1) - 1;
   if ((begin >= 0 && begin < window) || (last >= 0 && last < window)) return true;

@@ -13,7 +13,8 @@
 
 namespace rnic::tcp {
 
-/// Its payload refers to the packet and is valid during the call that brought it.
+/// A parsed segment. Its payload refers to the packet and is valid during the call that brought the
+/// packet.
 struct Segment {
   Endpoint local;
   Endpoint remote;
@@ -27,22 +28,22 @@ struct Segment {
   wire::TcpOptions options;
 
   [[nodiscard]] bool has(uint8_t flag) const { return (flags & flag) != 0; }
-  /// SEG.LEN: SYN and FIN count.
+  /// SEG.LEN: octets of the payload, plus 1 each for SYN and FIN.
   [[nodiscard]] uint32_t length() const {
     return static_cast<uint32_t>(payload.size()) + (has(wire::tcp_flag::kSyn) ? 1 : 0) +
            (has(wire::tcp_flag::kFin) ? 1 : 0);
   }
 };
 
-/// The error in the form of a segment.
+/// An error in the form of a received segment.
 enum class FormError : uint8_t { None, Malformed, Checksum };
 
-/// \param segment is complete only if the result is None
+/// Parses a segment. \param segment is complete only if the result is None
 [[nodiscard]] FormError parse(const SegmentIn& in, Segment& segment);
 [[nodiscard]] bool checksum_good(SegmentIn in);
 
-/// RFC 9293 s.3.10.7.4, first: a part of the segment is in the window. \param begin SEG.SEQ -
-/// RCV.NXT. \param length SEG.LEN. \param window RCV.WND
+/// A part of the segment is in the receive window (RFC 9293 s.3.10.7.4, first step). \param begin
+/// SEG.SEQ - RCV.NXT. \param length SEG.LEN. \param window RCV.WND
 [[nodiscard]] bool in_window(int64_t begin, int64_t length, int64_t window);
 
 }  // namespace rnic::tcp

@@ -43,7 +43,7 @@ bool SegmentOut::send(ReplyQueue& replies, base::Now now) {
 bool SegmentOut::send(Reply& reply, base::Now now) {
   TxSlot slot;
   if (!egress_.begin(reply.local.address, reply.remote.address, slot, now)) {
-    if (egress_.path_mtu(reply.remote.address, now) == 0) return true;  // no route: it is dropped
+    if (egress_.path_mtu(reply.remote.address, now) == 0) return true;  // no route: drop it
     ++counters_.send_waits;
     return false;
   }

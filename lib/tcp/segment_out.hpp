@@ -1,5 +1,5 @@
 /// \file
-/// The way of all segments of a stack to its Egress.
+/// Passes all segments of a stack to its Egress.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ namespace rnic::tcp {
 
 class SegmentOut {
  public:
-  /// Both outlive this.
+  /// Both parameters outlive this.
   SegmentOut(Egress& egress, Counters& counters) : egress_(egress), counters_(counters) {}
 
   /// Room for one segment. False: the port is full, which is a wait.
   [[nodiscard]] bool open(const IpAddress& source, const IpAddress& destination, TxSlot& slot,
                           base::Now now);
-  /// `length` octets of header and payload are in place but for the checksum.
+  /// Sets the checksum and sends the segment. `length` octets of header and payload are in place.
   void complete(TxSlot& slot, const Endpoint& local, const Endpoint& remote, uint32_t length,
                 base::Now now);
   void cancel(TxSlot& slot) { egress_.cancel(slot); }
@@ -33,7 +33,7 @@ class SegmentOut {
   void reduce_path_mtu(const IpAddress& destination, uint32_t mtu, base::Now now) {
     egress_.reduce_path_mtu(destination, mtu, now);
   }
-  /// R1 (RFC 9293 s.3.8.3) was reached: see Egress.
+  /// R1 (RFC 9293 s.3.8.3) was reached: see Egress::doubt_path().
   void doubt_path(const IpAddress& destination, base::Now now) {
     ++counters_.path_doubts;
     egress_.doubt_path(destination, now);

@@ -19,7 +19,7 @@ bool SegmentWriter::open(TxSlot& slot, base::Now now) {
 
 bool SegmentWriter::begin(uint32_t payload, TxSlot& slot, base::Now now) {
   if (!open(slot, now)) return false;
-  if (slot.room < core_.tcb.header_length() + payload) {  // the MTU has just shrunk: EMSS follows
+  if (slot.room < core_.tcb.header_length() + payload) {  // the MTU has shrunk; EMSS will follow
     core_.shared.out.cancel(slot);
     ++core_.shared.counters.send_waits;
     return false;

@@ -12,10 +12,10 @@
 
 namespace rnic::tcp {
 
-/// For synchronized states, in which each segment has the ACK field.
+/// It is used in synchronized states, in which each segment has the ACK field.
 class SegmentWriter {
  public:
-  /// Both outlive this.
+  /// Both parameters outlive this.
   SegmentWriter(const ConnectionCore& core, Receiver& receiver)
       : core_(core), receiver_(receiver) {}
 
@@ -28,13 +28,13 @@ class SegmentWriter {
     return slot.tcp + core_.tcb.header_length();
   }
   void cancel(TxSlot& slot) { core_.shared.out.cancel(slot); }
-  /// Sets ECT(0) for new data. \param ecn of the connection. \return CWR, where it is due (RFC 3168
-  /// s.6.1.2)
+  /// Sets ECT(0) for new data. \param ecn the state of the connection. \return the flag CWR if it
+  /// is due (RFC 3168 s.6.1.2), else 0
   [[nodiscard]] uint8_t mark_new_data(EcnState& ecn, TxSlot& slot);
   /// Writes the header and sends the segment, whose payload is in place. \param offset stream
   /// offset of its first octet
   void finish(TxSlot& slot, uint64_t offset, uint32_t payload, uint8_t flags, base::Now now);
-  /// An ACK alone, with SACK blocks. False: the port is full.
+  /// Sends an ACK without data, with SACK blocks. False: the port is full.
   [[nodiscard]] bool send_ack(base::Now now);
   /// Sends the ACKs that are owed for changes of CE (RFC 8257 s.3.2). False: the port is full.
   [[nodiscard]] bool send_owed_acks(EcnState& ecn, base::Now now);

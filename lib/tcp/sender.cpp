@@ -53,8 +53,9 @@ Attempt Sender::send_next(base::Now now) {
   if (flight_.tail_probe().due()) return send_tail_probe(now);
   if (flight_.gate_closed(now)) return Attempt::Nothing;
   const Recovery& recovery = flight_.recovery();
-  // RFC 5681 s.3.1: the loss window is one segment. It would admit a burst of records that are far
-  // smaller, which is likely to be lost again, with its first one.
+  // RFC 5681 s.3.1: the loss window is one segment. If records are far smaller, it would admit a
+  // burst of them, which is likely to be lost again together with the first record. So only the
+  // first segment is sent.
   if (recovery.alone()) return recovery.forced() ? send_lost(now) : Attempt::Nothing;
   if (flight_.spurious().frto()) return send_during_frto(now);
   if (flight_.board().owes_retransmission()) {
@@ -105,7 +106,8 @@ Attempt Sender::send_lost(base::Now now) {
 Attempt Sender::send_again(uint64_t number, base::Now now) {
   const uint64_t offset = flight_.board().at(number).offset;
   const Attempt sent = Retransmitter(core_, flight_, writer_, cut_).send(number, emss(), now);
-  // The MTU probe is retransmitted in smaller segments, whose ACK proves nothing about its size.
+  // The data of an MTU probe is retransmitted in smaller segments, whose ACKs prove nothing about
+  // the probed size.
   if (sent == Attempt::Sent && path_.probing() && offset == path_.probe_begin()) probe_failed(now);
   return sent;
 }
@@ -123,13 +125,14 @@ Attempt Sender::send_during_frto(base::Now now) {
 
 Attempt Sender::send_new(base::Now now) {
   if (flight_.board().has_waiting()) return send_waiting(now);
-  // cwnd limits data only: a FIN after the last octet may be sent.
+  // cwnd limits only data. A FIN after the last octet may be sent.
   if (core_.life.fin_wanted() && user_ready_ && binding().user->pending() == 0) user_ready_ = false;
   if (user_ready_ && sends(core_.life.state())) {
     if (binding().options.nagle && held_by_nagle()) return Attempt::Nothing;
     const uint64_t usable = core_.tcb.usable_window();
     if (usable < emss()) {
-      // RFC 9293 s.3.8.6.2.1 (2). Its condition in brackets, Nagle's rule, was checked above.
+      // RFC 9293 s.3.8.6.2.1 (2): all queued octets fit the usable window. The condition in
+      // brackets, Nagle's rule, was checked above.
       if (usable != 0 && binding().user->all_fits(static_cast<uint32_t>(usable)))
         return pull_into_saved(now);
       if (core_.tcb.flight() != 0 || usable == 0) return wait_for_window(now);
@@ -153,7 +156,8 @@ bool Sender::held_by_nagle() const {
 }
 
 Attempt Sender::wait_for_window(base::Now now) {
-  // While data is in flight its ACK will bring the window, or the RTO will ask for it.
+  // No timer is needed while data is in flight: its ACK will bring the window, or the RTO will ask
+  // for it.
   if (core_.tcb.flight() == 0 && persist_.wait(now + flight_.rto().rto())) flight_.progressed(now);
   return Attempt::Nothing;
 }
@@ -192,7 +196,8 @@ Attempt Sender::send_pulled(base::Now now, bool probe) {
   const uint32_t emss = emss_.octets();
   const uint64_t offset = core_.tcb.snd_nxt;
   uint32_t packed = 0;
-  // A tail loss probe wants a prompt ACK: with PSH a peer like us does not delay it.
+  // A tail loss probe asks for a prompt ACK by PSH: a peer of this implementation does not delay
+  // the ACK of such a segment.
   uint8_t flags = probe ? flag::kAck | flag::kPsh : flag::kAck;
   do {
     const uint32_t n = emss - packed;
@@ -226,8 +231,9 @@ Attempt Sender::send_pulled(base::Now now, bool probe) {
 }
 
 Attempt Sender::pull_into_saved(base::Now now) {
-  // The window is smaller than a record: one is pulled into a copy and sent in pieces. Half of the
-  // store is reserved for retransmissions, so that peers with tiny windows cannot exhaust it.
+  // The window is smaller than a record, so the record is pulled into a copy and sent in pieces.
+  // Half of the store is reserved for retransmissions, so that peers with tiny windows cannot
+  // exhaust it.
   const Scoreboard& board = flight_.board();
   SavedRecords& saved = core_.shared.saved;
   if (board.full() || !saved.fits_half(emss())) {
@@ -313,8 +319,8 @@ Attempt Sender::send_fin(base::Now now) {
 
 bool Sender::send_window_probe(base::Now now) {
   // RFC 9293 s.3.8.6.1. The probe repeats the last octet that was acknowledged: the peer must
-  // answer a segment before its window, and no record is cut for it. Before the first octet of the
-  // stream the probe is empty.
+  // answer a segment before its window, and no record has to be cut. If no octet was sent yet, the
+  // probe is empty.
   if (core_.tcb.flight() != 0) {
     persist_.drop_probe();
     return true;
@@ -368,7 +374,7 @@ Life::Next Sender::take_ack(const Segment& segment, base::Now now) {
     return Life::Next::Same;
   }
   flight_.measure(result, now);
-  // Answered window probes count as progress.
+  // An answer to a window probe counts as progress, too.
   if (result.acked != 0 || core_.tcb.snd_wnd == 0) flight_.progressed(now);
   if (result.acked != 0) {
     core_.life.forget_orphan();
@@ -384,7 +390,7 @@ Life::Next Sender::take_ack(const Segment& segment, base::Now now) {
   return all ? core_.life.fin_acked(now) : Life::Next::Same;
 }
 
-/// Loss detection, recovery, cwnd and timers after an ACK.
+/// Detects losses after an ACK and updates recovery, cwnd and timers.
 void Sender::settle(AckResult& result, base::Now now) {
   bool lost = flight_.detect_losses(result, now);
   if (path_.probing()) [[unlikely]] {
@@ -424,14 +430,14 @@ void Sender::settle_plain(uint64_t acked, base::Duration rtt, base::Now now) {
 }
 
 void Sender::take_window(const Segment& segment, int64_t ack, bool advanced, base::Now now) {
-  // RFC 9293 s.3.10.7.4, fifth: an old segment does not change the window. One that has just
-  // advanced SND.UNA is not old, whatever its SEG.SEQ: SND.WND counts from SND.UNA, so keeping the
-  // old one would move the right edge beyond what the peer has offered.
+  // RFC 9293 s.3.10.7.4, fifth: an old segment does not change the window. A segment that has just
+  // advanced SND.UNA is not old, whatever its SEG.SEQ is: SND.WND counts from SND.UNA, so keeping
+  // the old SND.WND would move the right edge beyond the one that the peer has offered.
   const int64_t seq = core_.tcb.rcv_offset(segment.seq);
   if (ack < static_cast<int64_t>(core_.tcb.snd_una)) return;
   const bool old = core_.tcb.snd_wl1 > seq || (core_.tcb.snd_wl1 == seq && core_.tcb.snd_wl2 > ack);
   if (old && !advanced) return;
-  core_.prediction.end();  // it expects another window, and none that is closed
+  core_.prediction.end();  // the expected header holds the old window
   const bool was_shut = core_.tcb.snd_wnd == 0;
   core_.tcb.snd_wnd = static_cast<uint32_t>(segment.window) << core_.tcb.snd_wind_shift;
   if (was_shut && core_.tcb.snd_wnd != 0) [[unlikely]] {
@@ -496,7 +502,8 @@ bool Sender::persist_due(base::Now now) {
     persist_.override_silly_window();
     return true;
   }
-  // One probe may get lost, and the time between two may be longer than the time-out.
+  // A single unanswered probe does not end the connection: it may have been lost, and the time
+  // between two probes may be longer than the user time-out.
   if (persist_.unanswered() >= 2 && flight_.stalled(now)) return false;
   flight_.back_off();
   const base::Now next = now + flight_.rto().rto();
@@ -524,8 +531,8 @@ void Sender::lower_path_mtu(uint32_t mtu, base::Now now) {
   update_emss(true, now);
   if (emss() >= old) return;
   path_.lowered();
-  // RFC 1191 s.6.4: retransmits at once. This is no sign of congestion, so cwnd stays. Segments
-  // that were small enough are still on their way.
+  // RFC 1191 s.6.4: the segments that are too large are retransmitted at once. Their loss is no
+  // sign of congestion, so cwnd stays. Segments that were small enough are still on their way.
   flight_.lose_larger_than(emss());
   if (flight_.board().owes_retransmission()) core_.ask_turn();
 }
@@ -547,7 +554,7 @@ void Sender::suspect_black_hole(base::Now now) {
   if (board.empty()) return;
   const Record& last = board.at(board.segment_end(board.first()) - 1);
   const uint64_t octets = emss_.packet_octets() - emss() + last.end() - board.front().offset;
-  // The size of the packet that is lost, which may be smaller than a full one.
+  // This is the size of the lost packet, which may be smaller than a full one.
   const auto packet = static_cast<uint32_t>(std::min<uint64_t>(octets, emss_.packet_octets()));
   if (!path_.suspect_black_hole(packet, binding().remote, now)) return;
   ++counters().black_holes;
@@ -563,7 +570,7 @@ uint32_t Sender::probe_due(base::Now now) {
     path_.rest(now + config().mtu_probe_interval);
     return 0;
   }
-  // Segments behind the probe will reveal its loss.
+  // A probe is sent only if segments will follow it, since these reveal its loss.
   const uint32_t larger = emss() + size - emss_.packet_octets();
   const uint32_t need = larger + 3 * emss();
   const bool fits = flight_.congestion().cwnd() >= need && binding().user->pending() >= need &&
@@ -574,7 +581,7 @@ uint32_t Sender::probe_due(base::Now now) {
 Attempt Sender::send_mtu_probe(uint32_t larger, base::Now now) {
   if (flight_.exceeds_window(larger))
     return Attempt::Nothing;  // new data waits until there is room for the probe
-  // TUF draft s.5.1: the larger EMSS is good for one record.
+  // TUF draft s.5.1: the larger EMSS is valid for one record.
   const uint64_t begin_at = core_.tcb.snd_nxt;
   const uint32_t emss = emss_.replace(larger);
   binding().user->emss_changed(larger);
@@ -584,7 +591,8 @@ Attempt Sender::send_mtu_probe(uint32_t larger, base::Now now) {
   binding().user->emss_changed(emss);
   if (sent == Attempt::Sent && core_.tcb.snd_nxt - begin_at > emss) {
     ++counters().mtu_probes;
-    // The record may have been smaller: only the size that was sent is probed.
+    // The record may be smaller than the larger EMSS, so the probed size is that of the packet that
+    // was sent.
     path_.probe_sent(
         emss_.packet_octets() - emss + static_cast<uint32_t>(core_.tcb.snd_nxt - begin_at),
         begin_at);

@@ -22,10 +22,10 @@
 
 namespace rnic::tcp {
 
-/// Together with its Flight it writes the send sequence variables.
+/// The sender and its Flight write the send sequence variables of the Tcb.
 class Sender {
  public:
-  /// All parameters outlive this. Its timers are those of Flight, and Timer::Persist.
+  /// All parameters outlive this. The sender uses Timer::Persist and the timers of Flight.
   Sender(ConnectionCore& core, Timers& timers, Receiver& receiver);
 
   [[nodiscard]] const Flight& flight() const { return flight_; }
@@ -51,7 +51,7 @@ class Sender {
   }
   /// MSS option of the peer's SYN (RFC 9293 MUST-14).
   void set_peer_mss(uint16_t mss) { emss_.set_peer_mss(mss); }
-  /// The window of the peer's SYN, which is never scaled (RFC 7323 s.2.2).
+  /// Takes the window of the peer's SYN, which is never scaled (RFC 7323 s.2.2).
   void take_first_window(uint16_t window, uint8_t shift);
   void syn_sent(bool first, base::Now now) { flight_.syn_sent(first, now); }
   void syn_timed_out() { flight_.syn_timed_out(); }
@@ -67,14 +67,15 @@ class Sender {
   /// Room for a header with any options. False: the port is full.
   [[nodiscard]] bool open(TxSlot& slot, base::Now now) { return writer_.open(slot, now); }
 
-  /// pull() may have something.
+  /// The user's pull() may give octets.
   void user_has_news() {
     user_ready_ = true;
     core_.ask_turn();
   }
   /// user_has_news() was called before ESTABLISHED.
   [[nodiscard]] bool user_is_ready() const { return user_ready_; }
-  /// EMSS follows the path, the options and the peer (RFC 9293 s.3.7.1). \param tell the user
+  /// Computes EMSS anew from the path, the options and the peer (RFC 9293 s.3.7.1). \param tell the
+  /// user is told when EMSS has changed
   void update_emss(bool tell, base::Now now);
   /// Sends the next segment: a probe, a retransmission or new data.
   [[nodiscard]] Attempt send_next(base::Now now);
@@ -94,7 +95,7 @@ class Sender {
   /// acknowledged
   [[nodiscard]] Life::Next take_ack(const Segment& segment, base::Now now);
   void packet_too_big(const llp::IcmpError& error, bool outstanding, base::Now now);
-  /// The part of take_ack() that a predicted ACK needs. \param acked the result of
+  /// Does the part of take_ack() that a predicted ACK needs. \param acked the result of
   /// Flight::plain_ack(). \param echo TSecr, where timestamps are on. False: there may be a loss
   [[nodiscard]] bool take_plain_ack(uint32_t acked, uint32_t echo, base::Now now);
   /// Takes the window of a predicted segment. \param window the field of its header
@@ -125,7 +126,7 @@ class Sender {
   [[nodiscard]] const Config& config() const { return core_.shared.config; }
   [[nodiscard]] Counters& counters() { return core_.shared.counters; }
   [[nodiscard]] const Binding& binding() const { return core_.binding(); }
-  // FINs, window probes and keep-alives wait for the room of a full segment, too.
+  // Takes room for a full segment. FINs, window probes and keep-alive probes wait for it, too.
   [[nodiscard]] bool begin(TxSlot& slot, base::Now now) { return writer_.begin(emss(), slot, now); }
 
   // Output.
@@ -144,14 +145,15 @@ class Sender {
   /// The user has closed and has nothing more to send: the FIN may ride on its last octets.
   [[nodiscard]] bool ends_here() const;
   void push_record(const llp::Pulled& pulled, uint16_t flags, base::Now now);
-  /// Gives our FIN its sequence number. \param flags of its record: whether it begins a segment
+  /// Gives our FIN its sequence number. \param flags kSegmentStart if the FIN goes out in a segment
+  /// of its own
   void queue_fin(uint16_t flags, base::Now now);
   /// Accounts for new data sent. \param aligned the range is a whole number of records
   void note_sent(base::Range range, bool aligned, base::Now now);
 
   // Input.
   void settle(AckResult& result, base::Now now);
-  /// A predicted ACK covers records that were overtaken: one that was sent later had arrived
+  /// Takes a predicted ACK of records that were overtaken: a record that was sent later had arrived
   /// before. \return false: there may be a loss
   [[nodiscard]] bool take_reordered_ack(uint32_t acked, uint32_t echo, base::Now now);
   void settle_plain(uint64_t acked, base::Duration rtt, base::Now now);
@@ -174,7 +176,7 @@ class Sender {
   [[nodiscard]] uint32_t probe_due(base::Now now);
   void probe_acked(base::Now now);
   void probe_failed(base::Now now);
-  /// \return other data than the probe is lost, too
+  /// \return data other than the probe is lost, too
   [[nodiscard]] bool lost_beside_probe(base::Now now);
 
   ConnectionCore& core_;
@@ -184,8 +186,8 @@ class Sender {
   Persist persist_;
   SegmentWriter writer_;
   CutProgress cut_;
-  bool user_ready_ = false;  // pull() may have something
-  uint8_t last_octet_ = 0;   // octet at SND.NXT - 1, for window probes
+  bool user_ready_ = false;  // the user's pull() may give octets
+  uint8_t last_octet_ = 0;   // the octet at SND.NXT - 1, for window probes
   uint64_t small_end_ = 0;   // end of the last segment that was not full (Nagle)
 };
 

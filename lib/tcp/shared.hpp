@@ -23,8 +23,8 @@
 
 namespace rnic::tcp {
 
-/// The new sub-ranges of a segment's text: as many as a full set of ranges can leave between its
-/// own.
+/// The new sub-ranges of a segment's text. There is room for as many gaps as a full set of ranges
+/// leaves between and around its ranges.
 using Gaps = std::array<base::Range, kMaxRanges + 1>;
 
 /// It outlives every connection.
@@ -48,7 +48,7 @@ struct Shared {
     return std::min(config.max_range_sets, 2 * config.max_connections);
   }
 
-  /// Counts anew what is taken. \param held what all connections hold
+  /// Recounts what is taken of the pools. \param held the sums of what the connections hold
   void validate(const Holdings& held) const {
     wheel.validate();
     replies.validate();
@@ -81,7 +81,7 @@ struct Shared {
   TimeWait time_wait;
   const SynTerms syn_terms;
   std::vector<uint8_t> scratch;  ///< room for one record, used within a call
-  Gaps gaps;                     ///< of the segment that is being processed
+  Gaps gaps;                     ///< gaps of the segment that is being processed
 };
 
 }  // namespace rnic::tcp

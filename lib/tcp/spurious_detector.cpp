@@ -43,7 +43,8 @@ void SpuriousDetector::undone(bool timeout, Prediction& prediction) {
 SpuriousDetector::Verdict SpuriousDetector::detect(AckResult& result, uint64_t point, uint64_t fack,
                                                    bool new_data) {
   if (result.acked != 0 && undo_ == UndoState::AwaitEcho) {
-    // RFC 3522 s.3.2 steps 4 and 5: the first new ACK echoes a time before the retransmission.
+    // RFC 3522 s.3.2 steps 4 and 5: the retransmission was spurious if the first new ACK echoes a
+    // timestamp from before it.
     set_undo(UndoState::Saved);
     if (result.echo && static_cast<int32_t>(*result.echo - retransmit_ts_) < 0) {
       return Verdict::Eifel;

@@ -26,10 +26,11 @@ class SpuriousDetector {
   SpuriousDetector(const Tcb& tcb, RtoEstimator& rto, Congestion& congestion, const Config& config)
       : tcb_(tcb), rto_(rto), cc_(congestion), config_(config) {}
 
-  /// Before the reduction for a loss, or for a time-out, outside of any recovery: saves the state
-  /// that undo would restore (RFC 4015 s.3.1 step 0; RFC 5682 s.3.1 step 1).
+  /// Saves the state that an undo would restore (RFC 4015 s.3.1 step 0; RFC 5682 s.3.1 step 1).
+  /// Called before the reduction for a loss or a time-out, outside of any recovery.
   void watch(bool timeout, base::Now now);
-  /// A time-out during a recovery, whose saved state stays. It rules F-RTO out (RFC 5682 s.3.1).
+  /// A time-out came during a recovery. The state saved for that recovery stays, and F-RTO is ruled
+  /// out (RFC 5682 s.3.1).
   void watch_on();
   /// The retransmission timer has fired.
   void timed_out(base::Now now) { timeout_ts_ = tcb_.timestamp(now); }
@@ -37,18 +38,20 @@ class SpuriousDetector {
   void retransmitted(uint64_t octets) { undo_octets_ += static_cast<int64_t>(octets); }
   /// The recovery is over.
   void recovered() { end_frto(); }
-  /// The recovery was spurious and was undone. \param timeout it had begun with a time-out: a
-  /// sample is waited for, and `prediction` ended
+  /// The recovery was spurious and was undone. \param timeout the recovery had begun with a
+  /// time-out: the detector waits for a sample and ends `prediction`
   void undone(bool timeout, Prediction& prediction);
 
-  /// Judges an ACK in a recovery. \param result keep_window is set where this sets cwnd. \param
-  /// point the recovery's. \param fack highest offset known to have arrived. \param new_data a full
-  /// segment of new data could go out
+  /// Judges an ACK in a recovery. \param result keep_window is set if this call sets cwnd. \param
+  /// point the recovery point. \param fack highest offset known to have arrived. \param new_data a
+  /// full segment of new data could go out
   [[nodiscard]] Verdict detect(AckResult& result, uint64_t point, uint64_t fack, bool new_data);
-  /// \return every retransmission has arrived as a duplicate: nothing was lost
+  /// Counts octets that a D-SACK reports. \return every retransmission has arrived as a duplicate:
+  /// nothing was lost
   [[nodiscard]] bool dsack(uint64_t octets);
 
-  /// F-RTO lets out nothing but the first segment until its ACK, then two segments of new data.
+  /// F-RTO is under way: it allows only the first segment until its ACK, and then two segments of
+  /// new data.
   [[nodiscard]] bool frto() const { return frto_ != FrtoStep::Off; }
   [[nodiscard]] FrtoStep frto_step() const { return frto_; }
   [[nodiscard]] bool frto_sends() const { return frto_ == FrtoStep::SendNew; }
@@ -66,7 +69,7 @@ class SpuriousDetector {
   [[nodiscard]] bool before_timeout(uint32_t echo) const {
     return static_cast<int32_t>(echo - timeout_ts_) < 0;
   }
-  /// RFC 4015 s.3.1 step 11 waits for its sample.
+  /// The sample of RFC 4015 s.3.1 step 11 is still awaited.
   [[nodiscard]] bool adapts() const { return adapt_rto_; }
   /// \return the sample of this ACK, which is beyond `point`, is the one that step 11 waits for
   [[nodiscard]] bool take_adaptation(uint64_t point);
@@ -84,7 +87,7 @@ class SpuriousDetector {
     if (undo_ == UndoState::AwaitEcho) set_undo(UndoState::Saved);
   }
 
-  static constexpr uint32_t kFrtoSegments = 2;  // of new data, which step 2b lets out
+  static constexpr uint32_t kFrtoSegments = 2;  // segments of new data that step 2b allows
 
   const Tcb& tcb_;
   RtoEstimator& rto_;

@@ -23,8 +23,8 @@ enum class State : uint8_t {
 };
 
 /// The transitions of a connection (RFC 9293 figure 5). It starts in CLOSED and returns there from
-/// every state: by a RST, a time-out, an abort, or when TimeWaitTable takes over. A close of the
-/// user before ESTABLISHED waits for that state.
+/// every state: by a RST, a time-out, an abort, or when TimeWaitTable takes over. If the user
+/// closes before ESTABLISHED, the FIN waits for that state.
 inline constexpr base::Transitions<State, State::TimeWait> kTransitions{
     {State::Closed, {State::SynSent, State::SynReceived}},
     {State::SynSent, {State::SynReceived, State::Established, State::Closed}},

@@ -68,7 +68,7 @@ uint32_t SynCookies::stamp(uint32_t clock, const CookieOptions& options) {
   const uint32_t bits =
       options.window_scale.value_or(kNoScale) | (options.sack ? 16u : 0) | (options.ecn ? 32u : 0);
   const uint32_t value = (clock & ~kMask) | bits;
-  // It is never ahead of the clock, so that later segments have later timestamps.
+  // The timestamp is never ahead of the clock, so that later segments have later timestamps.
   return static_cast<int32_t>(value - clock) > 0 ? value - (kMask + 1) : value;
 }
 

@@ -44,24 +44,26 @@ class SynCookies {
         window_scaling_(config.window_scaling),
         terms_(terms) {}
 
-  /// Makes the SYN-ACK for a SYN, with a cookie. \param acceptor, options of the listener
+  /// Makes the SYN-ACK for a SYN, with a cookie. \param acceptor, options those of the
+  /// listener
   void answer(const Segment& syn, const llp::Acceptor& acceptor, const ConnectionOptions& options,
               base::Now now, Reply& reply);
-  /// The SYN that our SYN-ACK answered, as far as the cookie holds it. \param ack acknowledges the
-  /// SYN-ACK. \return nullopt: it has no valid cookie
+  /// Restores the SYN that our SYN-ACK answered, as far as the cookie holds it. \param ack a
+  /// segment that acknowledges the SYN-ACK. \return nullopt: its ACK field is no valid cookie
   [[nodiscard]] std::optional<Segment> syn_before(const Segment& ack, base::Now now);
 
-  /// Our ISN for a SYN. \param mss the peer's MSS, which is rounded down to one of eight
+  /// Makes a cookie: our ISN for a SYN. \param mss the peer's MSS, which is rounded down to one of
+  /// eight
   [[nodiscard]] base::Seq32 make(const Endpoint& local, const Endpoint& remote, base::Seq32 irs,
                                  uint16_t mss, base::Now now);
-  /// The MSS, when `iss` is a cookie for that SYN and not too old.
+  /// The MSS that the cookie names; nullopt: `iss` is no cookie for this SYN, or too old.
   [[nodiscard]] std::optional<uint16_t> check(const Endpoint& local, const Endpoint& remote,
                                               base::Seq32 irs, base::Seq32 iss, base::Now now);
 
   /// The latest timestamp not after `clock` whose low bits are the options.
   [[nodiscard]] static uint32_t stamp(uint32_t clock, const CookieOptions& options);
   [[nodiscard]] static CookieOptions options_of(uint32_t echo);
-  /// Checks that an even period's key is not used for an odd one.
+  /// Checks that each key is for an even or odd period, as its place says.
   void validate() const {
     for (int64_t i = 0; i < 2; ++i) RNIC_CHECK(periods_[i] == -1 || periods_[i] % 2 == i);
   }

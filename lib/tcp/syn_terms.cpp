@@ -38,7 +38,7 @@ uint16_t SynTerms::window(const llp::Acceptor* acceptor, const llp::StreamUser* 
 
 uint16_t SynTerms::mss(const IpAddress& peer, const ConnectionOptions& options) const {
   // RFC 6691: options are not deducted. RFC 1191 s.3.1: the path MTU towards the peer says nothing
-  // about the path from it.
+  // about the path from the peer, so the MTU of the link counts.
   const uint32_t mss = mss_of_path(egress_.link_mtu(peer), peer);
   const uint32_t limit = options.max_segment != 0 ? options.max_segment : 0xffffu;
   return static_cast<uint16_t>(std::min({mss, limit, 0xffffu}));

@@ -34,8 +34,8 @@ class SynTerms {
       : receive_window_(config.receive_window), egress_(egress) {}
 
   [[nodiscard]] uint8_t window_shift() const;
-  /// The window, which is never scaled in a SYN (RFC 7323 s.2.2). \param acceptor of a passive
-  /// open. \param user nullptr: no user has accepted it yet
+  /// The window, which is never scaled in a SYN (RFC 7323 s.2.2). \param acceptor the one of a
+  /// passive open, or nullptr. \param user nullptr: no user has accepted the connection yet
   [[nodiscard]] uint16_t window(const llp::Acceptor* acceptor, const llp::StreamUser* user,
                                 const Endpoint& remote) const;
   [[nodiscard]] uint16_t mss(const IpAddress& peer, const ConnectionOptions& options) const;

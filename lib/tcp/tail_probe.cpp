@@ -22,7 +22,7 @@ void TailProbe::arm(RecoveryPhase phase, uint32_t emss, base::Now now, base::Now
   if (count_ > kMaxProbes) return;
   if (phase == RecoveryPhase::Open) {
     if (board_.sacked_octets() != 0) return;  // RACK's reordering timer runs
-    if (!idle()) return;                      // s.7.3: after a probe the RTO is waited for
+    if (!idle()) return;                      // s.7.3: after a probe the sender waits for the RTO
   } else if (follows_timeout(phase)) {
     return;
   }

@@ -1,7 +1,7 @@
 /// \file
 /// The tail loss probe (RFC 8985 s.7): when ACKs stop, the last segment is retransmitted, or new
-/// data is sent, before the retransmission time-out: no later segment can reveal the loss of the
-/// last ones.
+/// data is sent, before the retransmission time-out, since no later segment can reveal the loss of
+/// the last ones.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +21,15 @@ namespace rnic::tcp {
 
 class TailProbe {
  public:
-  /// All parameters outlive this. Its timer is Timer::Probe.
+  /// All parameters outlive this. TailProbe uses Timer::Probe.
   TailProbe(const RtoEstimator& rto, const Scoreboard& board, Timers& timers, const Config& config)
       : rto_(rto), board_(board), timers_(timers), config_(config) {}
 
   /// Starts the timer with PTO: TLP_calc_PTO() (RFC 8985 s.7.2). \param emss octets of a full
   /// segment. \param time_out when the RTO expires or would expire
   void arm(RecoveryPhase phase, uint32_t emss, base::Now now, base::Now time_out);
-  /// As arm(), where idle() holds, no data is SACKed or lost, and a round trip was measured.
+  /// Does what arm() does where idle() holds, no data is SACKed or lost, and a round trip was
+  /// measured.
   void arm_idle(uint32_t emss, base::Now now, base::Now time_out) {
     if (!wanted()) {
       stop();
@@ -42,7 +43,7 @@ class TailProbe {
   void stop() { timers_.clear(Timer::Probe); }
   /// The timer has fired: a probe is due.
   void fired();
-  /// Sender has sent the probe: what is left of TLP_send_probe() (RFC 8985 s.7.3). \param again it
+  /// Sender has sent the probe: does the rest of TLP_send_probe() (RFC 8985 s.7.3). \param again it
   /// repeats data sent before. \param time_out when the RTO, which was restarted, expires. \param
   /// prediction is ended, since idle() becomes false
   void sent(RecoveryPhase phase, bool again, uint32_t emss, base::Now now, base::Now time_out,
@@ -50,13 +51,12 @@ class TailProbe {
   /// No probe is needed any more.
   void drop();
 
-  /// Judges an ACK, by which SND.UNA has advanced already: TLP_process_ack() (RFC 8985 s.7.4.2).
-  /// \return the probe has repaired a loss that was not detected otherwise: congestion control has
-  /// to respond
+  /// Judges an ACK after SND.UNA has advanced: TLP_process_ack() (RFC 8985 s.7.4.2). \return the
+  /// probe has repaired a loss that was not detected otherwise: congestion control has to respond
   [[nodiscard]] bool acked(const AckResult& result, RecoveryPhase phase);
   /// A recovery begins: TLP_init() (RFC 8985 s.7.1), as in timed_out().
   void recovers();
-  /// The retransmission time-out came first.
+  /// The retransmission timer has expired: the probe is given up.
   void timed_out();
 
   /// A probe waits for its turn.
@@ -70,7 +70,7 @@ class TailProbe {
   void validate() const;
 
  private:
-  // Unanswered probes before the RTO is waited for.
+  // The number of unanswered probes after which the sender waits for the RTO.
   static constexpr uint32_t kMaxProbes = 3;
 
   /// The one place that sets the state.
@@ -81,7 +81,7 @@ class TailProbe {
   [[nodiscard]] bool unmeasured() const {
     return turn_ == ProbeTurn::Unmeasured || turn_ == ProbeTurn::DueAgain;
   }
-  /// Nothing more is to be learned of the probe, if one is outstanding.
+  /// Forgets the outstanding probe, if there is one.
   void forget() {
     if (outstanding()) set_state(ProbeState::None);
   }

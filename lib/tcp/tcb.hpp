@@ -15,7 +15,7 @@
 
 namespace rnic::tcp {
 
-/// RFC 7323 s.5.4: one tick a millisecond.
+/// The value of a timestamp clock, which ticks once a millisecond (RFC 7323 s.5.4).
 [[nodiscard]] inline uint32_t timestamp_at(uint32_t offset, base::Now now) {
   return static_cast<uint32_t>(base::nanos(now) / 1'000'000) + offset;
 }
@@ -29,7 +29,7 @@ struct Tcb {
   uint32_t snd_wnd = 0;
   uint32_t snd_max_wnd = 0;  ///< MAX.SND.WND (RFC 5961 s.5, silly window avoidance)
   int64_t snd_wl1 = 0;       ///< SND.WL1 (RFC 9293 s.3.3.1), as an offset of the peer's stream
-  int64_t snd_wl2 = 0;       ///< SND.WL2, as an offset of this side's
+  int64_t snd_wl2 = 0;       ///< SND.WL2, as an offset of our stream
 
   // Receive sequence variables.
   base::Seq32 irs;

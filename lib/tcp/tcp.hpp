@@ -3,8 +3,9 @@
 /// records for an llp::StreamUser, keeps them whole, and hands committed octets up in and out of
 /// order.
 ///
-/// Single-threaded by contract; time and randomness come in from outside; input never transmits (it
-/// marks connections ready, output() serves them). All memory is taken at construction.
+/// The engine is single-threaded by contract. Time and randomness come in from outside. Input never
+/// transmits: it marks connections ready, and output() serves them. All memory is taken at
+/// construction.
 #pragma once
 
 #include <array>
@@ -26,7 +27,8 @@
 
 namespace rnic::tcp {
 
-/// One received TCP segment, as the network layer hands it over; by reference, for one call.
+/// One received TCP segment, as the network layer hands it over. It holds references that are valid
+/// for one call.
 struct SegmentIn {
   const IpAddress& source;
   const IpAddress& destination;
@@ -37,23 +39,23 @@ struct SegmentIn {
 
 /// Room for one outgoing segment, inside a frame of the port.
 struct TxSlot {
-  uint8_t* tcp = nullptr;  ///< where the TCP header starts
+  uint8_t* tcp = nullptr;  ///< start of the TCP header
   uint32_t room = 0;       ///< octets from `tcp`: header, options and payload
-  /// The TCP checksum field stays 0: the port or the medium fills it in.
+  /// The engine leaves the TCP checksum field 0, since the port or the medium fills it in.
   bool checksum_open = false;
-  void* frame = nullptr;  ///< for the use of the Egress
+  void* frame = nullptr;  ///< belongs to the Egress
   // Written by the engine between begin() and send().
   uint8_t traffic_class = 0;  ///< DSCP << 2 | ECN (RFC 2474, RFC 3168)
   uint8_t hop_limit = 0;      ///< TTL; 0: the interface's default
 };
 
-/// The engine sends through it; the device implements it over `net`.
+/// The interface through which the engine sends; the device implements it over `net`.
 class Egress {
  public:
   virtual ~Egress() = default;
-  /// Room for a segment from source to destination. False: the port is full or has no buffer; that
-  /// is a wait, never a loss: the engine leaves everything as it is and tries again at the next
-  /// output().
+  /// Takes room for a segment from source to destination. False: the port is full or has no buffer.
+  /// That is a wait, never a loss: the engine leaves everything as it is and tries again at the
+  /// next output().
   virtual bool begin(const IpAddress& source, const IpAddress& destination, TxSlot& slot,
                      base::Now now) = 0;
   /// The segment is complete: `length` octets of TCP header and payload are in place.
@@ -62,13 +64,15 @@ class Egress {
   virtual void cancel(TxSlot& slot) = 0;
   /// Octets of the largest IP packet towards `destination`; 0 when there is no route.
   [[nodiscard]] virtual uint32_t path_mtu(IpAddress destination, base::Now now) const = 0;
-  /// The MTU of the interface alone, whatever the path MTU is: it limits what we can receive.
+  /// The MTU of the interface alone, in octets, whatever the path MTU is: it limits the packets
+  /// that we can receive.
   [[nodiscard]] virtual uint32_t link_mtu(IpAddress destination) const = 0;
-  /// The path towards `destination` carries packets of at most `mtu` octets, by a verified message
-  /// or by our own probes. path_mtu() follows, for a limited time (RFC 1191 s.6.3).
+  /// The path towards `destination` carries packets of at most `mtu` octets: a verified message or
+  /// our own probes have shown this. path_mtu() returns this value for a limited time (RFC 1191
+  /// s.6.3).
   virtual void reduce_path_mtu(IpAddress destination, uint32_t mtu, base::Now now) = 0;
-  /// Whether segments from `remote` to `local` come to this stack: where a device spreads segments
-  /// over several stacks, each has the connections whose segments it gets.
+  /// \return segments from `remote` to `local` come to this stack. Where a device spreads segments
+  /// over several stacks, each stack has the connections whose segments it gets.
   [[nodiscard]] virtual bool lands_here(const Endpoint& local, const Endpoint& remote) const {
     (void)local;
     (void)remote;
@@ -90,11 +94,12 @@ class Stack final : public llp::Transport {
   Stack(const Config& config, Egress& egress, std::array<uint64_t, 2> secret, uint64_t seed,
         base::Now now);
   ~Stack() override;
-  /// The memory that a stack takes at construction, by the key that sizes it.
+  /// The memory that a stack takes at construction, listed by the setting that determines each
+  /// size.
   [[nodiscard]] static base::MemoryUses memory_use(const Config& config);
 
   Status listen(const Endpoint& local, llp::Acceptor& acceptor) override;
-  /// \param options of the connections accepted here
+  /// \param options the options of the connections accepted here
   Status listen(const Endpoint& local, llp::Acceptor& acceptor, const ConnectionOptions& options);
   Status unlisten(const Endpoint& local) override;
   Result<llp::Stream*> connect(const Endpoint& local, const Endpoint& remote, llp::StreamUser& user,
@@ -102,13 +107,14 @@ class Stack final : public llp::Transport {
   Result<llp::Stream*> connect(const Endpoint& local, const Endpoint& remote, llp::StreamUser& user,
                                const ConnectionOptions& options, base::Now now);
 
-  /// The options that the Config gives every connection, as a start for a choice of one's own.
+  /// The options that the Config gives every connection. A caller may change a copy and pass it to
+  /// connect() or listen().
   [[nodiscard]] ConnectionOptions default_options() const;
-  /// \param stream one of this stack's, not ended; another one aborts the process
+  /// \param stream a stream of this stack that has not ended; any other aborts the process
   [[nodiscard]] ConnectionOptions options(const llp::Stream& stream) const;
-  /// Changes a live connection; what belongs to the handshake (ecn) has no effect any more.
-  /// InvalidArgument names the value that is out of range; nothing is changed then. \param stream
-  /// as for options()
+  /// Changes the options of a live connection. An option of the handshake (ecn) has no effect any
+  /// more. InvalidArgument names the value that is out of range; nothing is changed then. \param
+  /// stream as for options()
   Status set_options(llp::Stream& stream, const ConnectionOptions& options, base::Now now);
 
   void on_timers(base::Now now) override;
@@ -124,21 +130,23 @@ class Stack final : public llp::Transport {
   [[nodiscard]] const Counters& counters() const;
   /// Connections that are not CLOSED, with those in TIME-WAIT.
   [[nodiscard]] uint32_t live_connections() const;
-  /// Nothing to send, nothing queued, nothing held: for "everything returned" checks.
+  /// The stack has no connection, reply, record, range set or saved block. For checks that
+  /// everything was given back.
   [[nodiscard]] bool quiescent() const;
   /// For tests and the simulator: checks every invariant of every connection, counting anew what is
   /// kept as running sums, and aborts when one does not hold. Slow; to be called between events.
   void validate();
 
   /// A snapshot of one of this stack's connections; for tools and people, not for the data path: it
-  /// walks the unacknowledged records. `stream` has not ended yet. nullopt: another transport's.
+  /// walks the unacknowledged records. `stream` has not ended yet. nullopt: it belongs to another
+  /// transport or stack.
   [[nodiscard]] std::optional<ConnectionInfo> info(const llp::Stream& stream, base::Now now) const;
   [[nodiscard]] TransportInfo describe(const llp::Stream& stream, base::Now now) const override;
 
   /// For tests: connections opened from now on start at this ISN (nullopt: RFC 6528 again).
   void force_isn(std::optional<uint32_t> isn);
   /// For tests: turns header prediction off, so that every segment takes the slow path. To be
-  /// called before the first one.
+  /// called before the first segment.
   void set_prediction(bool on);
 
  private:

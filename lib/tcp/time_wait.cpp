@@ -110,7 +110,7 @@ void TimeWait::take_segment(TimeWaitEntry& entry, const Segment& segment, base::
       !old_stamp && in_window(begin, segment.length(), int64_t{entry.window} << entry.wind_shift);
   if (fits && !segment.has(flag::kAck)) return;  // Fifth
   if (segment.has(flag::kFin)) {
-    // Eighth: the peer has retransmitted its FIN, since our last ACK was lost. It is always
+    // Eighth: the peer has retransmitted its FIN, since our last ACK was lost. A FIN is always
     // answered.
     if (!old_stamp && segment.seq + segment.length() == entry.rcv_nxt) {
       if (entry.ts_ok) entry.ts_recent = segment.options.timestamps->value;
@@ -119,8 +119,8 @@ void TimeWait::take_segment(TimeWaitEntry& entry, const Segment& segment, base::
     acknowledge(entry, now);
     return;
   }
-  // Other unacceptable segments are answered at segment limited rate. RFC 5961 s.5.2, with the
-  // largest unscaled window in the place of MAX.SND.WND.
+  // Other unacceptable segments are answered at a limited rate. The ACK check is that of RFC 5961
+  // s.5.2, with the largest unscaled window in the place of MAX.SND.WND.
   const bool ack_fits =
       !base::after(segment.ack, entry.snd_nxt) && !base::after(entry.snd_nxt - 0xffff, segment.ack);
   if (!(fits && ack_fits) && challenge_acks_.allow(now)) acknowledge(entry, now);

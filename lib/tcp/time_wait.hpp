@@ -21,11 +21,12 @@ namespace rnic::tcp {
 
 class TimeWait {
  public:
-  /// The result of a segment.
+  /// What is to be done with a segment.
   enum class Verdict : uint8_t {
-    Elsewhere,  ///< no connection in TIME-WAIT has its 4-tuple
-    Done,       ///< dropped, or answered
-    Reopen,     ///< a SYN that ends it (RFC 6191): end() it, and take the SYN in LISTEN
+    Elsewhere,  ///< no connection in TIME-WAIT has the segment's 4-tuple
+    Done,       ///< the segment was dropped or answered
+    Reopen,     ///< the SYN ends TIME-WAIT (RFC 6191): the caller calls end() and takes the SYN in
+                ///< LISTEN
   };
 
   /// \param secret the key of the timestamp offsets and of the hash. \param wheel and the others
@@ -41,13 +42,13 @@ class TimeWait {
   /// last segment is still to be acknowledged
   void enter(const Endpoint& local, const Endpoint& remote, const TimeWaitEntry& entry,
              bool owes_ack, base::Now now);
-  /// \param listening there is a listener for its local endpoint
+  /// Takes a segment. \param listening there is a listener for its local endpoint
   [[nodiscard]] Verdict input(const Segment& segment, bool listening, base::Now now);
   /// An active open may use the 4-tuple: no entry has it, or our timestamps are newer than those of
   /// the old incarnation (RFC 6191 s.2).
   [[nodiscard]] bool may_reuse(const Endpoint& local, const Endpoint& remote, base::Now now);
-  /// Ends TIME-WAIT, since a new connection uses the 4-tuple. \return SND.NXT, beyond which that
-  /// one has to begin; nullopt: there was no entry
+  /// Ends TIME-WAIT, since a new connection uses the 4-tuple. \return SND.NXT of the old
+  /// incarnation, beyond which the new one has to begin; nullopt: there was no entry
   std::optional<base::Seq32> end(const Endpoint& local, const Endpoint& remote);
   /// The node of the timer wheel has fired.
   void fired(base::Now now);

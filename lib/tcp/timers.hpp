@@ -70,7 +70,7 @@ class Timers {
   base::TimerWheel& wheel_;
   Prediction& prediction_;
   base::TimerNode node_;                 // Invariant: armed at or before the earliest of at_.
-  std::array<base::Now, kTimers> at_{};  // kNever: does not run
+  std::array<base::Now, kTimers> at_{};  // kNever: the timer does not run
 };
 
 }  // namespace rnic::tcp

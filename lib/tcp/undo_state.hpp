@@ -1,5 +1,5 @@
 /// \file
-/// Whether a reduction can be undone (RFC 4015 s.3.1), and the legal transitions.
+/// The states of a saved reduction that may be undone (RFC 4015 s.3.1), and the legal transitions.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,13 @@ namespace rnic::tcp {
 
 enum class UndoState : uint8_t {
   Nothing,    ///< no state from before a reduction is saved
-  AwaitEcho,  ///< it is saved, and the first new ACK's timestamp may judge (RFC 3522 s.3.2 step 4)
-  Saved,      ///< it is saved; D-SACKs may judge, or F-RTO
+  AwaitEcho,  ///< state is saved, and the timestamp of the first new ACK may judge (RFC 3522 s.3.2
+              ///< step 4)
+  Saved,      ///< state is saved, and D-SACKs or F-RTO may judge
 };
 
-/// What is saved stays beyond its recovery, for D-SACKs that come late, until the next one begins.
+/// The saved state outlives its recovery, for D-SACKs that come late, until the next recovery
+/// begins.
 inline constexpr base::Transitions<UndoState, UndoState::Saved> kUndoTransitions{
     {UndoState::Nothing, {UndoState::AwaitEcho, UndoState::Saved}},
     {UndoState::AwaitEcho, {UndoState::Saved, UndoState::Nothing}},
