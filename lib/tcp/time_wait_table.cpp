@@ -25,7 +25,6 @@ size_t TimeWaitTable::bucket(const Endpoint& local, const Endpoint& remote) cons
 }
 
 void TimeWaitTable::link(uint32_t index) {
-  recounted_ = false;
   TimeWaitEntry& entry = entries_[index];
   uint32_t& first = head(entry.local(), entry.remote());
   entry.next_ = (entry.next_ & kRestarted) | first;
@@ -33,7 +32,6 @@ void TimeWaitTable::link(uint32_t index) {
 }
 
 void TimeWaitTable::unlink(uint32_t index) {
-  recounted_ = false;
   const TimeWaitEntry& entry = entries_[index];
   uint32_t& first = head(entry.local(), entry.remote());
   const uint32_t behind = entry.next_ & ~kRestarted;
@@ -49,7 +47,6 @@ void TimeWaitTable::unlink(uint32_t index) {
 }
 
 void TimeWaitTable::pop() {
-  recounted_ = false;
   if (!entries_[first_].gone()) {
     unlink(first_);
     --live_;
@@ -119,7 +116,6 @@ void TimeWaitTable::expire(base::Now now) {
 }
 
 void TimeWaitTable::validate() const {
-  if (recounted_) return;
   RNIC_CHECK(used_ <= capacity() && first_ < capacity());
   RNIC_CHECK(used_ == 0 || !entries_[first_].gone());
   uint32_t live = 0;
@@ -137,7 +133,6 @@ void TimeWaitTable::validate() const {
     }
   }
   RNIC_CHECK(linked == live_);
-  recounted_ = true;
 }
 
 base::Now TimeWaitTable::next_deadline(base::Now now) const {

@@ -86,8 +86,6 @@ class TimeWaitTable {
   }
 
   [[nodiscard]] uint32_t live() const { return live_; }
-  /// Recounts the table, unless nothing has changed in it since it was recounted: whoever recounts
-  /// a whole stack after each event would spend all the time here.
   void validate() const;
   [[nodiscard]] uint32_t capacity() const { return static_cast<uint32_t>(entries_.size()); }
   /// Octets of the whole table.
@@ -119,7 +117,6 @@ class TimeWaitTable {
   uint32_t first_ = 0;  // oldest
   uint32_t used_ = 0;   // places of the ring in use, those gone included
   uint32_t live_ = 0;   // Invariant: the places in use that are not erased.
-  mutable bool recounted_ = false;  // Nothing has changed since validate() went through it.
 };
 
 }  // namespace rnic::tcp

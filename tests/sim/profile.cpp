@@ -464,6 +464,7 @@ void choose_rest(WorldPlan& plan, Prng& prng) {
     // Three copies of an RTR that are lost, or dropped on suspicion, take longer than the default.
     device.mpa.rtr_timeout = device.mpa.start_timeout;
     device.tcp.max_connections = 64;
+    device.tcp.max_time_wait = 1024;
     device.tcp.max_records = 16384;
     device.tcp.max_records_per_connection = prng.chance(0.2) ? 64 : 4096;
     // Whoever waits longer than these gives up for a good reason: bad weather is not one of them.

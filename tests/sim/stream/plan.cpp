@@ -488,6 +488,7 @@ void choose_rest(StreamPlan& plan, Prng& prng) {
     c.window_scaling = prng.chance(0.9);
     c.pack_records = prng.chance(0.8);
     c.max_connections = 16;
+    c.max_time_wait = 1024;  // what a device makes of so few, and quick to recount
     c.max_records = 8192;
     c.max_records_per_connection = prng.chance(0.2) ? 64 : 4096;
     c.max_saved_octets = 1u << 20;

@@ -118,7 +118,6 @@ RNIC_OPEN(tcp::TimeWaitTable, buckets_)
 RNIC_OPEN(tcp::TimeWaitTable, entries_)
 RNIC_OPEN(tcp::TimeWaitTable, first_)
 RNIC_OPEN(tcp::TimeWaitTable, live_)
-RNIC_OPEN(tcp::TimeWaitTable, recounted_)
 RNIC_OPEN(tcp::TimeWaitTable, used_)
 RNIC_OPEN(tcp::Timers, at_)
 
@@ -487,7 +486,8 @@ TEST(Damage, OfTheTableOfConnections) {
   const Endpoint here{IpAddress::v4(0x0a000001), 4420};
   tcp::Connection& c = *table.insert(here, {IpAddress::v4(0x0a000002), 1}, parts.shared);
   tcp::Connection other(parts.shared);
-  notices(table, "tcp/connection_table.hpp: connection.handle() == handle", [&] { handle_(c) = {}; });
+  notices(table, "tcp/connection_table.hpp: connection.handle() == handle",
+          [&] { handle_(c) = {}; });
   notices(table, "tcp/connection_table.hpp: flows_.find(",
           [&] { flows_(table).erase(c.handle().index); });
   notices(table, "tcp/connection_table.hpp: last_ == nullptr ||",
@@ -550,12 +550,7 @@ TEST(Damage, OfTimeWait) {
 
   tcp::TimeWaitTable table(4, seconds(1), SharedParts::kSecret);
   table.add(here, there, {}, now);
-  const auto notes = [&](std::string_view check, auto damage) {
-    notices(table, check, [&] {
-      recounted_(table) = false;
-      damage();
-    });
-  };
+  const auto notes = [&](std::string_view check, auto damage) { notices(table, check, damage); };
   base::ZeroArray<uint32_t>& buckets = buckets_(table);
   notes("tcp/time_wait_table.cpp: first_ < capacity()", [&] { first_(table) = 4; });
   notes("tcp/time_wait_table.cpp: used_ == 0 || !entries_[first_].gone()",
