@@ -111,7 +111,7 @@ class QueuePair final : public rdmap::EndpointOwner {
     uint32_t taken = 0;
     PostResult result = PostResult::Ok;  ///< why the next one was not taken; Ok: all were
   };
-  // Post a list of work requests in order, and ring the doorbell once for all that were taken.
+  /// Posts a list of work requests in order, and rings the doorbell once for all that were taken.
   ListResult post_sends(std::span<const SendRequest> works);
   ListResult post_receives(std::span<const ReceiveRequest> works);
 

@@ -12,24 +12,24 @@ enum class Access : uint32_t {
   LocalWrite = 1u << 1,        ///< receive buffers and Read sinks
   RemoteWrite = 1u << 2,       ///< the peer may RDMA Write
   RemoteRead = 1u << 3,        ///< the peer may RDMA Read
-  RemoteInvalidate = 1u << 4,  ///< the peer may invalidate it; for what one queue pair alone uses
+  RemoteInvalidate = 1u << 4,  ///< the peer may invalidate it; needs binding to one queue pair
   RemoteAtomic = 1u << 5,      ///< the peer may FetchAdd and CompareSwap
   Bind = 1u << 6,              ///< windows and fast registrations may give access to parts of it
 };
 
-/// Two kinds of memory windows, which the verbs of RDMA number.
+/// The two kinds of memory windows, by their numbers in the RDMA verbs.
 enum class WindowType : uint8_t {
-  Domain = 1,     ///< type 1: for all queue pairs of its domain, bound by a call
-  QueuePair = 2,  ///< type 2: bound by a work request of one queue pair, whose alone it is then
+  Domain = 1,     ///< type 1: bound by a call, for all queue pairs of its domain
+  QueuePair = 2,  ///< type 2: bound by a work request of one queue pair, for that one alone
 };
 
-/// Some rights, or none.
+/// A set of rights, which may be empty.
 class AccessSet {
  public:
   constexpr AccessSet() = default;
   constexpr AccessSet(Access right)  // NOLINT(google-explicit-constructor): one right is a set
       : bits_(static_cast<uint32_t>(right)) {}
-  /// Every right that has a name.
+  /// The set of all rights.
   [[nodiscard]] static constexpr AccessSet all();
 
   [[nodiscard]] constexpr bool contains(AccessSet other) const {

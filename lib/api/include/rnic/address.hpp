@@ -10,8 +10,8 @@
 
 namespace rnic {
 
-/// An IPv6 address, or an IPv4 address in its mapped form ::ffff:a.b.c.d (RFC 4291 s.2.5.5.2): one
-/// type and one compare for both families. Default: `::`, no address.
+/// An IPv6 address, or an IPv4 address in its mapped form ::ffff:a.b.c.d (RFC 4291 s.2.5.5.2), so
+/// that one type and one comparison serve both families. Default: `::`, no address.
 class IpAddress {
  public:
   constexpr IpAddress() = default;
@@ -21,22 +21,22 @@ class IpAddress {
   [[nodiscard]] static constexpr IpAddress v4(uint32_t value) { return {0, kMapped | value}; }
 
   [[nodiscard]] constexpr bool is_v4() const { return high_ == 0 && low_ >> 32 == kMapped >> 32; }
-  /// The IPv4 address, host order; is_v4() holds.
+  /// The IPv4 address, host order. Precondition: is_v4().
   [[nodiscard]] constexpr uint32_t as_v4() const { return static_cast<uint32_t>(low_); }
   [[nodiscard]] constexpr uint64_t high() const { return high_; }
   [[nodiscard]] constexpr uint64_t low() const { return low_; }
 
-  /// `::` or 0.0.0.0.
+  /// \return whether the address is `::` or 0.0.0.0
   [[nodiscard]] constexpr bool is_unspecified() const {
     return high_ == 0 && (low_ == 0 || low_ == kMapped);
   }
-  /// May be one end of a connection: neither unspecified nor multicast nor reserved nor the limited
-  /// broadcast (RFC 9293 s.3.9.2.3, MUST-57, MUST-63).
+  /// \return whether the address may be one end of a connection: it is neither unspecified nor
+  /// multicast nor reserved nor the limited broadcast (RFC 9293 s.3.9.2.3, MUST-57, MUST-63)
   [[nodiscard]] constexpr bool is_unicast() const {
     return is_v4() ? as_v4() != 0 && as_v4() >> 28 < 0xe
                    : (high_ | low_) != 0 && high_ >> 56 != 0xff;
   }
-  /// fe80::/10 (RFC 4291 s.2.5.6).
+  /// \return whether the address is in fe80::/10 (RFC 4291 s.2.5.6)
   [[nodiscard]] constexpr bool is_link_local() const { return high_ >> 54 == 0xfe80 >> 6; }
 
   friend constexpr auto operator<=>(const IpAddress&, const IpAddress&) = default;
@@ -50,22 +50,22 @@ class IpAddress {
 
 /// One end of a connection.
 struct Endpoint {
-  IpAddress address;  ///< unspecified, of either family: every address, where one is listened on
+  IpAddress address;  ///< unspecified, of either family: listen on every address
   uint16_t port = 0;
   friend constexpr auto operator<=>(const Endpoint&, const Endpoint&) = default;
 };
 
-/// "10.0.0.1", "fe80::1" (RFC 5952).
+/// The address as a text: "10.0.0.1", "fe80::1" (RFC 5952).
 [[nodiscard]] std::string to_string(const IpAddress& address);
-/// "10.0.0.1:80", "[fe80::1]:80".
+/// The endpoint as a text: "10.0.0.1:80", "[fe80::1]:80".
 [[nodiscard]] std::string to_string(const Endpoint& endpoint);
-/// "10.0.0.1" or "fd00::1". Anything else is an error that says so.
+/// Parses "10.0.0.1" or "fd00::1". Any other text is an error that says so.
 [[nodiscard]] Result<IpAddress> parse_ip(const std::string& text);
-/// "10.0.0.1:80" or "[fe80::1]:80"; ":80" is port 80 of every address. Anything else, a text
-/// without a port too, is an error that says so.
+/// Parses "10.0.0.1:80" or "[fe80::1]:80"; ":80" is port 80 of every address. Any other text, also
+/// one without a port, is an error that says so.
 [[nodiscard]] Result<Endpoint> parse_endpoint(const std::string& text);
-/// Where the port may be left out, which is `port` then: also "10.0.0.1", "fe80::1", "[fe80::1]",
-/// and "" for every address.
+/// Parses an endpoint whose port may be left out and is `port` then: also "10.0.0.1", "fe80::1",
+/// "[fe80::1]", and "" for every address.
 [[nodiscard]] Result<Endpoint> parse_endpoint(const std::string& text, uint16_t port);
 
 }  // namespace rnic

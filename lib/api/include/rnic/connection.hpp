@@ -12,7 +12,7 @@
 namespace rnic {
 
 inline constexpr uint32_t kMaxPrivateData = 508;  ///< octets that every revision but 0 carries
-/// As an IRD or ORD: not agreed in the start-up, the applications do that (RFC 6581 s.9.1).
+/// As an IRD or ORD: the applications agree on it, and not the start-up (RFC 6581 s.9.1).
 inline constexpr uint16_t kReadsByApplication = 0x3fff;
 
 /// The kinds of RTR (RFC 6581 s.9.2): the initiator's first message, of length zero.
@@ -25,66 +25,66 @@ struct RtrKinds {
   bool read = true;   ///< a Read of length zero
 };
 
-/// How one side conducts the start-up of one connection, or of those of one listener
-/// (docs/connections.md). What is not said is as the device's settings say: the key of each field
-/// is beside it. But for `timeout` it is MPA's alone: ULP framing refuses it.
+/// How one side conducts the start-up of one connection, or of a listener's connections
+/// (docs/connections.md). The device's setting, whose key stands beside each field, decides what is
+/// not set here. ULP framing knows only `timeout` and refuses the other fields, which are MPA's.
 struct StartPolicy {
-  /// mpa.revision, 0 to 2. Connect: the MPA revision of the Request. Listen: the highest that is
-  /// served; 0: the draft's profile, which knows no other.
+  /// mpa.revision, 0 to 2. Connect: the MPA revision of the Request. Listen: the highest revision
+  /// that is served; 0: the draft's profile, which knows no other revision.
   std::optional<uint8_t> revision;
-  std::optional<bool> permissive;       ///< mpa.permissive: listen: peers of revision 0, too
+  std::optional<bool> permissive;       ///< mpa.permissive: listen: also serve revision 0
   std::optional<bool> crc;              ///< mpa.crc: ask for CRCs; one side's wish is enough
   std::optional<bool> markers_receive;  ///< mpa.markers: the peer puts markers in
-  std::optional<bool> markers_send;     ///< mpa.markers_send_allowed; false: who wants us to put
-                                        ///< markers in is refused
+  std::optional<bool> markers_send;     ///< mpa.markers_send_allowed; false: a peer that asks us to
+                                        ///< put markers in is refused
   std::optional<RtrKinds> rtr;          ///< mpa.rtr_send, mpa.rtr_write, mpa.rtr_read
-  /// mpa.first_fpdu_delay: connect: from the Reply to the first FPDU, 0 to a minute.
+  /// mpa.first_fpdu_delay: connect: the time from the Reply to the first FPDU, 0 to a minute.
   std::optional<std::chrono::nanoseconds> first_fpdu_delay;
-  /// framing.start_timeout: the whole start-up, 10 ms to an hour; of a connect TCP's handshake is a
-  /// part of it.
+  /// framing.start_timeout: the limit of the whole start-up, 10 ms to an hour. For a connect it
+  /// includes TCP's handshake.
   std::optional<std::chrono::nanoseconds> timeout;
-  /// mpa.rtr_timeout: listen: from the Reply to the RTR, and before event::FirstFpduOverdue; 1 ms
-  /// to an hour.
+  /// mpa.rtr_timeout: listen: the time from the Reply to the RTR, and the time before
+  /// event::FirstFpduOverdue; 1 ms to an hour.
   std::optional<std::chrono::nanoseconds> rtr_timeout;
-  std::optional<bool> silent_drop;            ///< mpa.silent_drop: of a bad CRC before commit
-  std::optional<bool> reads_in_private_data;  ///< mpa.reads_in_private_data, of revision 1
-  /// Connect: once more, with revision 1, where the peer does not answer an enhanced Request
-  /// (RFC 6581 s.10). true: also of a peer-to-peer connect, where revision 1 has no RTR: the
-  /// initiator has to send first then. false: never. Nothing: as mpa.redial says, and never of a
-  /// peer-to-peer connect. ConnectionFacts::fell_back tells of it.
+  std::optional<bool> silent_drop;            ///< mpa.silent_drop: drop on a bad CRC before commit
+  std::optional<bool> reads_in_private_data;  ///< mpa.reads_in_private_data, for revision 1
+  /// Connect: try once more, with revision 1, if the peer does not answer an enhanced Request
+  /// (RFC 6581 s.10). true: also for a peer-to-peer connect; since revision 1 has no RTR the
+  /// initiator has to send first then. false: never. Nothing: as mpa.redial says, and never for a
+  /// peer-to-peer connect. ConnectionFacts::fell_back tells whether it happened.
   std::optional<bool> fall_back;
 };
 
-/// How one connection is set up. What is not said comes from the configuration (`framing`, `mpa.*`)
-/// and the queue pair.
+/// How one connection is set up. The configuration (`framing`, `mpa.*`) and the queue pair decide
+/// what is not set here.
 struct ConnectOptions {
-  StartPolicy start{};  ///< connect; what is accepted starts as its listener says
+  StartPolicy start{};  ///< connect; accepted ones follow their listener's
   /// connect: agree on IRD and ORD (revision 2, or ULP framing, which does by default)
   std::optional<bool> exchange_reads;
   /// connect: either side may send first (revision 2; with ULP framing it always may)
   std::optional<bool> peer_to_peer;
   std::optional<uint32_t> ird;     ///< inbound Reads at once; not above the queue pair's
   std::optional<uint32_t> ord;     ///< outbound Reads at once; not above the queue pair's
-  std::optional<bool> packing;     ///< several FPDUs in one segment; tcp.pack_records says it
-                                   ///< for connections that do not
+  std::optional<bool> packing;     ///< put several FPDUs into one segment; default:
+                                   ///< tcp.pack_records
   std::optional<bool> nagle;       ///< small messages wait while a short segment is not
-                                   ///< acknowledged, to share one; likewise tcp.nagle
-  uint32_t ord_required = 0;       ///< accept: a peer that can take less is rejected
-  std::optional<Framing> framing;  ///< connect: what the peer listens with
-  /// connect: where it comes from. An unspecified address: the one that the route says; port 0: any
-  /// that is free. A fall-back (StartPolicy::fall_back) has the address, and any port.
+                                   ///< acknowledged, to share a segment; default: tcp.nagle
+  uint32_t ord_required = 0;       ///< accept: reject a peer that serves fewer Reads
+  std::optional<Framing> framing;  ///< connect: the framing that the peer listens with
+  /// connect: this side's endpoint. An unspecified address: the route chooses it; port 0: any free
+  /// port. A fall-back (StartPolicy::fall_back) keeps the address and takes any free port.
   Endpoint source{};
 };
 
-/// How one port is listened on. What is not said comes from the configuration.
+/// How a listener accepts connections. The configuration decides what is not set here.
 struct ListenOptions {
-  std::optional<Framing> framing;  ///< of everything that is accepted there
-  StartPolicy start{};             ///< likewise
+  std::optional<Framing> framing;  ///< of all connections accepted there
+  StartPolicy start{};             ///< of all connections accepted there
   /// Requests of this listener that wait for the application's answer, at least 1; more are reset
-  /// (counter `requests_beyond_backlog`). Nothing: limits.max_pending_requests alone says it.
+  /// (counter `requests_beyond_backlog`). Nothing: only limits.max_pending_requests limits them.
   std::optional<uint32_t> backlog;
-  /// The application's own: events of requests that come there bear it. Nobody looks at what it
-  /// points to.
+  /// The application's own pointer: events of requests that come there carry it. The library never
+  /// dereferences it.
   void* context = nullptr;
 };
 
@@ -98,11 +98,11 @@ struct ConnectionFacts {
   bool peer_to_peer = false;     ///< an RTR comes first
   bool fell_back = false;        ///< initiator: the second attempt, with revision 1 (RFC 6581 s.10)
   Rtr rtr = Rtr::None;           ///< initiator: the kind that it sends
-  // Nothing where they were not exchanged.
+  // These are empty if the start-up has not exchanged them.
   std::optional<uint32_t> ird;       ///< inbound Reads in force
   std::optional<uint32_t> ord;       ///< outbound Reads in force
-  std::optional<uint32_t> peer_ird;  ///< as the peer told it; kReadsByApplication
-  std::optional<uint32_t> peer_ord;  ///< as the peer told it; kReadsByApplication
+  std::optional<uint32_t> peer_ird;  ///< as the peer told it; may be kReadsByApplication
+  std::optional<uint32_t> peer_ord;  ///< as the peer told it; may be kReadsByApplication
 };
 
 /// Names a connection request until it is answered.

@@ -1,5 +1,5 @@
 /// \file
-/// What a device can be asked about itself and its connections: limits, and what each connection is
+/// The reports of a device about itself and its connections: limits, and what each connection is
 /// doing now.
 #pragma once
 
@@ -41,21 +41,21 @@ struct DeviceLimits {
   uint64_t held_octets = 0;           ///< in use
 };
 
-/// What a transport knows of a connection. What it does not know is 0.
+/// The facts that a transport knows about a connection; unknown ones are 0.
 struct TransportInfo {
   std::chrono::nanoseconds rtt{0};  ///< smoothed (RFC 6298); 0: not measured
   std::chrono::nanoseconds rtt_variation{0};
   std::chrono::nanoseconds rto{0};   ///< with back-off
-  std::chrono::nanoseconds idle{0};  ///< since the peer was heard last
+  std::chrono::nanoseconds idle{0};  ///< since the peer was last heard
   uint32_t mss = 0;                  ///< octets of payload in a full segment now
   uint64_t cwnd = 0;                 ///< octets
   uint64_t ssthresh = 0;             ///< octets; UINT32_MAX and more: no loss yet
   uint64_t in_flight = 0;            ///< octets sent and believed to be in the network
-  uint64_t peer_window = 0;          ///< octets; 0 also where the transport cannot tell
+  uint64_t peer_window = 0;          ///< octets; 0 also if the transport cannot tell
   uint64_t retransmitted = 0;        ///< segments sent again since it began, modulo 2^32
 };
 
-/// What stands between a queue pair and the next octet that it sends.
+/// The reason why a queue pair does not send its next octet now.
 enum class SendLimit : uint8_t {
   Application,     ///< nothing waits to be sent, or what waits is fenced or has no Read left (ORD)
   ReceiverWindow,  ///< the peer's window
@@ -63,18 +63,18 @@ enum class SendLimit : uint8_t {
   Pool,            ///< the port takes no frame, or has none to give
   Rtr,             ///< the start-up: a responder waits for the peer's first FPDU
 };
-/// "application", "receiver's window"
+/// The name as a text: "application", "receiver's window".
 [[nodiscard]] const char* to_string(SendLimit limit);
 
-/// How much of what a peer has sent went the slow way. Octets of the stream.
+/// How much of a peer's stream went the slow way; octets unless it says otherwise.
 struct ReceivePaths {
   uint64_t arrived = 0;            ///< in order, so far
   uint64_t placed_early = 0;       ///< placed out of order
-  uint64_t held = 0;               ///< copied to hold space, in all
-  uint64_t held_now = 0;           ///< of these, not placed yet
+  uint64_t held = 0;               ///< copied to hold space, in total
+  uint64_t held_now = 0;           ///< those of `held` that are not placed yet
   uint64_t dropped_damaged = 0;    ///< segments dropped before they were acknowledged: CRC
-  uint64_t dropped_suspected = 0;  ///< likewise: an FPDU cut, or its length damaged
-  uint64_t dropped_no_room = 0;    ///< likewise: no hold space
+  uint64_t dropped_suspected = 0;  ///< segments: an FPDU cut, or its length damaged
+  uint64_t dropped_no_room = 0;    ///< segments: no hold space
 
   /// The share of octets that were held before they could be placed, 0 to 1.
   [[nodiscard]] double slow_share() const {
@@ -99,7 +99,7 @@ struct QueuePairInfo {
   SendLimit limit = SendLimit::Application;
   /// A message has found no receive posted, and waits for one (QueuePairOptions::receive_wait).
   bool waits_for_receive = false;
-  uint64_t receive_waits = 0;  ///< messages that have waited so, of this connection or the last one
+  uint64_t receive_waits = 0;  ///< messages that waited so, on this or the last connection
 };
 
 /// Names a connection of a device until it has ended.
@@ -114,7 +114,7 @@ struct ConnectionSummary {
   ConnectionId id;
   uint32_t qp = 0;          ///< QueuePair::number(); 0: a peer's request that nobody has answered
   bool inbound = false;     ///< the peer has asked for it
-  bool running = false;     ///< in full operation; else being made, or ending
+  bool running = false;     ///< in full operation; false: being made, or ending
   void* context = nullptr;  ///< the queue pair's
   Endpoint local;
   Endpoint remote;

@@ -1,8 +1,8 @@
 /// \file
-/// Errors of the public API. No exception leaves it; every call that can fail returns a Result or
-/// Status. Where the machine gives no memory, no thread or no descriptor that is ResourceExhausted,
-/// the object is as it was before the call, and the call may be made again. What returns no Result
-/// gives an empty value then: no counters, no text.
+/// Errors of the public API. No exception leaves it; every call that can fail returns a Result or a
+/// Status. If the machine gives no memory, thread or descriptor the error is ResourceExhausted, the
+/// object is as it was before the call, and the call may be made again. A call that returns no
+/// Result gives an empty value then: no counters, no text.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ enum class ErrorCode : uint8_t {
   NotFound,           ///< the thing named does not exist
   AlreadyExists,      ///< address, port or name is taken
   ResourceExhausted,  ///< a configured limit or the machine's memory is reached
-  WrongState,         ///< right call, wrong moment
+  WrongState,         ///< the object's state does not allow the call now
   PermissionDenied,   ///< rights do not allow it
   Unreachable,        ///< no route, no neighbour, no listener
   TimedOut,
@@ -25,8 +25,8 @@ enum class ErrorCode : uint8_t {
   Protocol,  ///< the peer broke a protocol rule
   Unsupported,
   Environment,  ///< hugepages, devices, files: the machine lacks something
-  MessageSize,  ///< longer than what can be sent as one now (EMSGSIZE)
-  Abandoned,    ///< the parent process's: this one was forked since, and has none of it
+  MessageSize,  ///< longer than a message can be now (EMSGSIZE)
+  Abandoned,    ///< the object belongs to the parent: this process was forked since
 };
 
 [[nodiscard]] const char* to_string(ErrorCode code);

@@ -1,5 +1,5 @@
 /// \file
-/// Asynchronous events: what happens to a device without being asked for.
+/// Asynchronous events: what happens to a device without a call of the application.
 #pragma once
 
 #include <cstdint>
@@ -17,36 +17,36 @@ namespace rnic {
 
 namespace event {
 
-/// What every event says.
+/// The fields that every event has.
 struct Common {
   uint32_t qp = 0;  ///< QueuePair::number(); 0: the connection has no queue pair
   Endpoint local;
   Endpoint remote;
   std::string detail;  ///< one line: cause and, where there is one, remedy
-  /// The application's own pointer to what the event is about: the queue pair's where it has one,
-  /// else that of what is named. nullptr where none was given.
+  /// The application's own pointer for the object that the event is about: the context of the queue
+  /// pair if the event has one, else that of the object named. nullptr: the application gave none.
   void* context = nullptr;
   void* device_context = nullptr;  ///< Device::set_context()
 };
 
-/// Which listener a peer's request came to.
+/// The listener that a peer's request came to.
 struct Listened {
-  /// What Device::listen() was called with. Of port 0: the connection was a stream before, or
-  /// nobody listens there any more.
+  /// The endpoint given to Device::listen(). Port 0: the connection was a stream before, or nobody
+  /// listens there any more.
   Endpoint listener;
   void* listener_context = nullptr;  ///< ListenOptions::context
 };
 
 /// Why a connection, or the attempt at one, has ended.
 struct Ending : Common {
-  /// Where the cause has a code: 2/0/1 when a connection in use was lost, 2/0/4 for a bad start
-  /// frame.
+  /// The code of the cause, if it has one: 2/0/1 for a lost connection that was in use, 2/0/4 for a
+  /// bad start frame.
   std::optional<Fault> fault;
   StreamEnd end = StreamEnd::Closed;  ///< what became of the TCP connection
 };
 
-/// A peer wants a connection: answer with QueuePair::accept() or Device::reject(). While half of
-/// the queue of events is full peers are rejected instead.
+/// A peer asks for a connection: answer with QueuePair::accept() or Device::reject(). While half of
+/// the event queue is full, peers are rejected instead.
 struct ConnectRequest : Common, Listened {
   RequestHandle request;
   std::vector<uint8_t> private_data;
@@ -68,27 +68,27 @@ struct Rejected : Common {
   ConnectionFacts facts;  ///< what the peer's start frame says: revision, peer_ird, peer_ord
 };
 
-/// A request that was not answered is gone, or one that was accepted and did not become a
-/// connection: then the event bears the number of its queue pair. One that was not answered is left
-/// out while half of the queue of events is full: answering says NotFound.
+/// A request has gone before it was answered, or was accepted and did not become a connection; in
+/// the second case the event has the number of its queue pair. While half of the event queue is
+/// full, the event of an unanswered request is left out, and an answer returns NotFound.
 struct RequestWithdrawn : Ending, Listened {
   RequestHandle request;
 };
 
-/// A peer connected without a good Request; there is nothing to answer. Left out while a quarter of
-/// the queue of events is full.
+/// A peer connected and sent no valid Request; there is nothing to answer. The event is left out
+/// while a quarter of the event queue is full.
 struct RequestFailed : Ending, Listened {};
 
-/// A request that was posted waits for the first FPDU of the peer, before which a responder may not
-/// send (RFC 5044 s.7.1.2 rule 4), and has waited for mpa.rtr_timeout. Nothing has ended. Once a
+/// A posted work request has waited for mpa.rtr_timeout for the first FPDU of the peer, before
+/// which a responder may not send (RFC 5044 s.7.1.2 rule 4). Nothing has ended. Comes once per
 /// connection.
 struct FirstFpduOverdue : Common {};
 
 /// The peer has closed its direction gracefully.
 struct PeerClosed : Common {};
 
-/// The connection is gone, everything outstanding has completed: the last event of this connection.
-/// Its cause is the first one that there was, also where another event has told of it.
+/// The connection is gone and everything outstanding has completed. This is the last event of the
+/// connection. It names the first cause of the end, even if another event has told of it.
 struct Disconnected : Ending {
   QueuePairError error = QueuePairError::None;
 };
@@ -102,28 +102,29 @@ struct TerminateSent : Common {
 /// The peer says that we broke a rule. Everything outstanding has completed; Disconnected follows.
 struct TerminateReceived : Common {
   Fault fault;
-  /// SendRequest::id of the request that it blames, one that has completed already included;
-  /// nothing where it blames none, or it is not known which.
+  /// SendRequest::id of the request that the Terminate blames, which may have completed already;
+  /// nothing: it blames none, or one that is not known.
   std::optional<uint64_t> request;
 };
 
-/// A completion queue was full when a completion came: it is in error, and every queue pair that
-/// completes there was aborted. Once a queue.
+/// A completion queue was full when a completion came: the queue is in error, and every queue pair
+/// that completes there was aborted. Comes once per queue.
 struct CompletionOverrun : Common {
   uint32_t cq = 0;             ///< CompletionQueue::number()
   void* cq_context = nullptr;  ///< CompletionQueueOptions::context
 };
 
-/// Fewer receives are posted to a shared receive queue than SharedReceiveQueue::arm_limit() said.
-/// Once; it has to be armed again.
+/// Fewer receives are posted to a shared receive queue than the limit of
+/// SharedReceiveQueue::arm_limit(). Comes once; then the limit has to be armed again.
 struct SrqLimitReached : Common {
   uint32_t srq = 0;             ///< SharedReceiveQueue::number()
   void* srq_context = nullptr;  ///< SharedReceiveQueueOptions::context
   uint32_t posted = 0;          ///< receives that nobody has taken
 };
 
-/// The queue pair has more receives of a shared receive queue in progress, begun and not delivered,
-/// than SharedReceiveQueue::arm_high_water() said. Once a queue pair, until that is armed anew.
+/// The queue pair has more receives of a shared receive queue in progress (begun and not delivered)
+/// than the mark of SharedReceiveQueue::arm_high_water(). Comes once per queue pair, until the mark
+/// is armed again.
 struct SrqHighWater : Common {
   uint32_t srq = 0;             ///< SharedReceiveQueue::number()
   void* srq_context = nullptr;  ///< SharedReceiveQueueOptions::context
@@ -131,7 +132,7 @@ struct SrqHighWater : Common {
 };
 
 /// The queue pair has ended, and every receive that it took from its shared receive queue has
-/// completed: it takes no more.
+/// completed. It takes no more.
 struct LastReceiveDone : Common {
   uint32_t srq = 0;             ///< SharedReceiveQueue::number()
   void* srq_context = nullptr;  ///< SharedReceiveQueueOptions::context
@@ -148,12 +149,12 @@ using Event =
 
 namespace event {
 
-/// What the event says as every other does.
+/// The fields of the event that every event has.
 [[nodiscard]] const Common& common(const Event& event);
 [[nodiscard]] Common& common(Event& event);
-/// The fault that the event tells of; nullptr: it tells of none.
+/// The fault that the event reports; nullptr: it reports none.
 [[nodiscard]] const Fault* fault(const Event& event);
-/// "connect request", "established"
+/// The kind of event as a text: "connect request", "established".
 [[nodiscard]] const char* to_string(const Event& event);
 
 }  // namespace event

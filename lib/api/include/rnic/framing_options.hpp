@@ -10,22 +10,22 @@
 
 namespace rnic {
 
-/// Where a frame tells its length. The draft has frames describe themselves (s.1): framing adds
-/// nothing that would separate packed frames, or those of a marked stream. Without anything given a
-/// frame begins with 16 bits, big-endian, that count the octets behind them.
+/// The place of the length in a frame. The draft requires frames that describe themselves (s.1):
+/// framing adds nothing that would separate packed frames, or the frames of a marked stream. By
+/// default a frame begins with 16 bits, big-endian, that count the octets behind them.
 struct FrameFormat {
   uint8_t length_at = 0;      ///< octets in front of the length field
   uint8_t length_octets = 2;  ///< 0..4, big-endian; 0: opaque frames
   uint16_t adds = 2;          ///< octets of the frame that the field does not count
 
-  /// Frames of any content: Align without packing, Atomic and Plain only.
+  /// The format of frames with any content. Only Align without packing, Atomic and Plain take them.
   [[nodiscard]] static constexpr FrameFormat opaque() { return {0, 0, 0}; }
 
   [[nodiscard]] constexpr bool tells_length() const { return length_octets != 0; }
   /// Octets of a frame that have to be there before its length is known.
   [[nodiscard]] constexpr uint32_t head() const { return uint32_t{length_at} + length_octets; }
-  /// Length of the frame that begins with these octets, head() of them at least; 0 when they are
-  /// fewer or cannot begin one.
+  /// Length of the frame that begins with these octets, of which there have to be head() at least.
+  /// 0: there are fewer, or no frame begins so.
   [[nodiscard]] constexpr uint64_t length_of(std::span<const uint8_t> frame) const {
     if (frame.size() < head()) return 0;
     uint64_t value = 0;
@@ -53,10 +53,10 @@ struct FramingOptions {
   uint32_t max_frame = 65528;        ///< Markers: longest frame sent and taken, octets
   bool packing = true;               ///< Align: several frames in a segment (appendix A.4)
   bool emergency = false;            ///< Align: 512 octets whatever EMSS is (appendix A.5)
-  /// When EMSS has grown, the next send() says MessageSize once (appendix A.2).
+  /// Have the next send() fail once with MessageSize when EMSS has grown (appendix A.2).
   bool refuse_on_growth = false;
-  /// Align: pieces of segments without a whole framing header in a row that make
-  /// is_middlebox_suspected() true; a segment with octets of two counts 64; 0: never
+  /// Align: this many successive pieces of segments without a whole framing header make
+  /// is_middlebox_suspected() true; a segment with octets of two segments counts 64; 0: never
   uint32_t middlebox_limit = 4096;
 };
 

@@ -1,5 +1,5 @@
 /// \file
-/// What a queue pair can be asked for, and what can be changed of it.
+/// States and attributes of a queue pair, and the changes that QueuePair::modify() makes.
 #pragma once
 
 #include <chrono>
@@ -10,23 +10,23 @@
 
 namespace rnic {
 
-/// The states of a queue pair (RFC 5040 s.6.2 in verbs' words). docs/queue-pairs.md has the table
-/// to those of libibverbs.
+/// The states of a queue pair (RFC 5040 s.6.2, in the words of verbs). docs/queue-pairs.md compares
+/// them with those of libibverbs.
 enum class QueuePairState : uint8_t {
-  Idle,     ///< no connection yet, or one that is being made. Receives wait for it, what is posted
-            ///< to the send queue is flushed
+  Idle,     ///< no connection yet, or one that is being made. Receives wait for it; requests posted
+            ///< to the send queue are flushed
   Rts,      ///< ready to send: full operation
-  Closing,  ///< closed by this side: what was posted before is carried out, what is posted from
-            ///< now on to the send queue is flushed in its turn
+  Closing,  ///< closed by this side: requests posted before are carried out, requests posted to the
+            ///< send queue from now on are flushed in their turn
   Terminate,  ///< a Terminate of this side waits to leave; everything was flushed
-  Error,  ///< the connection's use has ended, in order or not: what is posted is flushed at once
+  Error,  ///< the connection's use has ended, in order or not: posted requests are flushed at once
 };
-/// "idle", "rts"
+/// The state as a text: "idle", "rts".
 [[nodiscard]] const char* to_string(QueuePairState state);
 
-/// What a queue pair is now (QueuePair::query()).
+/// The present attributes of a queue pair (QueuePair::query()).
 struct QueuePairAttributes {
-  uint32_t number = 0;  ///< another one after each return to Idle
+  uint32_t number = 0;  ///< changes with each return to Idle
   QueuePairState state = QueuePairState::Idle;
   uint32_t send_depth = 0;     ///< work requests that fit the send queue
   uint32_t receive_depth = 0;  ///< work requests that fit the receive queue
@@ -38,15 +38,15 @@ struct QueuePairAttributes {
   void* context = nullptr;    ///< the application's own (QueuePairOptions::context)
 };
 
-/// What QueuePair::modify() changes; what is not said stays.
+/// The changes that QueuePair::modify() makes; what is not set stays.
 struct QueuePairChange {
   /// Error: everything that was posted is flushed, and the connection, if there is one, is reset.
-  /// Closing: as disconnect(). Idle, in Error and once the connection has ended: it may be
-  /// connected again, under a new number. The other states are entered by what happens to the
+  /// Closing: as disconnect(). Idle: allowed in Error once the connection has ended; the queue pair
+  /// may be connected again, under a new number. The other states follow from what happens to the
   /// connection.
   std::optional<QueuePairState> state{};
   std::optional<uint32_t> ird{};  ///< in Idle and without a connection; at most limits.max_reads
-  std::optional<uint32_t> ord{};  ///< likewise
+  std::optional<uint32_t> ord{};  ///< as `ird`
   std::optional<bool> answer_close{};
   std::optional<void*> context{};
 };

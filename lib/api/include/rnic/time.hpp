@@ -7,11 +7,11 @@
 
 namespace rnic {
 
-/// As a time-out: never.
+/// A time-out that is never over.
 inline constexpr std::chrono::nanoseconds kForever = std::chrono::nanoseconds::max();
 
-/// A span in nanoseconds. What does not fit, 292 years and more, becomes kForever or its negative:
-/// std::chrono itself would overflow.
+/// A span in nanoseconds. Spans that do not fit, of 292 years and more, become kForever or its
+/// negative; std::chrono itself would overflow.
 template <typename Rep, typename Period>
 [[nodiscard]] constexpr std::chrono::nanoseconds to_nanoseconds(
     std::chrono::duration<Rep, Period> span) {

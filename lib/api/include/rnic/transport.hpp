@@ -1,5 +1,6 @@
 /// \file
-/// What is chosen for one connection, and how it ends.
+/// The choices for one connection (framing, congestion control, ECN), and the ways in which it
+/// ends.
 #pragma once
 
 #include <array>
@@ -8,17 +9,17 @@
 
 namespace rnic {
 
-/// What stands between TCP and DDP.
+/// The framing between TCP and DDP.
 enum class Framing : uint8_t {
   Mpa,  ///< RFC 5044
-  Tuf,  ///< draft-ietf-tsvwg-tcp-ulp-frame-00: without a CRC, and without what `mpa.*` says
+  Tuf,  ///< draft-ietf-tsvwg-tcp-ulp-frame-00: it has no CRC and does not use `mpa.*`
 };
 
-/// What an application sees of a connection of TCP.
+/// The state of a TCP connection as an application sees it.
 enum class StreamState : uint8_t {
-  Connecting,  ///< the handshake is under way; what is sent waits
+  Connecting,  ///< the handshake is under way; octets to be sent wait
   Open,        ///< established: either direction may be finished already
-  Ended,       ///< TCP has done with it; with a StreamEnd
+  Ended,       ///< TCP is done with it; a StreamEnd tells how it ended
 };
 [[nodiscard]] const char* to_string(StreamState state);
 
@@ -28,8 +29,8 @@ enum class StreamEnd : uint8_t {
   PeerReset,    ///< the peer sent RST
   TimedOut,     ///< the peer did not answer for tcp.user_timeout, or tcp.connect_timeout
   Refused,      ///< nobody listens at the peer's port
-  Aborted,      ///< by this side
-  Unreachable,  ///< the network told, verifiably, that there is no way to the peer (ICMP)
+  Aborted,      ///< this side sent RST
+  Unreachable,  ///< a verified ICMP error said that there is no way to the peer
 };
 [[nodiscard]] const char* to_string(StreamEnd end);
 
@@ -38,7 +39,7 @@ enum class CongestionControl : uint8_t {
   Cubic,    ///< RFC 9438
   Dctcp,    ///< RFC 8257: at both ends, inside a data center only
 };
-/// Their names in a configuration, in the order of the enumerators.
+/// Names of the congestion controls in a configuration, in the order of the enumerators.
 inline constexpr std::array<std::string_view, 3> kCongestionControlNames{"newreno", "cubic",
                                                                          "dctcp"};
 
@@ -49,8 +50,8 @@ enum class Ecn : uint8_t {
   Offer,   ///< ask for it, and accept
 };
 
-/// What the sender of a framed stream does (draft-ietf-tsvwg-tcp-ulp-frame-00, appendix A). The two
-/// directions are independent (s.4).
+/// The mode in which a framed stream is sent (draft-ietf-tsvwg-tcp-ulp-frame-00, appendix A). The
+/// two directions are independent (s.4).
 enum class FramedSendMode : uint8_t {
   Plain,    ///< octets without any boundary
   Atomic,   ///< a frame is one TCP segment, nothing is added to the stream
@@ -59,7 +60,8 @@ enum class FramedSendMode : uint8_t {
 };
 [[nodiscard]] const char* to_string(FramedSendMode mode);
 
-/// What the receiver expects. A stream of a sender in Atomic mode is received in Plain.
+/// The mode that the receiver of a framed stream expects. A stream sent in Atomic mode is received
+/// in Plain.
 enum class FramedReceiveMode : uint8_t { Plain, Align, Markers };
 [[nodiscard]] const char* to_string(FramedReceiveMode mode);
 

@@ -1,5 +1,5 @@
 /// \file
-/// Work requests and completions: what an application posts, and what it learns of it.
+/// Work requests, which an application posts, and completions, which report their outcome.
 #pragma once
 
 #include <algorithm>
@@ -50,12 +50,12 @@ enum class Opcode : uint8_t {
 [[nodiscard]] constexpr bool is_atomic(Opcode opcode) {
   return opcode == Opcode::FetchAdd || opcode == Opcode::CompareSwap;
 }
-/// Completes with the peer's response and counts against the ORD.
+/// \return whether the operation completes with the peer's response and counts against the ORD
 [[nodiscard]] constexpr bool has_response(Opcode opcode) {
   return is_read(opcode) || is_atomic(opcode);
 }
 
-/// What an atomic works with, as numbers of this host (RFC 7306 s.5.1).
+/// The operands of an atomic, as numbers of this host (RFC 7306 s.5.1).
 struct AtomicOperands {
   uint64_t data = 0;          ///< FetchAdd: what to add; CompareSwap: what to swap in
   uint64_t mask = 0;          ///< FetchAdd: highest bit of each field, 0: one field of 64 bits;
@@ -64,27 +64,27 @@ struct AtomicOperands {
   uint64_t compare_mask = 0;  ///< CompareSwap: which bits must be equal
 };
 
-/// What BindWindow and FastRegister let others reach, and how: the SGEs of the request name the
-/// memory, parts of regions of the domain with Access::Bind. It is in force for every request
-/// behind it, and in its place in the order: who posts BindWindow and a Send that tells of the
-/// window may do so at once. docs/memory.md
+/// The access that BindWindow and FastRegister give. The SGEs of the request name the memory: parts
+/// of regions of the domain with Access::Bind. A grant takes effect in the order of the requests,
+/// so that an application may post BindWindow and a Send that tells of the window in one go. See
+/// docs/memory.md.
 struct MemoryGrant {
-  /// The window (MemoryWindow::stag()) or allocated region, with its next key: next_key(). It must
-  /// not be valid, as before the first time and once it was invalidated.
+  /// The STag of the window (MemoryWindow::stag()) or allocated region, with its next key:
+  /// next_key(). It must not be valid: never granted yet, or invalidated since.
   uint32_t stag = 0;
-  AccessSet access;     ///< of a window: of the remote rights
+  AccessSet access;     ///< for a window only remote rights
   uint64_t offset = 0;  ///< tagged offset of the first octet
 };
 
-/// The STag with the key that follows: one that was valid must not be the next that is.
+/// The STag with the key that follows: the same STag must not be valid twice in a row.
 [[nodiscard]] constexpr uint32_t next_key(uint32_t stag) {
   return (stag & ~0xffu) | ((stag + 1) & 0xffu);
 }
 
 using ImmediateData = std::array<uint8_t, 8>;
 
-/// The pieces of local memory of one work request: up to kMaxSge of them, held in the list itself.
-/// A longer list keeps its size and not its elements, and is refused when it is posted.
+/// The pieces of local memory of one work request, up to kMaxSge, stored in the list itself. A
+/// longer list remembers its size but not its elements, and is refused when it is posted.
 class SgeList {
  public:
   SgeList() {}  // NOLINT(modernize-use-equals-default): the elements stay as they are
@@ -109,7 +109,7 @@ class SgeList {
   [[nodiscard]] bool too_long() const { return size_ > kMaxSge; }
   [[nodiscard]] Sge& operator[](uint32_t i) { return elements_[i]; }
   [[nodiscard]] const Sge& operator[](uint32_t i) const { return elements_[i]; }
-  /// What is held: the whole list, unless it is too long.
+  /// The elements stored: the whole list, unless it is too long.
   [[nodiscard]] std::span<const Sge> view() const { return {elements_, held()}; }
   /// Octets of all pieces.
   [[nodiscard]] uint64_t length() const {
@@ -128,7 +128,7 @@ class SgeList {
   };
 };
 
-/// A place in the peer's registered memory; the peer's application says where.
+/// A place in the peer's registered memory, as the peer's application has told it.
 struct RemoteAddress {
   uint32_t stag = 0;
   uint64_t offset = 0;  ///< tagged offset
@@ -148,8 +148,9 @@ struct SendRequest {
   uint32_t invalidate_stag = 0;  ///< SendInvalidate: of the peer; LocalInvalidate: of this side
   AtomicOperands atomic{};       ///< FetchAdd, CompareSwap
   ImmediateData immediate{};     ///< Immediate, WriteImmediate
-  /// Send, SendInvalidate, Write, WriteImmediate: the message itself, in the place of `sges`, from
-  /// any memory; at most kMaxInline octets. The memory is the application's when post returns.
+  /// Send, SendInvalidate, Write, WriteImmediate: the message itself, instead of `sges`, from any
+  /// memory; at most kMaxInline octets. The memory belongs to the application again when the post
+  /// returns.
   std::span<const std::byte> inline_data{};
   MemoryGrant grant{};           ///< BindWindow, FastRegister
 };
@@ -165,21 +166,21 @@ enum class CompletionStatus : uint8_t {
   Success,
   LocalProtection,  ///< a local SGE is not covered by a region of this domain with the right needed
   LocalLength,      ///< message too long
-  // The peer ended the stream with a Terminate that blames this request.
-  RemoteAccess,          ///< for memory of the peer: STag, bounds, right
-  RemoteInvalidRequest,  ///< as a message that it cannot take: no receive, too long, opcode
-  RemoteOperation,       ///< for what it could not carry out
+  // In the next three cases the peer ended the stream with a Terminate that blames this request.
+  RemoteAccess,          ///< for an access to the peer's memory: STag, bounds, right
+  RemoteInvalidRequest,  ///< for a message that it cannot take: no receive, too long, opcode
+  RemoteOperation,       ///< because it could not carry out the operation
   Flushed,               ///< not carried out, or not known to be: something else ended the stream
-  Lost,  ///< it was the oldest under way when the connection was lost: what the peer has of it is
-         ///< not known
+  Lost,  ///< the oldest request under way when the connection was lost: it is not known how much of
+         ///< it the peer has
 };
 [[nodiscard]] const char* to_string(CompletionStatus status);
 
-/// What kept a request from being carried out; describe() says it in words.
+/// The reason why a request was not carried out; describe() says it in words.
 enum class CompletionCause : uint8_t {
   None,           ///< the status says it all
   NotConnected,   ///< it was posted before there was a connection
-  Disconnected,   ///< it was posted behind disconnect()
+  Disconnected,   ///< it was posted after disconnect()
   NotAgreed,      ///< the start-up has left no room for Reads and atomics, or no such operation
   LocalError,     ///< an error of this side ended the stream: `fault`
   PeerFault,      ///< the peer broke a rule: `fault`
@@ -188,7 +189,7 @@ enum class CompletionCause : uint8_t {
   Closed,         ///< both directions were closed in order
   PeerReset,      ///< the peer reset the connection
   TimedOut,       ///< the peer did not answer any more
-  Unreachable,    ///< the network told that there is no way to the peer
+  Unreachable,    ///< the network said that there is no way to the peer
   Aborted,        ///< this side aborted the connection
 };
 
@@ -205,8 +206,8 @@ struct Completion {
   uint32_t invalidated_stag = 0;  ///< Receive of a Send with Invalidate; 0 otherwise
   uint64_t original = 0;          ///< atomic: what the target held before, a number of this host
   ImmediateData immediate{};      ///< the 8 octets, when has_immediate
-  /// CompletionQueueOptions::timestamps: when it was added, on the context's time line
-  /// (Context::now()), to the turn of the device in which that was. Else 0.
+  /// With CompletionQueueOptions::timestamps: the time at which the completion was added, on the
+  /// clock of Context::now(), with the resolution of one turn of the device. Otherwise 0.
   std::chrono::nanoseconds time{0};
 };
 

@@ -1,7 +1,7 @@
 /// \file
-/// Calls that wait: for programs that do one thing after the other. A connection by host and port,
-/// messages without a thought for receives, Writes, Reads and atomics that have completed when the
-/// call returns.
+/// Calls that wait, for programs that do one thing after the other: connections by host and port,
+/// messages whose receives the library posts, and Writes, Reads and atomics that have completed
+/// when the call returns.
 ///
 ///     auto context = Context::open(config);
 ///     auto adapter = blocking::Adapter::open(*context, "rnic0");
@@ -10,20 +10,20 @@
 ///     auto answer = server->receive(buffer);                         // Result<Completion>
 ///     auto page = server->read({region->sge(0, 4096)}, remote);
 ///
-/// Every call has a limit of time, and sleeps in the kernel while it waits
-/// (Context::wait_until()). Nothing but the calls of verbs.hpp stands below; a program that wants
-/// more than one request under way uses those.
+/// Every call has a time limit, and sleeps in the kernel while it waits (Context::wait_until()).
+/// The calls are built on those of verbs.hpp alone; a program that wants more than one request
+/// under way uses verbs.hpp directly.
 ///
-/// What every call may answer beside its own errors: WrongState for an empty handle, TimedOut when
-/// its limit is over, ResourceExhausted, Abandoned. When a call that was given memory has returned,
-/// with or without success, the memory is the application's.
+/// Besides its own errors every call may return WrongState for an empty handle, TimedOut after its
+/// limit, ResourceExhausted, and Abandoned. When a call that was given memory has returned, with or
+/// without success, the memory belongs to the application again.
 ///
-/// Threads: in an inline context everything belongs to the thread that polls it. In a threaded one
-/// each Listener and each Connection belongs to one thread at a time, and receive() of a Connection
-/// may be another thread's.
+/// Threads: in an inline context everything belongs to the thread that polls it. In a threaded
+/// context each Listener and each Connection belongs to one thread at a time, but a second thread
+/// may call receive() of a Connection.
 ///
-/// Ownership: a Listener and a Connection keep what they need of their Adapter. The Context stays
-/// where it is, and outlives all of them.
+/// Ownership: a Listener and a Connection keep alive what they need of their Adapter. The Context
+/// must not be moved, and outlives all of them.
 #pragma once
 
 #include <chrono>
@@ -45,7 +45,8 @@ class EventDesk;
 
 namespace rnic::blocking {
 
-/// How long a call may wait: any span of std::chrono; 0 and less: it only looks; kForever: no end.
+/// How long a call may wait: any span of std::chrono. With 0 or less the call only looks; with
+/// kForever it waits without end.
 class TimeLimit {
  public:
   template <typename Rep, typename Period>
@@ -57,26 +58,26 @@ class TimeLimit {
   std::chrono::nanoseconds span_;
 };
 
-/// The limit of a call that is given none.
+/// The default limit.
 inline constexpr TimeLimit kTimeLimit{std::chrono::seconds(10)};
-/// What the buffers of one Connection may have together, octets.
+/// The most octets that the buffers of one Connection may have together.
 inline constexpr uint64_t kMaxBufferOctets = uint64_t{64} << 20;
 
 /// How a Connection is made.
 struct ConnectionOptions {
-  /// Octets of a message of send() and receive(), at most. A longer one of the peer ends the
+  /// The longest message of send() and receive(), octets. A longer message from the peer ends the
   /// connection (RFC 5040 s.7.1).
   uint32_t message_size = 4096;
-  /// Messages of the peer that may wait for receive(), at least 1. A peer that sends more of them
-  /// ahead ends the connection: the two sides have to agree who speaks when. Together with
-  /// `message_size`: (receives + 1) * message_size <= kMaxBufferOctets.
+  /// Messages of the peer that may wait for receive(), at least 1. A peer that sends more messages
+  /// ahead ends the connection, so the two sides have to agree on who speaks when.
+  /// (receives + 1) * message_size must be at most kMaxBufferOctets.
   uint32_t receives = 16;
   uint32_t reads = 16;  ///< Reads and atomics of the peer at once (IRD), and of this side (ORD)
   ConnectOptions connect{};
-  std::span<const uint8_t> private_data{};  ///< for the peer: peer_data() there
+  std::span<const uint8_t> private_data{};  ///< for the peer, which reads it by peer_data()
 };
 
-/// One connection. Its destruction aborts it; close() ends it in order.
+/// One connection. Its destructor aborts it; close() ends it in order.
 class Connection {
  public:
   Connection();
@@ -86,44 +87,44 @@ class Connection {
   Connection& operator=(Connection&& other) noexcept;
   ~Connection();
 
-  // An operation that fails has ended the connection, but for InvalidArgument, MessageSize and
-  // Unsupported, and for TimedOut of receive(). After TimedOut of the others it is not known what
-  // the peer has of the request. Codes: PermissionDenied: memory that does not allow it, here or
-  // there; Reset, Unreachable, Protocol: how the connection was lost; WrongState: it was closed in
-  // order, see peer_closed(). The text is describe()'s.
+  // An operation that fails has ended the connection, except after InvalidArgument, MessageSize,
+  // Unsupported, and TimedOut of receive(). After TimedOut of any other operation it is not known
+  // how much of the request has reached the peer. Error codes: PermissionDenied: memory on this
+  // side or the peer's does not allow the access; Reset, Unreachable, Protocol: how the connection
+  // was lost; WrongState: it was closed in order, see peer_closed(). describe() writes the text.
 
-  /// Gives a message to the peer's receive(). InvalidArgument: longer than
+  /// Sends a message for the peer's receive(). InvalidArgument: the message is longer than
   /// ConnectionOptions::message_size.
   Result<Completion> send(std::span<const std::byte> message, TimeLimit limit = kTimeLimit);
-  /// The same from registered memory, of any length that the peer takes.
+  /// Sends a message from registered memory, of any length that the peer takes.
   Result<Completion> send(const SgeList& source, TimeLimit limit = kTimeLimit);
-  /// Takes the oldest message of the peer. Completion::length is its octets. MessageSize: `into` is
-  /// smaller, and the message stays. TimedOut: none has come, and nothing has changed. What came
-  /// before the connection ended is still given.
+  /// Takes the oldest message of the peer. Completion::length is its length in octets. MessageSize:
+  /// `into` is smaller, and the message stays. TimedOut: none has come, and nothing has changed.
+  /// Messages that came before the connection ended can still be taken.
   Result<Completion> receive(std::span<std::byte> into, TimeLimit limit = kTimeLimit);
-  /// Writes to the peer's memory, which is not told. When it has returned the peer's TCP has the
-  /// octets, and each later operation of this connection finds them placed.
+  /// Writes to the peer's memory; the peer's application is not told. When the call has returned,
+  /// the peer's TCP has the octets, and each later operation of this connection finds them placed.
   Result<Completion> write(const SgeList& source, const RemoteAddress& target,
                            TimeLimit limit = kTimeLimit);
   /// Fetches from the peer's memory. `sink` may have several elements.
   Result<Completion> read(const SgeList& sink, const RemoteAddress& source,
                           TimeLimit limit = kTimeLimit);
-  /// QueuePair::post_fetch_add(): Completion::original is what was there before.
+  /// As QueuePair::post_fetch_add(). Completion::original is the value before.
   Result<Completion> fetch_add(const RemoteAddress& remote, uint64_t add,
                                TimeLimit limit = kTimeLimit);
-  /// QueuePair::post_compare_swap() of all 64 bits: Completion::original is what was there before.
+  /// As QueuePair::post_compare_swap() of all 64 bits. Completion::original is the value before.
   Result<Completion> compare_swap(const RemoteAddress& remote, uint64_t compare, uint64_t swap,
                                   TimeLimit limit = kTimeLimit);
-  /// Any other request of the send queue. Its `id` and `signaled` do not count.
+  /// Carries out any other request of the send queue. Its `id` and `signaled` are ignored.
   Result<Completion> carry_out(const SendRequest& request, TimeLimit limit = kTimeLimit);
 
-  /// Closes in order and waits until the peer has, too. A success also where the connection has
-  /// ended by itself. TimedOut: the peer did not close, and was reset.
+  /// Closes in order and waits until the peer has closed, too. It is also a success if the
+  /// connection has ended by itself. TimedOut: the peer did not close, and was reset.
   Status close(TimeLimit limit = kTimeLimit);
   /// The peer has closed its direction in order, and every message before that was taken.
   [[nodiscard]] bool peer_closed() const;
 
-  /// What the peer gave as private data.
+  /// The private data that the peer has given.
   [[nodiscard]] std::span<const uint8_t> peer_data() const;
   [[nodiscard]] Endpoint local() const;
   [[nodiscard]] Endpoint remote() const;
@@ -134,7 +135,8 @@ class Connection {
   std::unique_ptr<verbs::BlockingLink> link_;
 };
 
-/// Takes the connections to one port. Its destruction stops that, and rejects who waits.
+/// Accepts the connections to one port. Its destructor stops listening and rejects the requests
+/// that wait.
 class Listener {
  public:
   Listener() = default;
@@ -144,10 +146,10 @@ class Listener {
   Listener& operator=(Listener&& other) noexcept;
   ~Listener();
 
-  /// The next connection, in full operation. Peers that went away before they were accepted are
-  /// passed over. What each error leaves: the listener as it was.
+  /// Accepts the next connection and returns it in full operation. Peers that went away before they
+  /// were accepted are passed over. An error leaves the listener as it was.
   Result<Connection> accept(TimeLimit limit = kTimeLimit, const ConnectionOptions& options = {});
-  /// Where it listens.
+  /// The endpoint that it listens on.
   [[nodiscard]] const Endpoint& local() const { return local_; }
 
  private:
@@ -155,40 +157,40 @@ class Listener {
   Endpoint local_;
 };
 
-/// One device of a context, with a protection domain for all that is made here. It takes the
-/// events of the device: nobody else polls them. A view that may be copied: never empty.
+/// One device of a context, with a protection domain for all that is made here. An adapter polls
+/// the device's events, and nobody else may. It is a view that may be copied, and is never empty.
 class Adapter {
  public:
   Adapter(const Adapter&) = default;
   Adapter& operator=(const Adapter&) = default;
   ~Adapter() = default;
-  /// \param device its name; NotFound names those that exist. Once for each device.
+  /// Opens a device by its name, once for each device. NotFound names the devices that exist.
   static Result<Adapter> open(Context& context, const std::string& device);
 
-  /// Connects to the first address of `host` that answers: a name, or an address as a text. Each of
-  /// several has its share of the limit; looking the name up, by resolve(), is not limited and has
-  /// its errors. NotFound: there is no such host. Unreachable: nobody listens there; Rejected: the
-  /// peer's application said no.
+  /// Connects to the first address of `host` that answers. \param host a name, or an address as a
+  /// text; each of several addresses gets its share of the limit. resolve() looks the name up
+  /// without a limit, and its errors are returned. NotFound: there is no such host. Unreachable:
+  /// nobody listens there. Rejected: the peer's application said no.
   Result<Connection> connect(const std::string& host, uint16_t port, TimeLimit limit = kTimeLimit,
                              const ConnectionOptions& options = {});
   Result<Connection> connect(const Endpoint& remote, TimeLimit limit = kTimeLimit,
                              const ConnectionOptions& options = {});
-  /// Two ends of one connection in one thread, as socketpair() of sockets. `far`, of the same
-  /// context, is listened on at its own address while the call is under way.
-  /// \return the end here, and that at `far`
+  /// Makes both ends of one connection in one thread, as socketpair() does. While the call is under
+  /// way it listens on the address of `far`, which belongs to the same context.
+  /// \return the end of this device, and the end of `far`
   Result<std::pair<Connection, Connection>> connect_pair(Adapter& far, uint16_t port,
                                                          TimeLimit limit = kTimeLimit,
                                                          const ConnectionOptions& options = {});
   /// As Device::listen().
   Result<Listener> listen(const Endpoint& local, const ListenOptions& options = {});
-  /// The same on all addresses of the device.
+  /// Listens on all addresses of the device.
   Result<Listener> listen(uint16_t port, const ListenOptions& options = {});
 
   /// As ProtectionDomain::register_memory(), for all connections of the adapter: an STag that one
   /// peer was told works for every peer that learns it.
   Result<MemoryRegion> register_memory(std::span<std::byte> memory, AccessSet access);
-  /// The oldest event that is about nothing that was made here. At most 256 are kept; what comes
-  /// then is counted by events_lost().
+  /// The oldest event that is not about a Listener or a Connection of the adapter. At most 256 such
+  /// events are kept; events_lost() counts the others.
   std::optional<Event> poll_event();
   [[nodiscard]] uint64_t events_lost() const;
   [[nodiscard]] const Device& device() const;

@@ -12,18 +12,18 @@
 
 namespace rnic {
 
-/// A value: the text and the overrides; checked when the context is opened, or by check(). What
-/// there was no memory to keep is told then, too (ResourceExhausted).
+/// A value that holds the text and the overrides. Context::open() or check() checks them, and also
+/// reports (ResourceExhausted) if there was no memory to keep one of them.
 class Config {
  public:
   /// Two devices, rnic0 (10.0.0.1) and rnic1 (10.0.0.2), in this process, on a pair of memory
   /// rings.
   static Config loopback();
   static Result<Config> from_file(const std::string& path);
-  /// `name` stands in error messages for the file's name.
+  /// \param name stands in error messages for the name of a file
   static Config from_text(std::string text, std::string name = "config");
 
-  /// Adds an override, `"tcp.rto_min=5ms"`; applied in order after the text.
+  /// Adds an override such as `"tcp.rto_min=5ms"`. Overrides are applied in order after the text.
   Config& set(std::string assignment);
 
   /// Parses everything. The error names file, line, key and remedy.
@@ -40,7 +40,7 @@ class Config {
   std::string text_;
   std::string name_;
   std::vector<std::string> overrides_;
-  bool starved_ = false;  // something given was not kept
+  bool starved_ = false;  // there was no memory to keep something
 };
 
 }  // namespace rnic

@@ -1,6 +1,6 @@
 /// \file
-/// Work requests that a coroutine of C++20 waits for. Nothing else of the API includes this header,
-/// and who does not use it pays nothing for it.
+/// Work requests that a C++20 coroutine waits for. No other header of the API includes this one, so
+/// a program that does not use it pays nothing for it.
 ///
 ///     coroutine::Dispatcher dispatcher(cq);               // one for each completion queue
 ///     coroutine::Operations operations(qp, dispatcher, dispatcher);
@@ -8,21 +8,20 @@
 ///     auto page = co_await operations.read(region.sge(0, 4096), remote);
 ///     if (page && page->status == CompletionStatus::Success) ...
 ///     ...
-///     while (work()) { context.poll(); dispatcher.dispatch(); }   // or behind
-///     CompletionQueue::fd()
+///     while (work()) { context.poll(); dispatcher.dispatch(); }
 ///
-/// Any kind of coroutine may wait, and any loop may dispatch: there is no executor of our own, and
-/// no kind of task.
+/// The loop may also sleep on CompletionQueue::fd(). Any kind of coroutine may wait, and any loop
+/// may dispatch: the library brings no executor and no task type of its own.
 ///
-/// What co_await answers: the error of the post where the request was not taken, without waiting;
-/// else its completion, whose status tells how it went.
+/// co_await returns the error of the post, without waiting, if the request was not taken; otherwise
+/// it returns the completion, whose status tells how the request went.
 ///
 /// Threads: a Dispatcher, and everything that awaits by it, belongs to the thread that polls its
 /// completion queue.
 ///
-/// Ownership: a Dispatcher outlives who waits by it, and the completion queue outlives the
-/// Dispatcher. A coroutine that is destroyed while it waits is not resumed; memory of its request
-/// is the device's until the completion all the same.
+/// Ownership: a Dispatcher outlives the coroutines that wait by it, and the completion queue
+/// outlives the Dispatcher. A coroutine that is destroyed while it waits is not resumed; even so
+/// the memory of its request belongs to the device until the completion.
 #pragma once
 
 #include <array>
@@ -40,10 +39,10 @@ namespace rnic::coroutine {
 
 class Operation;
 
-/// Resumes those who wait for completions of one completion queue. Each operation under way has a
-/// place here, whose index and generation are the `id` of its request: as many as the queue pairs'
-/// depths allow. Ids below 2^32 are never used: an application may have requests of its own in the
-/// same queues.
+/// Resumes the coroutines that wait for completions of one completion queue. Each operation under
+/// way has a place here, whose index and generation are the `id` of its request; the depths of the
+/// queue pairs limit how many there are. Ids below 2^32 are never used, so that an application may
+/// have requests of its own in the same queues.
 class Dispatcher {
  public:
   /// Completions that one dispatch() polls, at most.
@@ -54,12 +53,12 @@ class Dispatcher {
   Dispatcher& operator=(const Dispatcher&) = delete;
   ~Dispatcher() = default;
 
-  /// Polls once, and resumes who waits for what came. \return completions polled
+  /// Polls once, and resumes the coroutines whose completions came. \return completions polled
   uint32_t dispatch() {
     return dispatch([](std::coroutine_handle<> waiting) { waiting.resume(); });
   }
-  /// The same, but `run` is given each handle, to resume it now or later, here or elsewhere. It
-  /// throws nothing, or what else was polled is lost.
+  /// Polls once, and calls `run` with the handle of each coroutine, which it resumes now or later,
+  /// on this thread or another. `run` must not throw: the other completions polled would be lost.
   template <typename Run>
   uint32_t dispatch(Run&& run) {
     std::array<Completion, kBatch> done;
@@ -69,7 +68,8 @@ class Dispatcher {
     }
     return count;
   }
-  /// For who polls the queue in another way. \return false: nobody waits for that one
+  /// Hands over a completion that the application has polled by itself. \return false: nobody waits
+  /// for it
   template <typename Run>
   bool resume(const Completion& done, Run&& run);
 
@@ -78,7 +78,7 @@ class Dispatcher {
   /// Completions that dispatch() has polled and nobody waited for.
   [[nodiscard]] uint64_t unclaimed() const { return unclaimed_; }
 
-  // For Operation.
+  // The rest is for Operation.
 
   /// \return the id of its request. ResourceExhausted: no memory.
   Result<uint64_t> enlist(Operation& operation) {
@@ -97,7 +97,8 @@ class Dispatcher {
     ++waiting_;
     return uint64_t{place.generation} << 32 | index;
   }
-  /// Its completion is nobody's. \return who it was; nullptr: nobody has that id
+  /// Takes an operation out: nobody waits for its completion any more. \return the operation;
+  /// nullptr: none has that id
   Operation* strike(uint64_t id) {
     const uint64_t index = id & UINT32_MAX;
     if (index >= places_.size() || places_[index].generation != id >> 32) return nullptr;
@@ -124,9 +125,9 @@ class Dispatcher {
   uint64_t unclaimed_ = 0;
 };
 
-/// One request, which was posted when this was made. co_await waits for its completion, at once or
-/// later: who expects an answer makes the receive first, and then awaits the Send. Once. It stays
-/// where it is.
+/// One request, which the constructor posts. co_await waits for its completion, at once or later: a
+/// coroutine that expects an answer makes the receive first, and then awaits the Send. An operation
+/// is awaited once, and cannot be moved.
 class Operation {
  public:
   /// \param post posts the request, signalled, under the id that it is given
@@ -150,7 +151,7 @@ class Operation {
   [[nodiscard]] bool await_ready() const noexcept { return id_ == 0; }
   void await_suspend(std::coroutine_handle<> handle) noexcept { handle_ = handle; }
   [[nodiscard]] Result<Completion> await_resume() { return std::move(result_); }
-  /// By the Dispatcher. \return whom to resume; empty: nobody waits yet
+  /// Called by the Dispatcher. \return the coroutine to resume; empty: none waits yet
   std::coroutine_handle<> complete(const Completion& done) {
     id_ = 0;
     result_ = done;
@@ -172,12 +173,13 @@ bool Dispatcher::resume(const Completion& done, Run&& run) {
   return true;
 }
 
-/// What a coroutine may wait for at one queue pair. A view: the queue pair and the dispatchers
-/// outlive it. Its calls post, in their order. Each moves one piece of memory: GCC 12 takes no list
-/// in braces within a co_await. Several are carry_out()'s.
+/// The operations of one queue pair that a coroutine may wait for. It is a view: the queue pair and
+/// the dispatchers outlive it. Its calls post in their order. Each call moves one piece of memory,
+/// because GCC 12 takes no list in braces within a co_await; carry_out() takes several.
 class Operations {
  public:
-  /// \param sends, receives of the completion queues of `qp`; the same one where that is the same
+  /// \param sends, receives the dispatchers of the completion queues of `qp`: the same one twice if
+  /// `qp` has the same queue for both
   Operations(QueuePair& qp, Dispatcher& sends, Dispatcher& receives)
       : qp_(&qp), sends_(&sends), receives_(&receives) {}
 
@@ -190,7 +192,7 @@ class Operations {
     return {*receives_,
             [&](uint64_t id) { return qp_->post_receive(id, SgeList(std::span(&sink, 1))); }};
   }
-  /// QueuePair::post_write()
+  /// As QueuePair::post_write().
   [[nodiscard]] Operation write(const Sge& source, const RemoteAddress& target) const {
     SendRequest request;
     request.opcode = Opcode::Write;
@@ -198,7 +200,7 @@ class Operations {
     request.remote = target;
     return carry_out(request);
   }
-  /// QueuePair::post_read()
+  /// As QueuePair::post_read().
   [[nodiscard]] Operation read(const Sge& sink, const RemoteAddress& source) const {
     SendRequest request;
     request.opcode = Opcode::Read;
@@ -206,7 +208,7 @@ class Operations {
     request.remote = source;
     return carry_out(request);
   }
-  /// QueuePair::post_fetch_add(): Completion::original is what was there before.
+  /// As QueuePair::post_fetch_add(). Completion::original is the value before.
   [[nodiscard]] Operation fetch_add(const RemoteAddress& remote, uint64_t add) const {
     SendRequest request;
     request.opcode = Opcode::FetchAdd;
@@ -214,7 +216,7 @@ class Operations {
     request.atomic.data = add;
     return carry_out(request);
   }
-  /// QueuePair::post_compare_swap() of all 64 bits.
+  /// As QueuePair::post_compare_swap() of all 64 bits.
   [[nodiscard]] Operation compare_swap(const RemoteAddress& remote, uint64_t compare,
                                        uint64_t swap) const {
     SendRequest request;
@@ -225,7 +227,7 @@ class Operations {
     request.atomic.compare = compare;
     return carry_out(request);
   }
-  /// Any request of the send queue. Its `id` and `signaled` do not count.
+  /// Posts any request of the send queue. Its `id` and `signaled` are ignored.
   [[nodiscard]] Operation carry_out(const SendRequest& request) const {
     return {*sends_, [&](uint64_t id) {
               SendRequest posted = request;

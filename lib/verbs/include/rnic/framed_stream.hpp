@@ -10,9 +10,9 @@
 ///     while (!stream->readable()) context.poll();
 ///     auto octets = stream->receive(buffer);          // one whole frame
 ///
-/// Each direction has a mode of its own, and the sender's has to be what the receiver expects: the
-/// ends agree on modes, keys and intervals by their own means, beforehand, or in Plain mode over
-/// the stream itself, after which set_send_mode() and set_receive_mode() enable framing.
+/// Each direction has a mode of its own, and the receiver has to expect the sender's mode. The ends
+/// agree on modes, keys and intervals by their own means: beforehand, or in Plain mode over the
+/// stream itself, after which set_send_mode() and set_receive_mode() enable framing.
 ///
 /// Nothing blocks. Frames wait in two rings of memory that a stream has (`limits.framed_buffer`;
 /// at most `limits.max_framed_streams` streams); the device moves them while it is polled (inline)
@@ -20,10 +20,11 @@
 ///
 /// Threads: one thread at a time for each FramedStream and for each FramedStreamListener. In a
 /// threaded context send(), receive(), the queries, finish_sending(), close(), abort() and accept()
-/// take no lock and never wait for the worker; what is named set_... waits for it.
+/// take no lock and never wait for the worker; the calls named set_... wait for it.
 ///
-/// Ownership: handles; destroying a FramedStream closes it, destroying a FramedStreamListener stops
-/// listening and aborts what was not accepted. Destroy them before the context.
+/// Ownership: the objects are handles. Destroying a FramedStream closes it; destroying a
+/// FramedStreamListener stops listening and aborts connections that were not accepted. Destroy them
+/// before the context.
 #pragma once
 
 #include <cstdint>
@@ -53,35 +54,36 @@ class FramedStream : public TcpHandle {
  public:
   FramedStream() = default;
 
-  /// Queues one whole frame, or nothing of it. \return its octets; 0: not now, the handshake is
-  /// under way or the ring is full, see writable(). MessageSize: longer than frame_limit();
-  /// InvalidArgument: empty, or its length field does not tell its length; WrongState after
-  /// finish_sending(); the error of the stream when it has ended.
+  /// Queues one whole frame, or nothing of it. \return its octets; 0: not now, because the
+  /// handshake is under way or the ring is full, see writable(). MessageSize: the frame is longer
+  /// than frame_limit(). InvalidArgument: it is empty, or its length field does not tell its
+  /// length. WrongState: after finish_sending(). The error of the stream when it has ended.
   Result<size_t> send(std::span<const uint8_t> frame);
-  /// Takes the next whole frame; in Plain mode what octets there are. \return its octets; 0 when
-  /// nothing whole is there now, or at_end(). MessageSize: the buffer is smaller than the frame,
-  /// which stays (readable() tells its length). Protocol: what came is not framed as agreed, or
-  /// ended inside a frame; nothing can follow: abort(). What came before a stream ended is still
-  /// given; then the error of the stream, unless it ended Closed.
+  /// Takes the next whole frame; in Plain mode the octets that are there. \return its octets; 0: no
+  /// whole frame is there now, or at_end(). MessageSize: the buffer is smaller than the frame,
+  /// which stays (readable() tells its length). Protocol: the stream is not framed as agreed, or
+  /// ended inside a frame; nothing can follow: abort(). Frames that came before the stream ended
+  /// can still be taken; after them the error of the stream is returned, unless it ended Closed.
   Result<size_t> receive(std::span<uint8_t> buffer);
-  /// Octets of frames without regard to their boundaries, headers and markers removed
-  /// (appendix A). \return how many; otherwise as receive().
+  /// Takes octets of frames without regard to their boundaries; headers and markers are removed
+  /// (appendix A). \return how many octets; otherwise as receive().
   Result<size_t> read(std::span<uint8_t> octets);
 
-  /// Octets of the next whole frame, in Plain mode all that there are; 0: none.
+  /// Octets of the next whole frame, in Plain mode of all that has come; 0: there is none.
   [[nodiscard]] size_t readable() const;
-  /// send() would take a frame of so many octets.
+  /// \return whether send() would take a frame of so many octets
   [[nodiscard]] bool writable(size_t octets) const;
 
   /// The longest frame that send() takes now, octets. In Atomic and Align it follows the path MTU;
   /// 0 before the stream is open, and with an EMSS that has no room for a frame.
   [[nodiscard]] uint32_t frame_limit() const;
-  /// What one segment carries of a frame now, octets: EMSS without what the mode adds (appendix
-  /// A.3).
+  /// Octets of frames that one segment carries now: EMSS without the octets that the mode adds
+  /// (appendix A.3).
   [[nodiscard]] uint32_t usable_emss() const;
-  /// How often usable_emss() has changed: another value than before is the notice (s.3).
+  /// How often usable_emss() has changed. A new value is the notice of a change (s.3).
   [[nodiscard]] uint32_t emss_changes() const;
-  /// Something on the way cuts the segments of the peer anew (s.5.2): stop framing, or use markers.
+  /// \return whether something on the way seems to resegment the peer's stream (s.5.2). If so, stop
+  /// framing, or use markers.
   [[nodiscard]] bool is_middlebox_suspected() const;
 
   [[nodiscard]] bool supports(FramedSendMode mode) const;
@@ -92,20 +94,22 @@ class FramedStream : public TcpHandle {
   [[nodiscard]] uint16_t receive_interval() const;
   [[nodiscard]] bool packing() const;
 
-  // Appendix A: at any time, connected or not. WrongState when the stream has ended.
+  // Appendix A: these may be called at any time, connected or not. WrongState when the stream has
+  // ended.
 
-  /// From the next frame on. Unsupported: see supports(). WrongState: Markers, while frames of the
-  /// mode before are not sent. InvalidArgument: a key that cannot be, or another one than before.
+  /// Sets the mode from the next frame on. Unsupported: see supports(). WrongState: the mode is
+  /// Markers, and frames of the former mode are not sent yet. InvalidArgument: the key is not
+  /// valid, or differs from the one set before.
   Status set_send_mode(FramedSendMode mode, uint64_t key = 0);
-  /// From the next octet on that receive() would give.
+  /// Sets the mode from the next octet on that receive() would return.
   Status set_receive_mode(FramedReceiveMode mode, uint64_t key = 0);
-  /// Counts in marker mode, from the next marker on: the peer changes at the same one. WrongState:
-  /// an earlier change is not through yet.
+  /// Sets the interval of marker mode from the next marker on; the peer has to change at the same
+  /// marker. WrongState: an earlier change has not taken effect yet.
   Status set_send_interval(uint16_t octets);
   Status set_receive_interval(uint16_t octets);
   Status set_packing(bool on);
   Status set_emergency(bool on);
-  Status set_max_frame(uint32_t octets);  ///< marker mode, either way
+  Status set_max_frame(uint32_t octets);  ///< marker mode, both directions
 
  private:
   friend class Device;

@@ -21,45 +21,49 @@ class SharedReceiveQueue;
 struct SharedReceiveQueueOptions {
   uint32_t depth = 128;         ///< receives that are posted or in progress at once
   uint32_t max_sges = kMaxSge;  ///< pieces of memory that a receive may have
-  /// The application's own: events that name the queue bear it. Nobody looks at what it points to.
+  /// The application's own pointer: events that name the queue carry it. The library never
+  /// dereferences it.
   void* context = nullptr;
 };
 
-/// Receives for the queue pairs that are made with QueuePairOptions::srq. Each takes the oldest
-/// when a message of its peer begins; the completion comes to the receive queue of that queue pair
-/// and names it. One thread at a time; the calls that the worker carries out (all but
-/// post_receive()) belong to the thread that posts.
+/// Receives for the queue pairs that are made with QueuePairOptions::srq. A queue pair takes the
+/// oldest receive when a message of its peer begins; the completion comes to that queue pair's
+/// receive completion queue and names the queue pair. One thread at a time; the calls that the
+/// worker carries out (all but post_receive()) belong to the thread that posts.
 ///
-/// A queue pair whose peer's message finds none is ended by a Terminate, or waits
-/// (QueuePairOptions). What a queue pair has taken when it is destroyed is not completed; it is not
-/// posted any more.
+/// If a message finds no receive its queue pair ends by a Terminate, or waits
+/// (QueuePairOptions::receive_wait). Receives that a queue pair has taken when it is destroyed do
+/// not complete, and do not return to the queue.
 class SharedReceiveQueue {
  public:
   SharedReceiveQueue() = default;
   SharedReceiveQueue(SharedReceiveQueue&& other) noexcept;
   SharedReceiveQueue& operator=(SharedReceiveQueue&& other) noexcept;
-  /// Queue pairs that take from it go on with what is posted.
+  /// Queue pairs that take from the queue go on with the receives that are posted.
   ~SharedReceiveQueue();
-  /// The same as a call, which leaves the handle empty. WrongState while queue pairs take from it:
+  /// Destroys the queue and leaves the handle empty. WrongState while queue pairs take from it:
   /// then nothing has changed. Receives that are posted are given up without a completion.
   Status destroy();
 
-  /// Names it in events; 0: the handle is empty.
+  /// The number that names the queue in events; 0: the handle is empty.
   [[nodiscard]] uint32_t number() const;
 
-  /// ResourceExhausted when the queue is full, InvalidArgument for more pieces than `max_sges`.
+  /// Posts a receive. ResourceExhausted: the queue is full. InvalidArgument: the request has more
+  /// pieces than `max_sges`.
   Status post_receive(const ReceiveRequest& request);
 
-  /// event::SrqLimitReached follows once fewer than `posted` receives are left, at once where they
-  /// are now. It comes once, then the limit has to be armed again. 0: it does not come.
+  /// Arms a limit: event::SrqLimitReached follows as soon as fewer than `posted` receives are left,
+  /// at once if that is so now. The event comes once, then the limit has to be armed again. 0
+  /// disarms it.
   Status arm_limit(uint32_t posted);
-  /// event::SrqHighWater follows for each queue pair that has more than `in_progress` receives
-  /// begun and not delivered: once a queue pair, until this is called again. 0: it does not come.
+  /// Arms a high-water mark: event::SrqHighWater follows for each queue pair that has more than
+  /// `in_progress` receives begun and not delivered, once per queue pair until the next call. 0
+  /// disarms it.
   Status arm_high_water(uint32_t in_progress);
-  /// Another depth; what is posted stays. WrongState, and nothing changes, where more than `depth`
-  /// receives are posted or in progress.
+  /// Gives the queue another depth; posted receives stay. WrongState, and nothing changes, if more
+  /// than `depth` receives are posted or in progress.
   Status resize(uint32_t depth);
-  /// What it has, and who has taken how much.
+  /// The state of the queue, and how much each queue pair has taken.
   Result<SrqInfo> info() const;
 
  private:

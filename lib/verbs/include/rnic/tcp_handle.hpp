@@ -1,6 +1,6 @@
 /// \file
-/// TcpHandle: what an application sees of a TCP connection, whatever it carries. The base of Stream
-/// and of FramedStream; and the base of their listeners.
+/// TcpHandle: the application's view of a TCP connection, whatever it carries; the base of Stream
+/// and of FramedStream. TcpListener: the base of their listeners.
 #pragma once
 
 #include <cstdint>
@@ -26,29 +26,31 @@ class AppSocket;
 /// One thread at a time for each handle. No call takes a lock or waits for the worker.
 class TcpHandle {
  public:
-  /// Octets sent that the peer's TCP has not acknowledged; of a framed stream with 4 for each
-  /// frame; 0 while it carries RDMA.
+  /// Octets sent that the peer's TCP has not acknowledged. A framed stream counts 4 more for each
+  /// frame. 0 while the connection carries RDMA.
   [[nodiscard]] uint64_t unacknowledged() const;
   /// The peer has finished sending and everything was received.
   [[nodiscard]] bool at_end() const;
 
   /// Half close: the peer sees the end behind what was sent. Receiving goes on.
   void finish_sending();
-  /// Lets the connection go. What was sent is still delivered in the background, then the
-  /// connection is closed; what was received and nobody took makes it end by RST (RFC 9293
-  /// s.3.6.1). To be sure that the peer's application got everything, finish_sending() and wait for
-  /// at_end() first.
+  /// Gives the connection up and empties the handle. Octets sent are still delivered in the
+  /// background, then the connection is closed; if received octets were not taken it ends by RST
+  /// (RFC 9293 s.3.6.1). To be sure that the peer's application got everything, call
+  /// finish_sending() and wait for at_end() first.
   void close();
-  /// RST. What the peer has not acknowledged is lost.
+  /// Resets the connection (RST). Octets that the peer has not acknowledged are lost.
   void abort();
 
   [[nodiscard]] StreamState state() const;
-  /// Nothing until state() is Ended.
+  /// How the connection ended; nothing until state() is Ended.
   [[nodiscard]] std::optional<StreamEnd> how_ended() const;
-  /// Success while it lives and when it ended Closed; otherwise what happened, in one line.
+  /// Success while the connection lives and if it ended Closed; otherwise an error with one line
+  /// about what happened.
   [[nodiscard]] Status status() const;
 
-  // Which to_string() makes a text of: "10.0.0.1:49160"; of an empty handle nothing and port 0.
+  // The two ends; to_string() gives "10.0.0.1:49160". An empty handle has an unspecified address
+  // and port 0.
   [[nodiscard]] Endpoint local() const;
   [[nodiscard]] Endpoint remote() const;
   [[nodiscard]] bool is_valid() const { return app_ != nullptr; }
@@ -59,17 +61,17 @@ class TcpHandle {
       : device_(std::move(device)), app_(socket) {}
   TcpHandle(TcpHandle&& other) noexcept;
   TcpHandle& operator=(TcpHandle&& other) noexcept;
-  /// close().
+  /// Calls close().
   ~TcpHandle();
 
   /// Rings the socket's doorbell.
   void tell() const;
   [[nodiscard]] bool has_finished() const { return finished_; }
-  /// It has a socket, which is not the parent's of this process.
+  /// \return whether the handle has a socket that belongs to this process and not to its parent
   [[nodiscard]] bool is_live() const;
-  /// Why a call on one that is not fails.
+  /// The error of a call when is_live() is false.
   [[nodiscard]] tl::unexpected<Error> not_live() const;
-  /// Why a call fails: the application's own doing, or how the connection ended.
+  /// The error of a call on a connection that has ended so, perhaps by the application's own doing.
   [[nodiscard]] tl::unexpected<Error> failure(StreamEnd end) const;
 
   std::shared_ptr<verbs::DeviceRuntime> device_;
@@ -79,10 +81,11 @@ class TcpHandle {
   bool finished_ = false;
 };
 
-/// Accepts connections to one port. Destroyed, it stops listening and aborts what was not accepted.
+/// Accepts connections to one port. The destructor stops listening and aborts connections that were
+/// not accepted.
 class TcpListener {
  public:
-  /// What is listened on; an unspecified address: all of the device's.
+  /// The endpoint listened on; an unspecified address stands for all addresses of the device.
   [[nodiscard]] Endpoint local() const;
 
  protected:
