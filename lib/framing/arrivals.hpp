@@ -1,5 +1,6 @@
 /// \file
-/// Keeps track of what has arrived of a stream, and of how far its PDUs have come.
+/// Keeps track of the octets that have arrived of a stream, and of the PDUs that are placed and
+/// delivered.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +14,7 @@
 
 namespace rnic::framing {
 
-/// A Locator reads it; only the Receiver, which derives from it, changes it.
+/// A Locator reads this state; only the Receiver, which derives from it, changes it.
 ///
 /// Three cursors follow the stream: octets below `ordered_` are complete, PDUs below `place_next_`
 /// are placed, and PDUs below `deliver_next_` are delivered. Between calls deliver_next_ <=
@@ -22,8 +23,8 @@ class Arrivals {
  public:
   [[nodiscard]] const HeldOctets& held() const { return held_; }
   [[nodiscard]] const PlacedList& placed() const { return placed_; }
-  /// The range begins at the delivery point. While a PDU waits there no range does: what comes is
-  /// ahead of the order.
+  /// The range begins at the delivery point. While a PDU waits for its buffer no range does: all
+  /// octets that come then are ahead of the order.
   [[nodiscard]] bool in_order(base::Range range) const {
     return range.begin == arrived_ && !waits_;
   }
@@ -34,7 +35,7 @@ class Arrivals {
   /// Stream offset behind the octets that have come in order.
   [[nodiscard]] uint64_t arrived() const { return arrived_; }
   [[nodiscard]] uint64_t ordered() const { return ordered_; }
-  /// Where the first PDU in order begins that was not handed up for placement.
+  /// Stream offset behind the PDUs that were placed in order.
   [[nodiscard]] uint64_t place_next() const { return place_next_; }
   /// Checks the invariants; they hold between calls.
   void validate() const {
@@ -49,7 +50,7 @@ class Arrivals {
   Arrivals(HoldStore& store, uint64_t hold_limit, uint32_t early_limit)
       : held_(store, hold_limit), placed_(store, early_limit) {}
 
-  uint64_t arrived_ = 0;  // >= ordered_, by the octets in order that were placed since
+  uint64_t arrived_ = 0;  // >= ordered_: place() is ahead of ordered()
   uint64_t ordered_ = 0;
   uint64_t place_next_ = 0;
   uint64_t deliver_next_ = 0;

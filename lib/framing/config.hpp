@@ -13,7 +13,7 @@ struct Config {
   bool out_of_order = true;  ///< place PDUs that can be located ahead of the order
   base::Duration start_timeout = std::chrono::seconds(60);  ///< whole start-up exchange
   uint32_t receive_window = 4u << 20;  ///< octets offered past the delivery point
-  uint32_t hold_limit = 1u << 20;      ///< octets that wait to be located, per connection
+  uint32_t hold_limit = 1u << 20;      ///< octets held until they can be placed, per connection
   uint32_t early_limit = 4096;         ///< PDUs placed ahead of the order, per connection
 };
 

@@ -2,8 +2,8 @@
 /// Layer `framing`: what MPA and ULP framing have in common. Hold space for octets that the
 /// transport has committed and nobody can place yet, the list of PDUs that are placed ahead of the
 /// order, the four steps of a receiver, the base of a session, and the start-up as the device sees
-/// it. What differs (how a start frame looks; where a PDU begins and ends, and what proves it) a
-/// framing protocol brings along.
+/// it. Each framing protocol adds what differs: the form of a start frame, the bounds of a PDU, and
+/// the proof of a PDU.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +13,24 @@
 
 namespace rnic::framing {
 
-/// Memory for octets that were committed but cannot be placed yet; one per device, all taken at
-/// start.
+/// Memory for octets that were committed but cannot be placed yet. A device has one store, whose
+/// memory is all taken at the start.
 class HoldStore;
 struct HoldStoreDeleter {
   void operator()(HoldStore* store) const;
 };
 using HoldStorePtr = std::unique_ptr<HoldStore, HoldStoreDeleter>;
-/// \param octets total hold space; one maximal PDU more is kept back for the delivery point.
+/// Makes a store. \param octets total hold space, beside which room for one maximal PDU is reserved
+/// for the delivery point.
 [[nodiscard]] HoldStorePtr make_hold_store(uint64_t octets);
-/// The memory that such a store asks the machine for.
+/// The memory that a store of this size takes.
 [[nodiscard]] uint64_t hold_store_octets(uint64_t octets);
 [[nodiscard]] uint64_t held_octets(const HoldStore& store);
-/// Most of it at any one time.
+/// The most octets that were held at any one time.
 [[nodiscard]] uint64_t held_octets_peak(const HoldStore& store);
-/// Memory that the held octets occupy: whole pages.
+/// Memory in octets that the held octets occupy: whole pages.
 [[nodiscard]] uint64_t held_memory(const HoldStore& store);
-/// Checks its invariants.
+/// Checks the invariants of the store.
 void validate(const HoldStore& store);
 
 }  // namespace rnic::framing

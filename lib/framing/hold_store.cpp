@@ -16,7 +16,7 @@ uint32_t pages_for(uint64_t octets) {
   return static_cast<uint32_t>(std::min<uint64_t>((octets + kPage - 1) / kPage, 1u << 26));
 }
 
-/// Descriptors of placed PDUs: one for 256 octets of hold space, within reason.
+/// The number of descriptors of placed PDUs: one for each 256 octets of hold space, within limits.
 uint32_t placed_for(uint64_t octets) {
   return static_cast<uint32_t>(std::clamp<uint64_t>(octets / 256, 4096, 65536)) +
          HoldStore::kReserveNodes;
@@ -36,7 +36,8 @@ void for_each_page(base::Range range, F&& f) {
   }
 }
 
-/// Where nothing located a PDU in the part before, the one located in the part behind is the first.
+/// Keeps the location of a PDU when two ranges merge: if no PDU is located in the left part, the
+/// one located in the right part is the first.
 void inherit(HeldRange& left, uint64_t next_pdu) {
   if (left.next_pdu >= kNotLocatable && next_pdu != kUnlocated) left.next_pdu = next_pdu;
 }
@@ -156,7 +157,7 @@ bool HeldOctets::has_room(base::Range range, bool at_delivery_point, uint32_t pa
     if (store_.find(id_, window) == nullptr) ++need;
   });
   const bool within_limit = octets_ + range.size() <= limit_;
-  const uint32_t ranges = 2 * parts;  // an added part takes a node, and splitting it another
+  const uint32_t ranges = 2 * parts;  // an added part takes a node, and splitting it takes another
   const bool nodes =
       count_ + ranges <= kRangesMax && store_.ranges().free() > HoldStore::kReserveNodes + ranges;
   if (within_limit && nodes && need <= store_.general_free()) return true;
@@ -180,7 +181,7 @@ uint32_t HeldOctets::room_in(base::Range range, bool at_delivery_point) const {
 
 uint32_t HeldOctets::sure_room() const {
   if (store_.ranges().free() < 2) return 0;
-  // The range may begin with the last octet of a page, which then helps little.
+  // The range may begin with the last octet of a page, so one page is not counted.
   const auto in_pages = [](uint64_t pages) { return pages == 0 ? 0 : (pages - 1) * kPage; };
   const uint64_t reserve = store_.reserve_free(id_);
   const uint64_t within_limit = limit_ - std::min(octets_, limit_);
@@ -335,7 +336,7 @@ void HeldOctets::validate() const {
   uint64_t octets = 0;
   uint32_t count = 0;
   uint32_t before = kNone;
-  uint64_t window = UINT64_MAX;  // of the page that is being counted
+  uint64_t window = UINT64_MAX;  // window of the page that is being counted
   uint32_t in_window = 0;
   const auto page_counted = [&] {
     RNIC_CHECK(window == UINT64_MAX || store_.use(id_, window) == in_window);

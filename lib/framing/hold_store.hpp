@@ -1,10 +1,10 @@
 /// \file
-/// Held octets: the transport has committed them, and nobody can place them yet.
+/// Held octets: octets that the transport has committed and nobody can place yet.
 ///
 /// A HoldStore is the memory. Its pages mirror windows of 2048 octets of a stream and are found by
-/// a hash of (session, window), so that neighbouring pieces meet without copying. A page that was
-/// never needed was never touched. One store belongs to one worker. HeldOctets is what one session
-/// sees of it: sorted, disjoint ranges.
+/// a hash of (session, window), so that neighbouring pieces meet without copying. A page is touched
+/// only when it is first needed. A store belongs to one worker. HeldOctets is the view of one
+/// session: sorted, disjoint ranges.
 #pragma once
 
 #include <array>
@@ -24,14 +24,14 @@ namespace rnic::framing {
 /// A maximal PDU: an FPDU of 65,542 octets and its markers, rounded up.
 inline constexpr uint32_t kPduSizeMax = 66'112;
 
-/// Where the next PDU of a held range begins, when that is known.
-inline constexpr uint64_t kUnlocated = UINT64_MAX;         ///< not known (yet)
-inline constexpr uint64_t kNotLocatable = UINT64_MAX - 1;  ///< only the order can tell
+/// Values of HeldRange::next_pdu other than an offset.
+inline constexpr uint64_t kUnlocated = UINT64_MAX;         ///< no PDU is located in the range (yet)
+inline constexpr uint64_t kNotLocatable = UINT64_MAX - 1;  ///< to be found only in order
 
 /// One held range; part of a session's sorted list.
 struct HeldRange {
   base::Range range;
-  uint64_t next_pdu = kUnlocated;  ///< start of the first PDU in it that was not judged yet
+  uint64_t next_pdu = kUnlocated;  ///< start of the first PDU in the range that was not judged yet
   uint32_t prev = kNone;
   uint32_t next = kNone;
 };
@@ -48,7 +48,7 @@ struct PlacedPdu {
   std::array<uint8_t, llp::kUlpduHeaderMax> header;
 };
 
-/// How many whole PDUs of one segment are handled straight from the segment; those behind them are
+/// The largest number of whole PDUs that are handled straight from a segment; further ones are
 /// held.
 inline constexpr uint32_t kLocatedMax = 128;
 
@@ -56,12 +56,12 @@ inline constexpr uint32_t kLocatedMax = 128;
 struct LocatedSegment {
   const void* owner = nullptr;
   base::Range range;
-  uint64_t front_end = 0;      ///< octets before it end an earlier PDU, or are not located
-  uint64_t next = kUnlocated;  ///< begin of the PDU behind the whole ones; before the range: of the
-                               ///< one at the delivery point, which is bad
+  uint64_t front_end = 0;      ///< octets before this offset end an earlier PDU, or are not located
+  uint64_t next = kUnlocated;  ///< begin of the PDU behind the whole ones; if it lies before the
+                               ///< range, begin of the bad PDU at the delivery point
   uint32_t count = 0;
-  PduError bad = PduError::None;  ///< of the PDU at `next`
-  bool droppable = false;         ///< the bad PDU may be transmitted well the next time
+  PduError bad = PduError::None;  ///< error of the PDU at `next`
+  bool droppable = false;         ///< a retransmission of the bad PDU may be right
   bool cut = false;               ///< the PDU at `next` runs past the segment
   std::array<PduSpan, kLocatedMax> whole;
 };
@@ -69,25 +69,27 @@ struct LocatedSegment {
 class HoldStore {
  public:
   static constexpr uint32_t kPageSize = 2048;
-  /// Pages kept back for one PDU at a delivery point, wherever in a page it begins.
+  /// Pages reserved for one PDU at a delivery point, wherever in a page it begins.
   static constexpr uint32_t kReservePages = kPduSizeMax / kPageSize + 2;
   /// Descriptors that only octets at a delivery point may take.
   static constexpr uint32_t kReserveNodes = 256;
 
   explicit HoldStore(uint64_t octets);
-  /// The memory that it asks the machine for.
+  /// The memory that a store of this size takes.
   [[nodiscard]] static uint64_t octets_for(uint64_t octets);
 
   [[nodiscard]] uint32_t open_session() { return next_session_++; }
 
-  /// Page for a window, or nullptr.
+  /// The page of a window, or nullptr.
   [[nodiscard]] uint8_t* find(uint32_t session, uint64_t window);
-  /// Page for a window, taken where the session has none for it. `general` and `reserve` say which
-  /// part may give one, the general part first. nullptr: neither has one left.
+  /// The page of a window, taken from the store if the session has none for it. `general` and
+  /// `reserve` say which part may give a page; the general part is asked first. nullptr: neither
+  /// has one left.
   uint8_t* take(uint32_t session, uint64_t window, bool general, bool reserve);
-  /// \param octets by how much the octets in use change; a page with none of them is free again
+  /// Changes the number of octets in use of a window's page. \param octets the change; a page
+  /// without octets in use becomes free
   void add_use(uint32_t session, uint64_t window, int32_t octets);
-  /// Octets in use of a window; 0: it has no page.
+  /// Octets in use of a window's page; 0: there is no page.
   [[nodiscard]] uint32_t use(uint32_t session, uint64_t window) const;
 
   [[nodiscard]] uint32_t general_free() const { return general_pages_ - general_used_; }
@@ -103,12 +105,12 @@ class HoldStore {
   Pool<HeldRange>& ranges() { return ranges_; }
   Pool<PlacedPdu>& placed() { return placed_; }
 
-  // Scratch space: what stands in it is valid within one call into a session.
+  // Scratch space, whose contents are valid within one call into a session.
   LocatedSegment& segment() { return segment_; }
   uint8_t* scratch() { return scratch_.get(); }
   base::ByteView* pieces() { return pieces_.data(); }
 
-  /// Counts the pages and the octets in use anew.
+  /// Recounts the pages and the octets in use.
   void validate() const;
 
  private:
@@ -154,15 +156,15 @@ class HeldOctets {
   HeldOctets(const HeldOctets&) = delete;
   HeldOctets& operator=(const HeldOctets&) = delete;
 
-  /// add() of this range would find room. `at_delivery_point`: the reserve may be used.
-  /// \param parts by how many calls the range will be added
+  /// add() would find room for this range. `at_delivery_point`: the reserve may be used.
+  /// \param parts number of calls of add() by which the range will be added
   [[nodiscard]] bool has_room(base::Range range, bool at_delivery_point, uint32_t parts = 1) const;
-  /// How many octets of `range`, from its first on, add() would find room for.
+  /// The number of octets at the begin of `range` for which add() would find room.
   [[nodiscard]] uint32_t room_in(base::Range range, bool at_delivery_point) const;
-  /// Octets that find room wherever the delivery point stands in a page.
+  /// Octets for which add() finds room, wherever in a page the delivery point is.
   [[nodiscard]] uint32_t sure_room() const;
-  /// Copies octets that are not held yet; \return their (merged) range's node, kNone when there is
-  /// no room.
+  /// Copies octets that are not held yet. \return the node of the range that holds them now, merged
+  /// with its neighbours; kNone when there is no room.
   uint32_t add(base::Range range, base::ByteView octets, bool at_delivery_point, uint64_t next_pdu);
   /// Forgets octets of one held range. The part before them keeps the node; `next_pdu` says where
   /// the first PDU of the part behind them begins. \return the node of the part behind, or kNone.
@@ -175,15 +177,16 @@ class HeldOctets {
   [[nodiscard]] uint32_t beginning_at(uint64_t offset) const;
   [[nodiscard]] HeldRange& node(uint32_t index) const { return store_.ranges()[index]; }
   [[nodiscard]] bool can_split() const { return store_.ranges().free() > HoldStore::kReserveNodes; }
-  /// Half of the ranges are left for what comes behind holes.
+  /// There are few enough ranges for another split: half of them are reserved for octets behind
+  /// holes.
   [[nodiscard]] bool has_few_ranges() const { return can_split() && count_ < kRangesMax / 2; }
 
   /// One octet that is held.
   [[nodiscard]] uint8_t octet(uint64_t offset) const;
   /// Copies held octets.
   void copy(base::Range range, uint8_t* dst) const;
-  /// Held octets in one piece: where they lie when one page has them all, else copied to the
-  /// store's scratch. At most kPduSizeMax.
+  /// Held octets in one piece, at most kPduSizeMax: in their page if one page has all of them,
+  /// otherwise copied to the store's scratch.
   [[nodiscard]] const uint8_t* contiguous(base::Range range);
 
   [[nodiscard]] uint64_t octets() const { return octets_; }
@@ -191,7 +194,7 @@ class HeldOctets {
   /// The lowest held range; only when not empty().
   [[nodiscard]] base::Range first() const { return store_.ranges()[head_].range; }
   /// Checks that the ranges are sorted, apart from each other and linked both ways, that the store
-  /// has their octets, and the sums over them.
+  /// has their octets, and that the sums are right.
   void validate() const;
 
  private:

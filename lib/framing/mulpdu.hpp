@@ -1,5 +1,5 @@
 /// \file
-/// How long a ULPDU may be: what DDP may count on, whichever framing carries it.
+/// The limits of the length of a ULPDU that DDP may count on with any framing.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace rnic::framing {
 /// Smallest and largest MULPDU ever reported (RFC 5044 s.3, s.4.5).
 inline constexpr uint32_t kMulpduMin = 128;
 inline constexpr uint32_t kMulpduMax = 64768;
-/// DDP is not asked for a shorter ULPDU: a DDP header and a little.
+/// Room in octets below which DDP is not asked for a ULPDU: the size of a DDP header.
 inline constexpr uint32_t kUsefulRoom = 18;
 
 }  // namespace rnic::framing

@@ -34,8 +34,8 @@ void PlacedList::clear() {
   while (head_ != kNone) pop_front();
 }
 
-/// The last entry that begins before `offset`. The search starts at the front of the list or where
-/// the last one ended, for arrivals are near each other.
+/// The last entry that begins before `offset`. The search starts where the last one ended, since
+/// arrivals are near each other.
 uint32_t PlacedList::last_before(uint64_t offset) const {
   if (head_ == kNone || pool_[head_].begin >= offset) return kNone;
   uint32_t i = hint_ != kNone ? hint_ : head_;

@@ -1,5 +1,6 @@
 /// \file
-/// PDUs that are placed and wait until the order reaches them: what their delivery needs, sorted.
+/// A sorted list of the PDUs that are placed and wait until the order reaches them, with what their
+/// delivery needs.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +9,8 @@
 
 namespace rnic::framing {
 
-/// The list of one session, whose nodes come from the store's pool. At most `limit` PDUs in it were
-/// placed out of order; of those placed in order only one segment's stand in it at a time.
+/// The list of one session, whose nodes come from the store's pool. At most `limit` PDUs in the
+/// list were placed out of order; those placed in order are of one segment at a time.
 class PlacedList {
  public:
   PlacedList(HoldStore& store, uint32_t limit) : pool_(store.placed()), limit_(limit) {}
@@ -21,20 +22,21 @@ class PlacedList {
     if (!early) return pool_.free() != 0;
     return early_ < limit_ && pool_.free() > HoldStore::kReserveNodes;
   }
-  /// Adds an entry where its begin puts it; only while has_room(). The caller fills the header.
+  /// Adds an entry at its place in the order; has_room() must be true. The caller fills in the
+  /// header.
   PlacedPdu& insert(const PduSpan& span, bool early);
   void pop_front();
   void clear();
 
   [[nodiscard]] PlacedPdu* front() { return head_ == kNone ? nullptr : &pool_[head_]; }
   [[nodiscard]] bool empty() const { return head_ == kNone; }
-  /// A PDU in the list ends exactly here.
+  /// A PDU in the list ends exactly at `offset`.
   [[nodiscard]] bool ends_at(uint64_t offset) const;
   /// Start of the first PDU in the list that begins at or behind `offset`; UINT64_MAX when none
   /// does.
   [[nodiscard]] uint64_t first_begin_from(uint64_t offset) const;
-  /// Checks that the PDUs are sorted, apart from each other and linked both ways, and counts the
-  /// early ones anew.
+  /// Checks that the PDUs are sorted, apart from each other and linked both ways, and recounts the
+  /// early ones.
   void validate() const;
 
  private:
@@ -43,7 +45,7 @@ class PlacedList {
   Pool<PlacedPdu>& pool_;
   uint32_t head_ = kNone;
   uint32_t tail_ = kNone;
-  mutable uint32_t hint_ = kNone;  // a live node near the last place looked at
+  mutable uint32_t hint_ = kNone;  // an entry of the list near the one found last
   uint32_t early_ = 0;
   uint32_t limit_;
 };

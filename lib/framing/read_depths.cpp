@@ -5,13 +5,13 @@
 namespace rnic::framing {
 namespace {
 
-/// BUG-19: what is told of a queue's depth stays within the limit.
+/// The depth of a queue as the peer is told of it: within the limit (BUG-19).
 uint16_t told(uint16_t reads, uint32_t limit) {
   if (reads == kReadsByApplication) return reads;
   return static_cast<uint16_t>(std::min<uint32_t>(reads, limit));
 }
 
-/// The peer asks for a number; where this side's application gave none it is the limit.
+/// The number to tell a peer that asks for one: the limit if this side's application gave none.
 uint16_t number_of(uint16_t told, uint32_t limit) {
   return told == kReadsByApplication ? static_cast<uint16_t>(limit) : told;
 }

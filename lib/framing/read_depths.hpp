@@ -1,6 +1,6 @@
 /// \file
-/// How two ends agree on the depths of their Read queues (RFC 6581 s.9.1), whatever frame carries
-/// them.
+/// The agreement of two ends on the depths of their Read queues (RFC 6581 s.9.1), whatever frames
+/// carry it.
 #pragma once
 
 #include <cstdint>
@@ -11,37 +11,39 @@
 
 namespace rnic::framing {
 
-/// The greatest depth that is told when nobody configures one (BUG-19).
+/// The default of the greatest depth that the peer is told (BUG-19).
 inline constexpr uint32_t kReadsLimit = 128;
 
-/// The pair as a frame has it; either may be kReadsByApplication.
+/// IRD and ORD as a start frame carries them; either may be kReadsByApplication.
 struct ReadDepths {
   uint16_t ird = kReadsByApplication;
   uint16_t ord = kReadsByApplication;
 };
 
-/// Both ends hold to it; a depth is empty where an end leaves it to its application.
+/// The depths that both ends keep to; a depth is empty if an end leaves it to its application.
 struct AgreedReads {
   std::optional<uint32_t> ird;
   std::optional<uint32_t> ord;
 };
 
-/// Initiator: what the Request tells.
+/// Initiator: the depths that the Request tells.
 [[nodiscard]] ReadDepths depths_of_request(const StartOptions& start_options,
                                            uint32_t limit = kReadsLimit);
 
-/// Responder: what the Reply to a Request with depths tells, and what then holds.
+/// Responder: the depths that the Reply to a Request with depths tells, and those that are agreed
+/// by it.
 struct AnsweredReads {
   ReadDepths told;
   AgreedReads agreed;
-  bool suffice = true;  ///< false: the Reply has to reject, and tells what would have been needed
+  bool suffice = true;  ///< false: the Reply has to reject and tells the ORD that was needed
 };
-/// \param least_ird the least IRD to tell where the Request asks for one
+/// Computes the depths of a Reply. \param least_ird the least IRD to tell if the Request gives an
+/// ORD
 [[nodiscard]] AnsweredReads answer_reads(const StartOptions& start_options,
                                          const StartOffer& request, uint32_t limit = kReadsLimit,
                                          uint16_t least_ird = 0);
 
-/// Initiator: what an accepting Reply with depths means.
+/// Initiator: the result of an accepting Reply with depths.
 struct TakenReads {
   AgreedReads agreed;
   llp::FramingError error = llp::FramingError::None;  ///< to be told by Terminate

@@ -14,7 +14,7 @@
 
 namespace rnic::framing {
 
-/// Where a receiver counts.
+/// The counters of the framing layer that a receiver increments.
 struct ReceiverCounters {
   uint64_t& pdus_in;
   uint64_t& placed_in_order_octets;
@@ -27,16 +27,17 @@ struct ReceiverCounters {
 struct ReceiverLimits {
   uint32_t hold = 0;          ///< octets of held data
   uint32_t early = 0;         ///< PDUs placed ahead of the order
-  bool out_of_order = false;  ///< place what is found in held octets ahead of the order
+  bool out_of_order = false;  ///< place PDUs that are found in held octets ahead of the order
 };
 
-/// The receiver tells it what the FramingUser does not hear.
+/// The session that owns a receiver: it hears of events that the FramingUser is not told of.
 class ReceiverOwner {
  public:
   virtual ~ReceiverOwner() = default;
   /// The first PDU is proven and about to be delivered.
   virtual void first_pdu(base::Now now) { static_cast<void>(now); }
-  /// What stands at the delivery point is no PDU. Nothing more goes up; the stream stays open.
+  /// The octets at the delivery point are no valid PDU. Nothing more goes up; the stream stays
+  /// open.
   virtual void broken(PduError error, base::Now now) = 0;
 };
 
@@ -49,26 +50,26 @@ class Receiver final : private Arrivals {
   Receiver(HoldStore& store, const ReceiverLimits& limits, const ReceiverCounters& counters,
            L& locator, ReceiverOwner& owner);
 
-  /// nullptr: the stream is gone.
+  /// Sets the stream. nullptr: the stream is gone.
   void attach(llp::Stream* stream);
   void bind(llp::FramingUser* user) { user_ = user; }
   /// PDUs begin at `offset` of the stream.
   void start(uint64_t offset);
-  /// Throws away what is held, and from now on all that arrives.
+  /// Throws away all held octets, and from now on all that arrive.
   void discard();
 
   void clipped(base::Range range) { parts_.begin(range); }
   [[nodiscard]] llp::InspectVerdict inspect(base::Range range, base::ByteView octets,
                                             base::Now now);
-  // What llp::StreamUser is asked by a transport that cannot drop.
+  // Answers for llp::StreamUser to a transport that cannot drop segments.
   [[nodiscard]] uint32_t sure_room() const { return stopped_ ? UINT32_MAX : held_.sure_room(); }
   [[nodiscard]] uint32_t takes(base::Range range, base::ByteView octets);
   void place(base::Range range, base::ByteView octets, base::Now now);
   void ordered(uint64_t offset, base::Now now);
-  /// As llp::Framing says.
+  /// See llp::Framing.
   bool resume(base::Now now);
 
-  // During the start-up octets out of order are kept and nothing more.
+  // During the start-up octets out of order are only kept.
   void keep(base::Range range, base::ByteView octets, base::Now now) {
     hold(range, octets, in_order(range), kUnlocated, now);
   }
@@ -78,7 +79,7 @@ class Receiver final : private Arrivals {
   }
   /// Moves up to n held octets from `offset` on to `dst`. \return how many were moved
   uint32_t extract_kept(uint64_t offset, uint8_t* dst, uint32_t n);
-  /// The lowest range that is kept; empty when nothing is.
+  /// The lowest range that is kept; empty when none is.
   [[nodiscard]] base::Range first_kept() const {
     return held_.empty() ? base::Range{} : held_.first();
   }
@@ -91,11 +92,11 @@ class Receiver final : private Arrivals {
   void validate() const;
   [[nodiscard]] uint64_t held() const { return held_.octets(); }
   [[nodiscard]] const ReceiverStats& stats() const { return stats_; }
-  /// Those of held() that are in order: the begin of the PDU at the delivery point.
+  /// The octets of held() that are in order: the first part of the PDU at the delivery point.
   [[nodiscard]] uint64_t held_in_order() const {
     return std::min(held_.octets(), ordered_ - std::min(place_next_, ordered_));
   }
-  /// What stood at the delivery point was no PDU, or the rest was given up by discard().
+  /// The octets at the delivery point were no valid PDU, or discard() was called.
   [[nodiscard]] bool is_broken() const { return stopped_; }
   /// The octets in order end between two PDUs, and not inside a framing unit.
   [[nodiscard]] bool at_boundary() const {
@@ -135,12 +136,12 @@ class Receiver final : private Arrivals {
   llp::Stream* stream_ = nullptr;
   llp::FramingUser* user_ = nullptr;
 
-  uint64_t held_told_ = 0;  // the most that was held since ordered() last told of room
+  uint64_t held_told_ = 0;  // the most octets held since ordered() last told of room
   bool out_of_order_;
   bool can_drop_ = false;  // the transport can drop a segment (llp::StreamTraits)
   bool first_seen_ = false;
   bool stopped_ = false;
-  PduError error_at_next_ = PduError::None;  // of the PDU at place_next_
+  PduError error_at_next_ = PduError::None;  // error of the PDU at place_next_
 };
 
 }  // namespace rnic::framing

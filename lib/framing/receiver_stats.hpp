@@ -1,12 +1,12 @@
 /// \file
-/// What a receiver has met of one connection, beside what the data path counts per device.
+/// Statistics of the receiver of one connection, beside the counters of the device.
 #pragma once
 
 #include <cstdint>
 
 namespace rnic::framing {
 
-/// Only what does not go straight to its place at the delivery point touches it.
+/// Octets that are placed at the delivery point on arrival are not counted here.
 struct ReceiverStats {
   uint64_t placed_early = 0;       ///< octets placed out of order
   uint64_t held = 0;               ///< octets copied to hold space

@@ -93,9 +93,10 @@ llp::InspectVerdict Receiver<L>::inspect(base::Range range, base::ByteView octet
   return llp::InspectVerdict::NoRoom;
 }
 
-/// In order the rest of a started PDU completes it, and its room comes back before what is behind
-/// it is held. Where a PDU may have to wait, and out of order, all of the segment may have to be
-/// held: the user may refuse to place it, or the list of placed PDUs may be full.
+/// Finds out whether a segment has room. In order the rest of a started PDU completes it, and its
+/// room comes back before the octets behind it are held. If a PDU may have to wait, or the segment
+/// is out of order, all of the segment may have to be held: the user may refuse to place it, or the
+/// list of placed PDUs may be full.
 template <Locator L>
 bool Receiver<L>::has_room(const LocatedSegment& segment) {
   const base::Range range = segment.range;
@@ -109,9 +110,9 @@ bool Receiver<L>::has_room(const LocatedSegment& segment) {
   return held_.has_room({segment.next, range.end}, true);
 }
 
-/// Taken are the rest of a started PDU, the whole PDUs, and as much of the one behind them as there
-/// is room for. That one may use the reserve only where nothing stands before it: otherwise the
-/// reserve would never come back for another session's turn.
+/// A transport that cannot drop gives the rest of a started PDU, the whole PDUs, and as much of the
+/// PDU behind them as there is room for. The latter may use the reserve only if nothing precedes
+/// it; otherwise this session would keep the reserve, and no other one would get it.
 template <Locator L>
 uint32_t Receiver<L>::takes(base::Range range, base::ByteView octets) {
   const auto all = static_cast<uint32_t>(octets.size());
@@ -201,8 +202,8 @@ void Receiver<L>::place_in_order(const LocatedSegment& segment, base::ByteView o
   }
 }
 
-/// A PDU waits, in or in front of the octets: they are held, and what can be placed of them ahead
-/// of the order is.
+/// Holds octets that contain or follow a PDU which waits, and places those PDUs of them that can be
+/// placed ahead of the order.
 template <Locator L>
 void Receiver<L>::hold_waiting(base::Range range, base::ByteView octets, uint64_t next_pdu,
                                base::Now now) {
@@ -213,7 +214,8 @@ void Receiver<L>::hold_waiting(base::Range range, base::ByteView octets, uint64_
 template <Locator L>
 void Receiver<L>::place_early(const LocatedSegment& segment, base::ByteView octets, base::Now now) {
   const base::Range range = segment.range;
-  // A long wait with PDUs of both kinds would leave a range between any two that are placed.
+  // If some PDUs can be placed and others cannot, a long wait would leave a held range between any
+  // two placed PDUs and use up the ranges. So the octets are only held when there are many ranges.
   if (waits_ && !held_.has_few_ranges()) {
     hold(range, octets, false, segment.next == kUnlocated ? kUnlocated : segment.front_end, now);
     return;
@@ -242,8 +244,8 @@ void Receiver<L>::place_early(const LocatedSegment& segment, base::ByteView octe
   }
 }
 
-/// Hands one proven PDU to the user. False: it must be held, because the user says so or, with
-/// `limited`, because the list of placed PDUs is full.
+/// Hands one proven PDU to the user. False: it must be held, because the user cannot place it or,
+/// with `limited`, because the list of placed PDUs is full.
 template <Locator L>
 bool Receiver<L>::place_whole(const PduSpan& span, const uint8_t* data, bool in_order,
                               base::Now now, bool& limited) {
@@ -272,7 +274,7 @@ uint32_t Receiver<L>::hold(base::Range range, base::ByteView octets, bool in_ord
                            uint64_t next_pdu, base::Now now) {
   const uint32_t node = held_.add(range, octets, in_order, next_pdu);
   if (node == kNone) {
-    // This happens over a transport that cannot drop; over others inspect() has found room.
+    // This happens only over a transport that cannot drop; with others inspect() has found room.
     ++counters_.hold_refused;
     discard();
     if (stream_ != nullptr) stream_->abort();
@@ -303,7 +305,7 @@ void Receiver<L>::scan(uint32_t node, base::Now now) {
     const uint8_t* data =
         extent == Extent::Bad ? nullptr : held_.contiguous({span.begin, span.end});
     if (data == nullptr || locator_.verify(span, data) != PduError::None) {
-      held.next_pdu = kNotLocatable;  // judged when the order reaches it
+      held.next_pdu = kNotLocatable;  // it is judged again when the order reaches it
       return;
     }
     bool limited = false;
@@ -339,7 +341,8 @@ void Receiver<L>::ordered(uint64_t offset, base::Now now) {
   trace(TraceKind::Delivered, {from, offset}, now);
 }
 
-/// The window may be opened, whether or not hold space has come back.
+/// The window was closed during the wait, so room_grew() is called even if no hold space has come
+/// back.
 template <Locator L>
 bool Receiver<L>::resume(base::Now now) {
   if (!waits_) return false;
@@ -386,7 +389,7 @@ typename Receiver<L>::Head Receiver<L>::place_held_head(base::Now now) {
     case Extent::Bad: return Head::Bad;
   }
   if (placed_.first_begin_from(place_next_) < span.end) {
-    error_at_next_ = locator_.overlap();  // it would reach over a proven PDU
+    error_at_next_ = locator_.overlap();  // it would reach into a proven PDU
     return Head::Bad;
   }
   if (span.end > held_.node(node).range.end) return Head::Incomplete;
@@ -413,7 +416,8 @@ void Receiver<L>::pass(uint64_t end, uint64_t unit_end) {
   locator_.passed(end, unit_end);
 }
 
-/// A PDU that waits is as good as one that is delivered: it is proven.
+/// Tells the owner of the first PDU. A PDU that waits counts like one that is delivered, since it
+/// is proven.
 template <Locator L>
 void Receiver<L>::note_first(base::Now now) {
   if (first_seen_) return;

@@ -1,6 +1,6 @@
 /// \file
-/// The common part of the sessions of all framings: it knows the stream below and the endpoint
-/// above, has the receiver with its window, and remembers the MULPDU that was told.
+/// The common part of the sessions of all framings: the stream below, the endpoint above, the
+/// receiver with its window, and the MULPDU that the user was told.
 #pragma once
 
 #include <algorithm>
@@ -13,9 +13,9 @@
 
 namespace rnic::framing {
 
-/// A framing's Session derives from it and brings along the start-up, the building of frames and
-/// the Locator. Once the start-up is through (full_operation()) the four steps of receiving are the
-/// receiver's; before, octets may be those of a start frame, which only the framing knows.
+/// The Session of a framing derives from this class and adds the start-up, the building of frames
+/// and the Locator. After the start-up (full_operation()) the receiver does the four steps of
+/// receiving; before, octets may belong to a start frame, which only the framing knows.
 template <Locator L>
 class SessionBase : public StartSession, private ReceiverOwner {
  public:
@@ -44,7 +44,8 @@ class SessionBase : public StartSession, private ReceiverOwner {
   // llp::StreamUser
   void clipped(base::Range range) final { receiver_.clipped(range); }
   [[nodiscard]] uint32_t sure_room() const final { return receiver_.sure_room(); }
-  /// A start frame has room of its own; the octets behind it are asked about when it is whole.
+  /// A start frame has room of its own. The transport asks about the octets behind it when the
+  /// frame is whole.
   [[nodiscard]] uint32_t takes(base::Range range, base::ByteView octets) final {
     if (full_operation()) return receiver_.takes(range, octets);
     return static_cast<uint32_t>(std::min(octets.size(), wanted_of_start()));
@@ -68,22 +69,22 @@ class SessionBase : public StartSession, private ReceiverOwner {
   }
 
  protected:
-  /// \param locator a member of the derived session: it is only remembered here
+  /// \param locator a member of the derived session, of which only the reference is kept here
   SessionBase(const Config& config, HoldStore& hold, const ReceiverCounters& counters, L& locator)
       : receiver_(hold, {config.hold_limit, config.early_limit, config.out_of_order}, counters,
                   locator, *this),
         receive_window_(config.receive_window) {}
 
-  /// nullptr: none was attached yet, or it is gone.
+  /// nullptr: no stream was attached yet, or it is gone.
   [[nodiscard]] llp::Stream* stream() const { return stream_; }
   /// nullptr: no endpoint is bound.
   [[nodiscard]] llp::FramingUser* user() const { return user_; }
   [[nodiscard]] uint32_t emss() const { return emss_; }
 
   void set_emss(uint32_t emss) { emss_ = emss; }
-  /// Full operation begins: from here on the MULPDU is told when it becomes another one.
+  /// Full operation begins: from now on the user is told when the MULPDU changes.
   void note_mulpdu() { told_mulpdu_ = mulpdu(); }
-  /// In full operation: tells the user of the MULPDU if it is another one now. \return it is
+  /// In full operation: tells the user of the MULPDU if it has changed. \return it has changed
   bool tell_mulpdu() {
     if (mulpdu() == told_mulpdu_) return false;
     note_mulpdu();
@@ -97,13 +98,14 @@ class SessionBase : public StartSession, private ReceiverOwner {
     user_->peer_finished(receiver_.at_boundary(), now);
   }
 
-  /// ended() in two steps; what the start-up has to say of it comes between them. First: the stream
-  /// is gone.
+  /// The first step of ended(): the stream is gone. A start-up reports its failure between the two
+  /// steps.
   void detach() {
     stream_ = nullptr;
     receiver_.attach(nullptr);
   }
-  /// Last: the endpoint and the owner are told, who may destroy the session from here on.
+  /// The last step of ended(): tells the endpoint and then the owner, which may destroy the
+  /// session.
   void tell_ended(StartEvents& owner, StreamEnd how, base::Now now) {
     receiver_.discard();
     if (user_ != nullptr) user_->ended(how, now);
@@ -113,7 +115,8 @@ class SessionBase : public StartSession, private ReceiverOwner {
   Receiver<L> receiver_;
 
  private:
-  /// Octets of the peer until the start-up's next decision; SIZE_MAX when it awaits no frame.
+  /// The number of octets of the peer that the start-up needs for its next decision; SIZE_MAX when
+  /// it awaits no frame.
   [[nodiscard]] virtual size_t wanted_of_start() const = 0;
   /// Checks the invariants of the framing's own start-up.
   virtual void validate_start() const = 0;
@@ -121,7 +124,7 @@ class SessionBase : public StartSession, private ReceiverOwner {
   llp::Stream* stream_ = nullptr;
   llp::FramingUser* user_ = nullptr;
   uint32_t emss_ = 0;
-  uint32_t told_mulpdu_ = 0;  // to the user; 0 before full operation
+  uint32_t told_mulpdu_ = 0;  // the MULPDU that the user knows; 0 before full operation
   uint32_t receive_window_;
 };
 

@@ -1,6 +1,6 @@
 /// \file
-/// The start-up of a framing protocol as its owner sees it: what he wants of a connection, what the
-/// peer offers, what was agreed, why it failed; and the session that carries it out.
+/// The start-up of a framing protocol as its owner sees it: the options of a connection, the peer's
+/// offer, the result, the reason of a failure, and the session that carries it out.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ namespace rnic::framing {
 
 enum class Role : uint8_t { Initiator, Responder };
 
-/// A ULP asks for these on one connection.
+/// The options that a ULP asks for on one connection.
 struct StartOptions {
-  std::optional<uint8_t> revision;  ///< initiator: instead of the configured one
+  std::optional<uint8_t> revision;  ///< initiator: takes the place of the configured revision
   bool exchange_reads = false;      ///< initiator: tell ird and ord (RFC 6581)
   bool peer_to_peer = false;        ///< initiator: an explicit RTR (RFC 6581)
-  uint16_t ird = 0;                 ///< inbound Reads this side can take; kReadsByApplication
-  uint16_t ord = 0;                 ///< outbound Reads it would like; kReadsByApplication
+  uint16_t ird = 0;           ///< inbound Reads that this side can take, or kReadsByApplication
+  uint16_t ord = 0;           ///< outbound Reads that it would like, or kReadsByApplication
   uint16_t ord_required = 0;  ///< responder: outbound Reads without which it rejects the request
 };
 
@@ -31,7 +31,7 @@ struct StartOffer {
   uint8_t revision = 1;
   bool markers = false;
   bool crc = false;
-  bool enhanced = false;       ///< ird, ord and the rest were in it
+  bool enhanced = false;       ///< the frame had enhanced data: ird, ord, peer_to_peer and rtr
   bool reads_in_data = false;  ///< ird and ord stood in the private data of revision 1 (BUG-12)
   bool peer_to_peer = false;
   uint8_t rtr = 0;  ///< wire::kMpaRtr*
@@ -41,12 +41,13 @@ struct StartOffer {
   [[nodiscard]] bool has_reads() const { return enhanced || reads_in_data; }
 };
 
-/// Both ends have agreed on it in the start-up.
+/// The parameters on which both ends have agreed in the start-up.
 struct Negotiated : ConnectionFacts {
-  uint8_t rtr_kinds = 0;  ///< wire::kMpaRtr*; initiator: the one to send; responder: its Reply's
+  /// wire::kMpaRtr*; initiator: the kind to send; responder: the kinds of its Reply.
+  uint8_t rtr_kinds = 0;
 };
 
-/// Keeps what the peer's frame says of its Read queues.
+/// Copies the peer's IRD and ORD from its start frame to `facts`.
 void note_reads(const StartOffer& peer, ConnectionFacts& facts);
 
 /// Why a start-up failed.
@@ -68,7 +69,7 @@ enum class StartFailure : uint8_t {
   NoMatchingRtr,      ///< RFC 6581 s.9.2: Terminate 2/0/7
   LocalError,         ///< RFC 6581 s.9.3: Terminate 2/0/5
   RtrMissing,         ///< responder: no RTR in time
-  RtrBroken,          ///< responder: what stands where the RTR must is no FPDU
+  RtrBroken,          ///< responder: the octets in the place of the RTR are no FPDU
   NotTuf,             ///< the peer's start frame is not one of ULP framing (layer `tuf`)
   NoCommonMode,       ///< ULP framing: no mode that both ends have
   OutOfMemory,        ///< this side has no memory for a start frame
@@ -78,23 +79,25 @@ enum class StartFailure : uint8_t {
   Unanswered,
 };
 [[nodiscard]] const char* to_string(StartFailure failure);
-/// Why a start-up fails whose stream ends. \param opened there was a TCP connection
+/// The reason of the failure of a start-up whose stream has ended. \param opened there was a TCP
+/// connection
 [[nodiscard]] StartFailure start_failure_of(StreamEnd how, bool opened);
 
-/// The owner of a session's start-up (the device's connection management) is called through it, on
-/// the worker.
+/// The calls to the owner of a session's start-up (the device's connection management), made on the
+/// worker.
 class StartEvents {
  public:
   virtual ~StartEvents() = default;
-  /// Responder: a valid Request came. Answer with Session::accept() or reject(), now or later.
+  /// Responder: a valid Request came. The owner answers with StartSession::accept() or reject(),
+  /// now or later.
   virtual void request_received(const StartOffer& peer, base::ByteView private_data,
                                 base::Now now) = 0;
-  /// Full operation: initiator has the accepting Reply (with its private data); responder has sent
-  /// it.
+  /// Full operation begins: the initiator has received the accepting Reply (with its private data),
+  /// or the responder has sent it.
   virtual void started(const Negotiated& agreed, base::ByteView private_data, base::Now now) = 0;
-  /// No full operation. RejectedByPeer carries the Reply's private data. Exactly one of started()
-  /// and start_failed() is called for a session that was begun (both only with RtrMissing and
-  /// RtrBroken). The session closes the stream, except
+  /// There is no full operation. With RejectedByPeer the private data is the Reply's. Exactly one
+  /// of started() and start_failed() is called for a session that was begun (both only with
+  /// RtrMissing and RtrBroken). The session closes the stream, except
   ///  * while Session::left(): MPA is left and TCP is open (RFC 5044 s.7.1.2): the owner closes it
   ///    or hands it to another user;
   ///  * while Session::full_operation(): the endpoint is told the error behind this call, has to be
@@ -102,28 +105,27 @@ class StartEvents {
   virtual void start_failed(StartFailure why, base::ByteView private_data, base::Now now) = 0;
   /// Responder of a peer-to-peer connection: the RTR came (RFC 6581 s.9.2).
   virtual void rtr_received(base::Now now) { static_cast<void>(now); }
-  /// While Session::left(): the peer has closed its half. Told once, also when
+  /// While StartSession::left(): the peer has closed its half. Called once, also when
   /// it did so before MPA was left.
   virtual void peer_left(base::Now now) { static_cast<void>(now); }
-  /// The very last call of all, after everything else of Session::ended(): the stream is gone and
-  /// the session will not be called by it again; the owner may destroy the session after this call
-  /// returned.
+  /// The last call, after everything else of the session's ended(): the stream is gone and will not
+  /// call the session again. The owner may destroy the session after this call has returned.
   virtual void stream_ended(StreamEnd how, base::Now now) {
     static_cast<void>(how);
     static_cast<void>(now);
   }
 };
 
-/// A framing protocol's session as a device sees it: between a Stream and a FramingUser, with a
-/// start-up that its owner answers. MPA's Session, and tuf's.
+/// A framing protocol's session as a device sees it, between a Stream and a FramingUser, with a
+/// start-up that its owner answers. mpa::Session and tuf::Session implement it.
 class StartSession : public llp::StreamUser, public llp::Framing {
  public:
-  /// Names the stream that the session runs on; before established().
+  /// Sets the stream that the session runs on; called before established().
   virtual void attach(llp::Stream& stream) = 0;
-  /// Names the DDP endpoint: a responder's before accept(), an initiator's before the Reply comes
-  /// (RFC 5044 s.7.1 needs none earlier).
+  /// Sets the DDP endpoint: called by a responder before accept(), by an initiator before the Reply
+  /// comes (RFC 5044 s.7.1 needs none earlier).
   virtual void bind(llp::FramingUser& user) = 0;
-  /// Takes the endpoint away again: it will not be told of the end. Not in full operation.
+  /// Removes the endpoint, which will not be told of the end. Must not be called in full operation.
   virtual void unbind() = 0;
 
   /// Responder: answers the Request with at most private_data_max() octets.
@@ -131,26 +133,27 @@ class StartSession : public llp::StreamUser, public llp::Framing {
                       const StartOptions& start_options = {}) = 0;
   virtual void reject(base::ByteView private_data, base::Now now,
                       const StartOptions& start_options = {}) = 0;
-  /// Responder: how much private data an answer may have; valid from request_received() on.
+  /// Responder: the most octets of private data that an answer may have; valid from
+  /// request_received() on.
   [[nodiscard]] virtual size_t private_data_max() const = 0;
 
   /// The framing was left by a reject and TCP is open.
   [[nodiscard]] virtual bool left() const = 0;
 
-  /// When the start-up times out, or a first FPDU that was delayed may go; kNever when neither is
-  /// pending. The owner calls on_timer() when the time has come.
+  /// The time at which the start-up times out, or a delayed first FPDU may be sent; kNever when
+  /// neither is pending. The owner calls on_timer() at this time.
   [[nodiscard]] virtual base::Now next_deadline() const = 0;
   virtual void on_timer(base::Now now) = 0;
 
   [[nodiscard]] virtual const Negotiated& negotiated() const = 0;
   [[nodiscard]] virtual bool full_operation() const = 0;
-  /// Octets in hold space now: received, and not placed yet.
+  /// Octets in hold space now: those that were received and not placed yet.
   [[nodiscard]] virtual uint64_t held() const = 0;
   /// Stream offset behind the octets of the peer that have come in order.
   [[nodiscard]] virtual uint64_t arrived() const = 0;
   [[nodiscard]] virtual const ReceiverStats& receiver_stats() const = 0;
 
-  /// Checks the invariants of its parts; between calls.
+  /// Checks the invariants of its parts, which hold between calls.
   virtual void validate() const = 0;
 };
 

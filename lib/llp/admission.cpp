@@ -26,7 +26,8 @@ uint64_t Admission::octets_for(uint64_t capacity) {
          std::bit_ceil(capacity + 1) * sizeof(uint32_t);
 }
 
-/// RFC 4291 s.2.5.4: the host's part of an IPv6 address is its lower half.
+/// The part of an address that a host cannot choose: the lower half of an IPv6 address is the
+/// host's (RFC 4291 s.2.5.4).
 IpAddress Admission::prefix_of(const IpAddress& address) {
   return address.is_v4() ? address : IpAddress(address.high(), 0);
 }

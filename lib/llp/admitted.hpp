@@ -1,5 +1,5 @@
 /// \file
-/// Admitted: somebody's place in an Admission.
+/// Admitted: a place in an Admission, as its holder keeps it.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,12 @@
 
 namespace rnic::llp {
 
-/// At most one place in one table at a time. It does not leave by itself: who has it does, before
-/// he is gone.
+/// At most one place in one table at a time. The destructor does not give the place back: the
+/// holder calls leave() before it is destroyed.
 class Admitted {
  public:
-  /// Leaves the place that there was. \param table outlives the seat in it, and is not full
+  /// Takes a place in `table` and leaves the one held before. \param table outlives the place, and
+  /// is not full
   void take(Admission& table, const IpAddress& address, base::Handle who) {
     leave();
     number_ = table.enter(address, who);
@@ -26,12 +27,12 @@ class Admitted {
     if (Admission* table = std::exchange(table_, nullptr)) table->leave(number_);
   }
   [[nodiscard]] bool is_taken() const { return table_ != nullptr; }
-  /// Checks that its table has somebody.
+  /// Checks that the table of a taken place is not empty.
   void validate() const { RNIC_CHECK(table_ == nullptr || table_->size() != 0); }
 
  private:
-  Admission* table_ = nullptr;  // nullptr: there is none
-  uint32_t number_ = 0;         // in the table; of no meaning without one
+  Admission* table_ = nullptr;  // nullptr: no place is taken
+  uint32_t number_ = 0;         // seat in table_; meaningless without one
 };
 
 }  // namespace rnic::llp

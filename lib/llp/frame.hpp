@@ -9,8 +9,8 @@
 
 namespace rnic::llp {
 
-/// Writable room inside the frame being built. The record's octets are appended in stream order;
-/// what is appended is what goes on the wire.
+/// Writable room inside the frame being built. The octets of a record are appended in stream order
+/// and go on the wire as they are.
 class Frame {
  public:
   Frame(uint8_t* begin, uint32_t room) : begin_(begin), room_(room) {}

@@ -1,6 +1,6 @@
 /// \file
-/// IcmpError: what the network tells of a packet, from the network layer to the transport that sent
-/// it.
+/// IcmpError: an error that the network reports about a packet, passed from the network layer to
+/// the transport that sent it.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 namespace rnic::llp {
 
 /// An ICMP or ICMPv6 error about a TCP packet that we may have sent (RFC 1122 s.4.2.3.9). Its form
-/// is valid, its truth is not known: anybody can write one, and a transport does not believe it
-/// unless the quoted sequence number is outstanding (RFC 5927).
+/// was checked, but it may be forged: a transport does not believe it unless the quoted sequence
+/// number is outstanding (RFC 5927).
 struct IcmpError {
-  /// What it means for the connection (RFC 1122 s.4.2.3.9, RFC 5461).
+  /// The meaning of the error for the connection (RFC 1122 s.4.2.3.9, RFC 5461).
   enum class Kind : uint8_t {
     PacketTooBig,  ///< fragmentation needed, or ICMPv6 packet too big
     Soft,          ///< may pass: net or host unreachable, time exceeded, parameter problem

@@ -11,19 +11,19 @@
 namespace rnic::llp {
 
 enum class PeerHalf : uint8_t {
-  Awaited,   ///< the connection does not stand yet
-  Open,      ///< it stands, and octets may come
-  Finished,  ///< nothing comes behind what has come
+  Awaited,   ///< the connection is not established yet
+  Open,      ///< the connection is established, and octets may come
+  Finished,  ///< the peer has closed its direction: no more octets come
 };
 
-/// A stream that ends early keeps what it was: the end is a fact of its own.
+/// The state does not change when a stream ends early: its user keeps the end apart.
 inline constexpr base::Transitions<PeerHalf, PeerHalf::Finished> kPeerHalfTransitions{
     {PeerHalf::Awaited, {PeerHalf::Open}},
     {PeerHalf::Open, {PeerHalf::Finished}},
 };
 
-/// The owner's thread writes it, any thread reads it. Who sees a state sees what the owner wrote
-/// before.
+/// The owner's thread writes the state, and any thread reads it. A thread that sees a state also
+/// sees everything that the owner wrote before setting it.
 class PeerHalfWord {
  public:
   void set(PeerHalf next) {

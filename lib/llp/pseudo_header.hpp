@@ -8,8 +8,8 @@
 
 namespace rnic::llp {
 
-/// An address's part in a sum (RFC 1071; RFC 8200 s.8.1). The prefix of a mapped address adds
-/// 0xffff, which is nothing in one's complement: the sum is right for both families.
+/// The contribution of an address to a sum (RFC 1071; RFC 8200 s.8.1). The prefix of a mapped
+/// address adds 0xffff, which is 0 in one's complement, so the sum is right for both families.
 [[nodiscard]] constexpr uint64_t checksum_part(const IpAddress& address) {
   return (address.high() >> 32) + (address.high() & 0xffffffff) + (address.low() >> 32) +
          (address.low() & 0xffffffff);

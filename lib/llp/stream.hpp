@@ -1,5 +1,5 @@
 /// \file
-/// Stream: what a transport gives to a framing protocol. A byte stream with records.
+/// Stream: the service that a transport gives to a framing protocol, a byte stream with records.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 
 namespace rnic::llp {
 
-/// What a transport can keep of the edge's promises.
+/// The promises of this interface that a transport can keep.
 struct StreamTraits {
   bool can_drop = false;        ///< inspect() may say Drop (silent drop of RFC 5044 s.8)
   bool out_of_order = false;    ///< place() is called ahead of ordered()
   bool atomic_records = false;  ///< segments begin at record boundaries
   bool release_on_ack = false;  ///< released() means acknowledged by the peer's TCP
-  bool emss_exact = false;      ///< emss() is what fits a segment now
-  bool shows_segments = false;  ///< what place() is called with came in one segment
+  bool emss_exact = false;      ///< emss() octets fit a segment now
+  bool shows_segments = false;  ///< the octets of one call of place() came in one segment
 };
 
 /// The upper layer's name for a record, kept by the transport until the record is acknowledged and
@@ -40,7 +40,7 @@ struct SentRecord {
   [[nodiscard]] uint64_t end() const { return offset + length; }
 };
 
-/// Successive records where the transport keeps them: valid during the call only.
+/// Successive records in the memory of the transport; valid during the call only.
 class RecordRun {
  public:
   /// \param count > 0. \param stride octets from one record to the next
@@ -58,7 +58,7 @@ class RecordRun {
   uint32_t stride_;
 };
 
-/// What pull() wrote.
+/// The record that pull() wrote.
 struct Pulled {
   uint32_t length = 0;  ///< octets appended to the frame; 0: nothing to send now
   bool push = false;    ///< last record of a message: the segment carries PSH
@@ -69,12 +69,13 @@ struct Pulled {
 enum class InspectVerdict : uint8_t {
   Accept,
   Drop,    ///< as if the segment had been lost: nothing of it is used, no ACK for it
-  NoRoom,  ///< the segment ends before these octets; as Drop when none before them are new
+  NoRoom,  ///< the segment counts as ending before these octets; like Drop when none before them
+           ///< are new
 };
 
-/// The half that is called up. Receiving is pushed in four steps, in this order, for octets that
-/// were not committed before: inspect, (commit inside the transport), place, ordered. Sending is
-/// pulled.
+/// The half that is called up: the user of a Stream. Received octets that were not committed before
+/// are pushed up in four steps, in this order: inspect, (commit inside the transport), place,
+/// ordered. Octets to send are pulled.
 ///
 /// A callback may call ready(), close() and abort() of the stream; abort() takes effect (and
 /// ended() is called) after the callback returned.
@@ -96,9 +97,10 @@ class StreamUser {
   /// `length`. False: the octets are gone (memory revoked); the transport then aborts the stream.
   virtual bool rebuild(const RecordTag& tag, uint64_t offset, uint32_t length, Frame& out) = 0;
 
-  /// A piece of a record that has to be cut (design, section 3: `split_ok`). \return how many of
-  /// its octets go into this segment: at least one; the rest follows in another. A framing protocol
-  /// shortens a piece that the peer would take for a whole frame.
+  /// A record has to be cut, and `piece` is the part that fits the segment (design, section 3:
+  /// `split_ok`). \return how many octets of `piece` go into this segment: at least one; the others
+  /// follow in the next. A framing protocol shortens a piece that the peer would take for a whole
+  /// frame.
   [[nodiscard]] virtual uint32_t cut(base::ByteView piece) {
     return static_cast<uint32_t>(piece.size());
   }
@@ -113,18 +115,19 @@ class StreamUser {
     for (uint32_t i = 0; i < run.size(); ++i) released(run[i].tag, run[i].end());
   }
 
-  /// Before step 1: of the segment that begins or ends elsewhere only parts inside `range` are new.
-  /// Not called for a segment that is new as a whole.
+  /// Called before step 1 when only parts of a segment, all inside `range`, are new. Not called for
+  /// a segment that is new as a whole.
   virtual void clipped(base::Range range) { (void)range; }
 
-  /// Step 1. Octets that would be committed. No side effect visible to anybody but the verdict.
+  /// Step 1: judges octets that would be committed. The verdict is the only effect that anybody can
+  /// see.
   virtual InspectVerdict inspect(base::Range range, base::ByteView octets, base::Now now) = 0;
 
   /// Step 3, after commit: these octets will never be handed up again. `octets` is valid only
   /// during the call. `in_order`: range.begin is the delivery point.
   virtual void place(base::Range range, base::ByteView octets, bool in_order, base::Now now) = 0;
 
-  /// Step 4. The stream is complete up to `offset`. Deliveries and errors take effect here.
+  /// Step 4: the stream is complete up to `offset`. Deliveries and errors take effect here.
   virtual void ordered(uint64_t offset, base::Now now) = 0;
 
   /// EMSS has changed. The user learns it before the next pull.
@@ -135,33 +138,35 @@ class StreamUser {
 
   // A transport that cannot drop segments leaves octets that the user cannot take with the system.
 
-  /// Octets in order that the user can take now, whatever they are; ask takes() before more.
+  /// Octets in order that the user can take now, whatever their contents are. For more of them
+  /// takes() has to be asked.
   [[nodiscard]] virtual uint32_t sure_room() const { return UINT32_MAX; }
-  /// `octets`, the next in order, are still below: how many of them the user can take now. 0: ask
-  /// again when room_grew() was called for any stream of the transport, or when more are there.
+  /// \return how many of `octets`, the next in order, which the transport has not taken yet, the
+  /// user can take now. 0: to be asked again when room_grew() was called for any stream of the
+  /// transport, or when more octets have come
   [[nodiscard]] virtual uint32_t takes(base::Range range, base::ByteView octets) {
     static_cast<void>(range);
     return static_cast<uint32_t>(octets.size());
   }
 
-  /// Octets that pull() could give now, for plain octets (Nagle's rule needs it); the default means
-  /// a segment's worth.
+  /// Octets that pull() could give now; Nagle's rule for plain octets needs this. The default means
+  /// at least a full segment.
   [[nodiscard]] virtual uint32_t pending() const { return UINT32_MAX; }
 
-  /// The sender's silly window rule (RFC 9293 s.3.8.6.2.1 (2)): all that pull() could give now,
-  /// framing included, is at most `octets`. False when the user cannot tell: a record then waits
-  /// for a window that holds a segment.
+  /// For the sender's silly window rule (RFC 9293 s.3.8.6.2.1 (2)). \return all that pull() could
+  /// give now, framing included, is at most `octets`. False when the user cannot tell: a record
+  /// then waits for a window that holds a segment
   [[nodiscard]] virtual bool all_fits(uint32_t octets) const { return pending() <= octets; }
 
-  /// Nagle's rule: pull() may be asked now although a short segment is unacknowledged: what there
-  /// is fills `octets`, or must not wait.
+  /// For Nagle's rule. \return pull() may be called although a short segment is unacknowledged,
+  /// since its octets fill `octets` or must not wait
   [[nodiscard]] virtual bool fills_segment(uint32_t octets) const { return pending() >= octets; }
 
   /// Octets handed up that the application has not taken yet (half-duplex close needs it).
   [[nodiscard]] virtual uint32_t unread() const { return 0; }
 
-  /// The peer speaks of urgent octets up to stream offset `end` (RFC 9293 s.3.8.5). Called whenever
-  /// that offset moves forward; the octets stay in their place in the stream.
+  /// The peer has announced urgent octets up to stream offset `end` (RFC 9293 s.3.8.5). Called
+  /// whenever that offset moves forward; the octets stay in their place in the stream.
   virtual void urgent(uint64_t end, base::Now now) {
     (void)end;
     (void)now;
@@ -175,7 +180,7 @@ class StreamUser {
   virtual void ended(StreamEnd how, base::Now now) = 0;
 };
 
-/// The half that is called down.
+/// The half that is called down: the service to a StreamUser.
 class Stream {
  public:
   virtual ~Stream() = default;
@@ -185,19 +190,22 @@ class Stream {
   [[nodiscard]] virtual Endpoint local() const = 0;
   [[nodiscard]] virtual Endpoint remote() const = 0;
 
-  /// pull() will have something: marks the connection for the output stage. Cheap, idempotent.
+  /// The user has news: pull() will give octets. Marks the connection for the output stage; cheap
+  /// and idempotent.
   virtual void ready() = 0;
 
-  /// Half close: FIN goes out after pull() has returned 0. Received octets are still handed up.
+  /// Closes our direction: the FIN goes out after pull() has returned 0. Received octets are still
+  /// handed up.
   virtual void close() = 0;
 
-  /// RST. ended(Aborted) follows.
+  /// Ends the connection by a RST. ended(Aborted) follows.
   virtual void abort() = 0;
 
-  /// Re-examine receive_room() (it grew).
+  /// receive_room() has grown: the transport asks for it again.
   virtual void room_grew() = 0;
 
-  /// Calls go up to `user` from now on, which knows what it takes over. Not within a call up.
+  /// Calls go to `user` from now on, which knows the state that it takes over. Must not be called
+  /// within a call up.
   virtual void set_user(StreamUser& user) = 0;
 
   /// nullptr: no tracing. The sink outlives the stream or is removed first.

@@ -56,7 +56,8 @@ void StreamSwitch::place(base::Range range, base::ByteView octets, bool in_order
   const uint32_t users = count_;
   current().place(range, octets, in_order, now);
   if (count_ == users) return;
-  // A start frame that ended the user's turn lies in front of octets of the next user.
+  // The call has added a user: the start frame ends within these octets, and the octets behind it
+  // are the next user's.
   const base::Range rest{parts_[count_ - 1].received_from, range.end};
   if (rest.begin < rest.end) {
     pass_on(rest, octets.subspan(rest.begin - range.begin), in_order, now);
@@ -70,7 +71,7 @@ void StreamSwitch::ordered(uint64_t offset, base::Now now) {
 }
 
 bool StreamSwitch::all_fits(uint32_t octets) const {
-  // Octets that users before the latest have not sent yet go ahead of its own.
+  // Octets that earlier users have not sent yet go out before those of the latest user.
   const uint64_t from = parts_[count_ - 1].sent_from;
   const uint64_t ahead = from > pulled_ ? from - pulled_ : 0;
   return ahead <= octets && current().all_fits(octets - static_cast<uint32_t>(ahead));
@@ -82,8 +83,8 @@ void StreamSwitch::peer_finished(base::Now now) {
 }
 
 void StreamSwitch::ended(StreamEnd how, base::Now now) {
-  // A user that stands in two parts is called once, and the first user, which owns the stream, is
-  // called last.
+  // A user that has two parts is called once, and the first user, which owns the stream, is called
+  // last.
   StreamUser& first = *parts_[0].user;
   for (uint32_t i = std::exchange(count_, 0u); i-- > 1;) {
     if (parts_[i].user != &first) parts_[i].user->ended(how, now);

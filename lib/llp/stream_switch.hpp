@@ -1,6 +1,6 @@
 /// \file
-/// StreamSwitch: a stream that changes its user on the way, as a streaming connection does that
-/// becomes an RDMA connection, and one that MPA leaves by a reject (RFC 5044 s.7.1.2 to s.7.1.5).
+/// StreamSwitch: lets a stream change its user, as when a streaming connection becomes an RDMA
+/// connection, or when MPA leaves a connection by a reject (RFC 5044 s.7.1.2 to s.7.1.5).
 #pragma once
 
 #include <array>
@@ -11,25 +11,26 @@
 
 namespace rnic::llp {
 
-/// The user of a stream in place of several, each with a part of the octets of either direction. A
-/// record is pulled from, rebuilt by and released to the user whose part its octets are in. What is
-/// received belongs to the latest user. A user knows nothing of the others.
+/// The user of a stream on behalf of several users, each of which has a part of the octets of
+/// either direction. A record is pulled from, rebuilt by and released to the user in whose part its
+/// octets are. Received octets go to the latest user. A user knows nothing of the others.
 ///
-/// One thread: that of the stream. Users are called until the stream has ended.
+/// All calls are made in the thread of the stream. Users are called until the stream has ended.
 class StreamSwitch final : public StreamUser {
  public:
   static constexpr uint32_t kMaxUsers = 3;  ///< streaming, MPA, and streaming again
 
-  /// Takes the stream over from `first`, its user until now, which stays the first user. Not within
-  /// a call of the stream's. \param pulled stream offset behind what `first` has sent
+  /// Takes the stream over from `first`, its user until now, which stays the first user. Must not
+  /// be called within a call of the stream. \param pulled stream offset behind the octets that
+  /// `first` has sent
   void begin(Stream& stream, StreamUser& first, uint64_t pulled);
-  /// `next` sends from stream offset `sent_from` on and receives from `received_from` on; what the
-  /// user before it has not sent of its part goes out first. A call of the stream to the user
-  /// before it may be under way: the rest of its octets then go to `next`.
+  /// `next` sends from stream offset `sent_from` on and receives from `received_from` on; octets
+  /// that the user before it still has to send go out first. A call of the stream to the user
+  /// before it may be under way: the rest of the octets of that call then go to `next`.
   void push(StreamUser& next, uint64_t sent_from, uint64_t received_from, base::Now now);
-  /// Octets of the latest user's part that were committed before it became the user: it looks at
-  /// them as at any others, but they cannot come again: without room for them the stream is
-  /// aborted.
+  /// Passes the latest user octets of its part that were committed before it became the user. It
+  /// inspects them like any others. The peer will not send them again, so the stream is aborted if
+  /// the user does not accept them.
   void pass_on(base::Range range, base::ByteView octets, bool in_order, base::Now now);
   /// How many users there have been; 0 before begin(), and when the stream has ended.
   [[nodiscard]] uint32_t users() const { return count_; }

@@ -1,5 +1,6 @@
 /// \file
-/// Transport: connections. `tcp` implements it over a port, `drivers/socket` over the system's TCP.
+/// Transport: the interface that opens connections. `tcp` implements it over a port,
+/// `drivers/socket` over the system's TCP.
 #pragma once
 
 #include <cstdint>
@@ -21,22 +22,22 @@ class Acceptor {
   virtual StreamUser* accept(Stream& stream, const Endpoint& local, const Endpoint& remote,
                              base::Now now) = 0;
   /// Octets that the user of a connection from `remote` will have room for at first. The handshake
-  /// offers a window before accept() can tell the user, and no more than this: an offer is not
-  /// taken back (RFC 9293 s.3.8.6).
+  /// offers a window of at most this size before accept() names the user, because an offer cannot
+  /// be taken back (RFC 9293 s.3.8.6).
   [[nodiscard]] virtual uint32_t first_room(const Endpoint& remote) const {
     (void)remote;
     return UINT32_MAX;
   }
-  /// The transport has no place left for a newcomer: the acceptor aborts a stream that is worth
-  /// less. \return whether it did
+  /// The transport has no place left for a newcomer: the acceptor may abort a stream that is worth
+  /// less. \return it has aborted one
   virtual bool make_room(base::Now now) {
     (void)now;
     return false;
   }
 };
 
-/// Runs between taking octets from below and handing them up, so that a receive that was posted
-/// before the peer sent is there when the peer's message is looked at.
+/// Is called between taking octets from below and handing them up, so that a receive that was
+/// posted before the peer sent is known when the peer's message is looked at.
 class BeforeHandUp {
  public:
   virtual ~BeforeHandUp() = default;
@@ -58,8 +59,9 @@ class Transport {
   virtual Result<Stream*> connect(const Endpoint& local, const Endpoint& remote, StreamUser& user,
                                   base::Now now) = 0;
 
-  /// Takes what has arrived and hands it up, at most a turn's worth. \return what was served; 0:
-  /// idle. A transport that is handed its segments, as `tcp` is, has nothing to take.
+  /// Takes arrived octets and hands them up, at most a turn's worth. \return how much was served;
+  /// 0: nothing had arrived. A transport to which segments are passed, as to `tcp`, has nothing to
+  /// take.
   virtual uint32_t receive(base::Now now, BeforeHandUp& before) {
     (void)now;
     (void)before;
@@ -69,20 +71,21 @@ class Transport {
   virtual void on_timers(base::Now now) = 0;
   /// Serves ready connections: pulls records and sends segments and ACKs.
   virtual void output(base::Now now) = 0;
-  /// When on_timers() should be called at the latest; kNever when nothing waits.
+  /// The time by which on_timers() has to be called; kNever when no timer runs.
   [[nodiscard]] virtual base::Now next_deadline() const = 0;
 
-  /// A snapshot of one of its streams that has not ended; for tools and people, not for the data
-  /// path.
+  /// A snapshot of a stream of this transport that has not ended. It is for tools and people, not
+  /// for the data path.
   [[nodiscard]] virtual TransportInfo describe(const Stream& stream, base::Now now) const {
     (void)stream;
     (void)now;
     return {};
   }
 
-  /// For who wants to sleep until something comes: a descriptor that from this call on is readable
-  /// for poll() as soon as receive() has something to do, what it has by now included. The same one
-  /// at each call; nobody reads or closes it. Nothing: it can only be asked.
+  /// A descriptor for a caller that sleeps until something comes: after this call poll() finds it
+  /// readable as soon as receive() has something to do, now or later. Each call returns the same
+  /// descriptor, which the caller neither reads nor closes. nullopt: there is none, and receive()
+  /// has to be called again and again.
   virtual std::optional<int> arm() { return std::nullopt; }
 };
 

@@ -10,8 +10,8 @@ using framing::PduError;
 
 namespace {
 
-/// A segment may be a piece of an FPDU whose octets happen to look like lengths that fit. Below
-/// this many octets such lengths do not convince.
+/// A segment may be a piece of an FPDU whose octets happen to look like lengths that fit. In
+/// segments of fewer octets such lengths prove nothing.
 constexpr uint64_t kConvincing = 64;
 
 }  // namespace
@@ -37,8 +37,8 @@ framing::Refusal DropPolicy::refuses(const framing::Arrivals& arrivals,
   return framing::Refusal::Suspected;
 }
 
-/// Judges what locate() has not proven: octets before the first FPDU that is known to begin in the
-/// segment, FPDUs beyond those that it lists, and one that runs past the end.
+/// Judges the octets that locate() has not proven: those before the first FPDU that is known to
+/// begin in the segment, FPDUs beyond those that it lists, and an FPDU that runs past the end.
 DropPolicy::Judgement DropPolicy::judge(const Case& c) {
   if (c.range.begin < c.segment.front_end) {
     const Judgement front = judge_front(c);
@@ -58,8 +58,8 @@ DropPolicy::Judgement DropPolicy::judge_front(const Case& c) {
   return started == framing::kUnlocated ? judge_unlocated(c) : judge_started(c, started);
 }
 
-/// Where the FPDU began whose first octets are held in front of the segment; kUnlocated when there
-/// is none, or nobody knows where it began.
+/// The begin of the FPDU whose first octets are held in front of the segment; kUnlocated when there
+/// is none, or its begin is not known.
 uint64_t DropPolicy::started_before(const Case& c) const {
   const framing::HeldOctets& held = c.arrivals.held();
   uint64_t started = framing::kUnlocated;
@@ -68,7 +68,7 @@ uint64_t DropPolicy::started_before(const Case& c) const {
   } else if (const uint32_t left = held.ending_at(c.range.begin); left != framing::kNone) {
     started = held.node(left).next_pdu;
   }
-  // Whole FPDUs that could not be placed are held in front of it.
+  // Whole FPDUs that could not be placed may be held in front of that FPDU.
   for (uint32_t i = 0; i < framing::kLocatedMax && started < framing::kNotLocatable; ++i) {
     framing::PduSpan span;
     if (!reader_.find(held, started, span) || span.end > c.range.begin) return started;
@@ -78,7 +78,7 @@ uint64_t DropPolicy::started_before(const Case& c) const {
   return framing::kUnlocated;
 }
 
-/// Whether an FPDU may begin there: each is a multiple of four octets long, and a marker in front
+/// An FPDU may begin at `offset`: each one is a multiple of four octets long, and a marker in front
 /// of ULPDU_Length belongs to the FPDU (RFC 5044 s.4.1, s.4.3).
 bool DropPolicy::may_begin(uint64_t offset) const {
   const MarkerGrid& grid = reader_.grid();
@@ -86,15 +86,16 @@ bool DropPolicy::may_begin(uint64_t offset) const {
   return offset == grid.start() || !grid.at(offset - wire::kMpaMarkerSize);
 }
 
-/// Nothing tells where an FPDU begins in the front. If the sender is aligned, the first begins at
-/// the first octet, and the last ends with the segment or where a located one begins.
+/// Judges the front of a segment in which no FPDU is located. If the sender is aligned, the first
+/// FPDU begins at the first octet, and the last one ends with the segment or where a located one
+/// begins.
 DropPolicy::Judgement DropPolicy::judge_unlocated(const Case& c) {
   const base::Range front{c.range.begin, c.segment.front_end};
   Walk aligned = walk(c, front);
   if (aligned.tiles && aligned.bad == 0) return Judgement::Sound;
   if (front.end != c.range.end) aligned = walk(c, c.range);
   if (aligned.tiles && aligned.bad == 1 && may_begin(c.range.begin)) {
-    // All lengths fit and one CRC does not: a piece of an FPDU would look so by chance only.
+    // All lengths fit and one CRC is wrong: a piece of an FPDU would look like this only by chance.
     const bool convincing = c.range.size() >= kConvincing && !suspicions_.exhausted();
     if (aligned.good != 0 || convincing) return Judgement::BadPiece;
   }
@@ -105,8 +106,8 @@ DropPolicy::Judgement DropPolicy::judge_unlocated(const Case& c) {
   return Judgement::Doubtful;
 }
 
-/// Judges an FPDU that begins in the segment or in front of it and may end behind it. When all its
-/// other octets are held, its CRC tells.
+/// Judges an FPDU that begins in the segment or in front of it and may end behind the segment. When
+/// all its other octets are held, its CRC decides.
 DropPolicy::Judgement DropPolicy::judge_started(const Case& c, uint64_t begin) {
   const framing::HeldOctets& held = c.arrivals.held();
   framing::PduSpan span;
@@ -146,8 +147,9 @@ DropPolicy::Walk DropPolicy::walk(const Case& c, base::Range part) const {
   return result;
 }
 
-/// The entry of the segment that is next in order is never given to another segment: its count has
-/// to reach the limit, or the stream would never go on.
+/// Finds the entry of a segment, or takes an unused one or the one farthest ahead. The entry of the
+/// segment that is next in order is never given to another segment: its count has to reach the
+/// limit, or the stream would never go on.
 DropPolicy::DropCount& DropPolicy::drops_of(uint64_t begin, uint64_t ordered) {
   DropCount* unused = &drop_counts_[0];
   for (DropCount& entry : drop_counts_) {
@@ -159,8 +161,9 @@ DropPolicy::DropCount& DropPolicy::drops_of(uint64_t begin, uint64_t ordered) {
   return *unused;
 }
 
-/// \param piece the segment may be right and something else wrong. That is so when the same octets
-/// come again, since damage does not hit the same bit twice.
+/// Drops a segment with a wrong CRC, within the limit. \param piece the CRC may be wrong although
+/// this segment is right. This is assumed when the same octets come again, since damage does not
+/// hit the same bit twice.
 framing::Refusal DropPolicy::drop_bad(const Case& c, bool piece) {
   DropCount& count = drops_of(c.range.begin, c.arrivals.ordered());
   const uint32_t checksum = piece ? checksum_of(c.octets) : 0;

@@ -1,6 +1,6 @@
 /// \file
-/// Silent drop (RFC 5044 s.8): an octet is committed when its FPDU's CRC has proven it, or when
-/// there is no way to prove it before (decision 9).
+/// Silent drop (RFC 5044 s.8): an octet is committed when the CRC of its FPDU has proven it, or
+/// when it cannot be proven before its commit (decision 9).
 #pragma once
 
 #include <array>
@@ -16,8 +16,8 @@
 
 namespace rnic::mpa {
 
-/// Tells of each located segment of one connection whether the transport is to drop it, and counts
-/// the drops.
+/// Decides for each located segment of one connection whether the transport is to drop it, and
+/// counts the drops.
 class DropPolicy {
  public:
   DropPolicy(const Config& config, const FpduReader& reader, framing::HoldStore& store,
@@ -31,13 +31,13 @@ class DropPolicy {
   void placed(const framing::PduSpan& span, const uint8_t* data) {
     suspicions_.placed({span.begin, span.end}, data);
   }
-  /// A cut FPDU was proven together with the segment that refuses() was asked about last.
+  /// refuses() has proven this cut FPDU when it judged the last segment.
   [[nodiscard]] bool has_proven(const framing::PduSpan& span) const {
     return proven_ == base::Range{span.begin, span.end};
   }
-  /// Another segment is looked at: what has_proven() knew ends.
+  /// Another segment is looked at: forgets the FPDU of has_proven().
   void forget_proven() { proven_ = {framing::kUnlocated, framing::kUnlocated}; }
-  /// Checks that no segment is dropped more often than it may be.
+  /// Checks that no segment was dropped more often than the limit allows.
   void validate() const {
     suspicions_.validate();
     for (const DropCount& count : drop_counts_) RNIC_CHECK(count.drops <= config_.drop_limit);
@@ -47,7 +47,7 @@ class DropPolicy {
   struct DropCount {
     uint64_t begin = UINT64_MAX;
     uint32_t drops = 0;
-    uint32_t checksum = 0;  // of the octets that were dropped last
+    uint32_t checksum = 0;  // checksum of the octets that were dropped last
   };
   enum class Judgement : uint8_t {
     Sound,     // every octet is proven
@@ -55,9 +55,9 @@ class DropPolicy {
     BadPiece,  // a CRC is wrong, but the held octets or a wrong begin may be the reason
     Doubtful,  // nothing can prove the segment
   };
-  /// How far one comes from FPDU to FPDU of a segment, each by its own length.
+  /// The result of going from FPDU to FPDU of a segment, by the length of each.
   struct Walk {
-    uint64_t at = 0;  // where the last FPDU ended
+    uint64_t at = 0;  // end of the last FPDU
     uint32_t good = 0;
     uint32_t bad = 0;    // FPDUs with a wrong CRC
     bool tiles = false;  // the last FPDU ends where the part ends

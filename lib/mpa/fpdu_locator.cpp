@@ -28,7 +28,7 @@ void FpduLocator::locate(const framing::Arrivals& arrivals, base::ByteView octet
     const framing::PduSpan span = fpdu_span(grid, at, base::load_be16(data + (header - at)));
     if (span.end > range.end) {
       out.cut = true;
-      // It cannot reach over an FPDU that was proven: its length is wrong.
+      // It would reach into an FPDU that was proven, so its length is wrong.
       if (arrivals.placed().first_begin_from(range.end) < span.end) {
         out.bad = overlap();
         out.droppable = true;
@@ -59,13 +59,14 @@ bool FpduLocator::find_first(const framing::Arrivals& arrivals,
   if (!config_.out_of_order) return false;
   bool inside = false;
   if (find_by_neighbour(arrivals, range, octets, first, inside)) return true;
-  if (inside || !reader_.grid().on()) return false;  // MPA-6-06: no marker, no place
+  if (inside || !reader_.grid().on()) return false;  // MPA-6-06: without markers nothing locates it
   first = find_by_marker(range, octets);
   return first != framing::kUnlocated;
 }
 
-/// s.6, method 3 across segments: a proven FPDU ends where this segment begins, or a located one
-/// reaches into it. `inside`: all of the segment belongs to that one.
+/// Finds the first FPDU by RFC 5044 s.6, method 3, across segments: a proven FPDU ends where this
+/// segment begins, or a located one reaches into it. `inside`: the whole segment belongs to the
+/// latter.
 bool FpduLocator::find_by_neighbour(const framing::Arrivals& arrivals, base::Range range,
                                     base::ByteView octets, uint64_t& first, bool& inside) const {
   if (arrivals.placed().ends_at(range.begin)) {
@@ -94,7 +95,8 @@ bool FpduLocator::end_of_started(const framing::Arrivals& arrivals, uint64_t beg
   return true;
 }
 
-/// s.6, method 2: the first FPDU that begins in the range and that a marker in the range points to.
+/// Finds the first FPDU that begins in the range and to which a marker in the range points (RFC
+/// 5044 s.6, method 2).
 uint64_t FpduLocator::find_by_marker(base::Range range, base::ByteView octets) const {
   for (uint64_t marker = reader_.grid().next(range.begin);
        marker + wire::kMpaMarkerSize <= range.end; marker += wire::kMpaMarkerInterval) {
@@ -104,8 +106,8 @@ uint64_t FpduLocator::find_by_marker(base::Range range, base::ByteView octets) c
   return framing::kUnlocated;
 }
 
-/// A held range begins with an FPDU when a proven one ends there; else its first marker tells
-/// (s.6).
+/// A held range begins with an FPDU if a proven one ends there; otherwise its markers locate the
+/// first FPDU (RFC 5044 s.6).
 uint64_t FpduLocator::first_in(const framing::Arrivals& arrivals, base::Range held) const {
   if (arrivals.placed().ends_at(held.begin)) return held.begin;
   if (!reader_.grid().on()) return framing::kUnlocated;
@@ -120,7 +122,7 @@ uint64_t FpduLocator::first_in(const framing::Arrivals& arrivals, base::Range he
   return framing::kUnlocated;
 }
 
-/// There is no error: any 16 bits can be a ULPDU_Length.
+/// This finds no error, since any 16 bits can be a ULPDU_Length.
 framing::Extent FpduLocator::extent(const framing::Arrivals& arrivals, uint64_t at,
                                     framing::PduSpan& span, framing::PduError& error) const {
   static_cast<void>(error);
@@ -128,7 +130,7 @@ framing::Extent FpduLocator::extent(const framing::Arrivals& arrivals, uint64_t 
                                                  : framing::Extent::Unknown;
 }
 
-/// The pieces of the ULPDU between its markers.
+/// Collects the pieces of the ULPDU between its markers.
 llp::UlpduView FpduLocator::view(const framing::PduSpan& span, const uint8_t* data) {
   const MarkerGrid& grid = reader_.grid();
   base::ByteView* pieces = store_.pieces();

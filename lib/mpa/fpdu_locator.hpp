@@ -1,6 +1,6 @@
 /// \file
-/// Finds FPDUs in what arrives (RFC 5044 s.6): from the delivery point on, behind one that is
-/// proven or located, or by a marker.
+/// Finds FPDUs in arriving segments (RFC 5044 s.6): from the delivery point on, behind an FPDU that
+/// is proven or located, or by a marker.
 #pragma once
 
 #include <cstdint>

@@ -13,8 +13,8 @@ constexpr uint64_t kFpduptrMax = 0xfffc;
 
 }  // namespace
 
-/// FPDUPTR may be hostile: the result has to lie behind the start of the stream's FPDUs, and not
-/// where a marker stands.
+/// A peer may send any FPDUPTR: a target is accepted only if it lies behind the start of the
+/// stream's FPDUs and not in the place of a marker.
 uint64_t FpduReader::marker_target(uint64_t marker, const uint8_t* octets) const {
   const uint32_t fpduptr = wire::load_mpa_marker(octets);
   if (fpduptr == 0) return marker;
@@ -50,13 +50,13 @@ PduError FpduReader::verify(const framing::PduSpan& span, const uint8_t* data) c
     const uint32_t value = crc::finish(crc::update(crc::kInit, data, covered));
     if (value != base::load_le32(data + covered)) return PduError::Crc;
   }
-  // RFC 5044 s.8 leaves open which markers are checked. Without a CRC nothing else would contradict
-  // a wrong pointer.
+  // RFC 5044 s.8 leaves open which markers are checked. Without a CRC all are checked, since
+  // nothing else would reveal a wrong pointer.
   if (!grid_.on() || !all_markers_) return PduError::None;
   for (uint64_t marker = grid_.next(span.begin); marker < span.end;
        marker += wire::kMpaMarkerInterval) {
     const uint64_t expected = marker < span.header ? 0 : marker - span.header;
-    if (expected > kFpduptrMax) break;  // a ULPDU over 64768 octets: FPDUPTR cannot say it
+    if (expected > kFpduptrMax) break;  // a ULPDU over 64768 octets: FPDUPTR has no room for it
     if (wire::load_mpa_marker(data + (marker - span.begin)) != expected) {
       return PduError::BadMarker;
     }

@@ -1,5 +1,5 @@
 /// \file
-/// Reads the FPDUs of one direction: where they end, and what proves them (RFC 5044 s.4.4, s.6).
+/// Reads the FPDUs of one direction: finds their ends and proves them (RFC 5044 s.4.4, s.6).
 #pragma once
 
 #include <cstdint>
@@ -23,18 +23,19 @@ class FpduReader {
   [[nodiscard]] const MarkerGrid& grid() const { return grid_; }
   [[nodiscard]] bool crc() const { return crc_; }
 
-  /// The place of the FPDU that begins at `begin`. Its length may be held or stand in a segment;
-  /// false when it has not come.
+  /// Finds the place of the FPDU that begins at `begin`. Its length may be among held octets or in
+  /// the segment `octets` at `range`; false when it has not come.
   [[nodiscard]] bool find(const framing::HeldOctets& held, uint64_t begin, base::Range range,
                           base::ByteView octets, framing::PduSpan& span) const;
-  /// The same, by held octets alone.
+  /// The same with held octets alone.
   [[nodiscard]] bool find(const framing::HeldOctets& held, uint64_t begin,
                           framing::PduSpan& span) const {
     return find(held, begin, {}, {}, span);
   }
-  /// Where the FPDU of a marker begins; kUnlocated when the marker points to none.
+  /// Stream offset of the FPDU to which a marker points; kUnlocated when the marker points to none.
   [[nodiscard]] uint64_t marker_target(uint64_t marker, const uint8_t* octets) const;
-  /// Proves an FPDU whose octets lie at `data` in one piece. \return what is wrong with it
+  /// Checks the CRC and the markers of an FPDU whose octets lie at `data` in one piece. \return its
+  /// error, or None
   [[nodiscard]] framing::PduError verify(const framing::PduSpan& span, const uint8_t* data) const;
 
  private:

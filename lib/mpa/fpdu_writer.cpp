@@ -73,7 +73,8 @@ bool FpduWriter::finish() {
 
 void FpduWriter::write_due_marker() {
   if (to_marker_ != 0) return;
-  // RFC 5044 s.4.2: from ULPDU_Length to the marker; 0 for a marker between FPDUs.
+  // RFC 5044 s.4.2: FPDUPTR counts the octets from ULPDU_Length to the marker; it is 0 for a marker
+  // between FPDUs.
   const uint64_t here = span_.end - (out_.written().data() + out_.length() - at_);
   const uint32_t fpduptr = here < span_.header ? 0 : static_cast<uint32_t>(here - span_.header);
   wire::store_mpa_marker(at_, fpduptr);

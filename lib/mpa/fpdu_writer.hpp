@@ -1,6 +1,5 @@
 /// \file
-/// Builds one FPDU straight into the outgoing frame: length, ULPDU with markers in between, pad,
-/// CRC.
+/// Builds one FPDU straight into the outgoing frame: length, ULPDU with its markers, pad and CRC.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +33,8 @@ class FpduWriter final : public llp::UlpduWriter {
   llp::Frame& out_;
   framing::PduSpan span_;
   uint64_t offset_;            // stream offset of at_
-  uint8_t* at_ = nullptr;      // where the next octet goes
-  uint8_t* summed_ = nullptr;  // octets in front of it are in crc_
+  uint8_t* at_ = nullptr;      // place of the next octet
+  uint8_t* summed_ = nullptr;  // octets before this point are in crc_
   uint32_t crc_ = 0;
   uint32_t max_;
   uint32_t left_ = 0;       // octets of the ULPDU still to come

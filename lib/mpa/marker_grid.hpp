@@ -1,6 +1,6 @@
 /// \file
-/// Where markers stand, by arithmetic on stream offsets (RFC 5044 s.4.3), and what follows from it
-/// for the place of an FPDU in the stream.
+/// Computes the places of markers from stream offsets (RFC 5044 s.4.3), and from these the place of
+/// an FPDU in the stream.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace rnic::mpa {
 
-/// One direction's markers: one begins at every offset S with (S - start) mod 512 = 0, markers
-/// counted. Offsets handed in are never below `start`.
+/// The markers of one direction: one begins at every offset S with (S - start) mod 512 = 0, where
+/// the octets of markers count, too. Callers pass no offset below `start`.
 class MarkerGrid {
  public:
   MarkerGrid() = default;
@@ -35,12 +35,12 @@ class MarkerGrid {
   bool on_ = false;
 };
 
-/// Where ULPDU_Length of the FPDU that begins at `begin` stands.
+/// Stream offset of ULPDU_Length in the FPDU that begins at `begin`.
 [[nodiscard]] inline uint64_t fpdu_header(const MarkerGrid& grid, uint64_t begin) {
   return grid.at(begin) ? begin + wire::kMpaMarkerSize : begin;
 }
 
-/// The place of an FPDU of that ULPDU length that begins at `begin`.
+/// The place of an FPDU that begins at `begin`, with a ULPDU of this length.
 [[nodiscard]] inline framing::PduSpan fpdu_span(const MarkerGrid& grid, uint64_t begin,
                                                 uint32_t ulpdu_length) {
   const uint32_t content = wire::mpa_fpdu_size(ulpdu_length);
@@ -48,7 +48,8 @@ class MarkerGrid {
   if (!grid.on()) return span;
   const uint32_t first = grid.distance(begin);
   if (first == 0) span.header += wire::kMpaMarkerSize;
-  // A marker stands in front of content only: one that would follow the CRC is the next FPDU's.
+  // A marker belongs to the FPDU whose content it precedes: one behind the CRC is part of the next
+  // FPDU.
   constexpr uint32_t kBetween = wire::kMpaMarkerInterval - wire::kMpaMarkerSize;
   if (content > first) span.end += wire::kMpaMarkerSize * (1 + (content - first - 1) / kBetween);
   return span;

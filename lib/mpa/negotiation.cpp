@@ -38,7 +38,7 @@ framing::Negotiated agree(const wire::MpaStartHeader& own, const framing::StartO
 }
 
 /// RFC 6581 s.9.2, the flags of a Reply. A zero-length Send takes a message number of the ULP's
-/// queue, so it is offered only where nothing else is common: then the Reply tells what the
+/// queue, so it is offered only if no other kind is common. The Reply then names the kind that the
 /// initiator is going to choose.
 uint8_t answered_rtr(uint8_t asked, uint8_t supported) {
   const uint8_t common = asked & supported;
@@ -59,8 +59,8 @@ void answer_reads(const Config& config, const framing::StartOptions& start_optio
   plan.reads_suffice = answer.suffice;
 }
 
-/// RFC 6581 s.9.2: a kind of the Reply that this side can send (CM6581-9.2-04); 0 when there is
-/// none.
+/// Chooses a kind of RTR in the Reply that this side can send (RFC 6581 s.9.2, CM6581-9.2-04); 0
+/// when there is none.
 uint8_t chosen_rtr(const Config& config, const framing::StartOffer& reply) {
   const uint8_t common = reply.rtr & supported_rtr(config);
   if ((common & wire::kMpaRtrWrite) != 0) return wire::kMpaRtrWrite;
@@ -92,7 +92,8 @@ void emit_prefix(const StartPlan& plan, uint8_t* dst) {
 
 StartPlan plan_request(const Config& config, const framing::StartOptions& start_options) {
   const bool wanted = start_options.exchange_reads || start_options.peer_to_peer;
-  // RFC 6581 s.6: without S a frame of revision 2 is that of revision 1, and MAY say so.
+  // RFC 6581 s.6: a frame of revision 2 without S is the same as one of revision 1, and MAY have
+  // this revision.
   const uint8_t lowest = wanted ? config.revision : std::min<uint8_t>(config.revision, 1);
   StartPlan plan;
   plan.header = own_header(config, start_options.revision.value_or(lowest));
@@ -112,8 +113,9 @@ StartPlan plan_reply(const Config& config, const framing::StartOptions& start_op
   StartPlan plan;
   plan.header = own_header(config, request.revision);
   plan.header.enhanced = request.enhanced;  // RFC 6581 s.10
-  // RFC 5044 s.7.1.1: C of either side is enough, but Linux siw wants to see its own in the Reply.
-  // In the draft's profile each end tells its own wish (draft-ietf-rddp-mpa-00 s.8.1.1).
+  // RFC 5044 s.7.1.1: the C bit of either side is enough, but Linux siw expects its own C bit in
+  // the Reply, too. In the draft's profile each end sends only its own wish (draft-ietf-rddp-mpa-00
+  // s.8.1.1).
   if (request.revision != 0) plan.header.crc = plan.header.crc || request.crc;
   plan.reads_in_data = request.reads_in_data;
   plan.agreed = agree(plan.header, request);
@@ -179,8 +181,8 @@ ReplyVerdict judge_reply(const Config& config, const framing::StartOptions& star
   }
   verdict.agreed.peer_to_peer = reply.peer_to_peer;
   if (reply.peer_to_peer) verdict.agreed.rtr_kinds = chosen_rtr(config, reply);
-  // RFC 6581 s.9.2 means unlike connection models, too: "a mutually compatible connection model or
-  // RTR option".
+  // RFC 6581 s.9.2 includes connection models that differ: "a mutually compatible connection model
+  // or RTR option".
   const bool matched =
       reply.peer_to_peer ? verdict.agreed.rtr_kinds != 0 : !start_options.peer_to_peer;
   if (verdict.error == llp::FramingError::None && !matched) {

@@ -17,13 +17,13 @@ namespace rnic::mpa {
 
 struct Config;
 
-/// A Request or a Reply, with what stands in front of the ULP's private data.
+/// A Request or a Reply, without the ULP's private data.
 struct StartPlan {
   wire::MpaStartHeader header;  ///< pd_length is left to the sender
   wire::MpaEnhancedData data;   ///< sent when header.enhanced
   bool reads_in_data = false;   ///< ird and ord as 32 bits each come first (BUG-12)
   framing::Negotiated agreed;   ///< Reply
-  /// Reply: false: only a reject is possible, which tells the ORD that would have been needed.
+  /// Reply. False: only a reject is possible, which tells the ORD that would have been needed.
   bool reads_suffice = true;
 };
 
@@ -38,7 +38,7 @@ void emit_prefix(const StartPlan& plan, uint8_t* dst);
 /// (RFC 6581 s.10).
 [[nodiscard]] StartPlan plan_request(const Config& config,
                                      const framing::StartOptions& start_options);
-/// Responder: what an accepting Reply says, and what then holds.
+/// Responder: makes an accepting Reply, and what is agreed by it.
 [[nodiscard]] StartPlan plan_reply(const Config& config, const framing::StartOptions& start_options,
                                    const framing::StartOffer& request);
 /// Makes the frame a reject.
@@ -50,7 +50,7 @@ void make_reject(StartPlan& plan);
                                              const wire::MpaStartHeader& header,
                                              base::ByteView data, size_t& prefix);
 
-/// Initiator: what an accepting Reply to `request` means.
+/// Initiator: the result of an accepting Reply.
 struct ReplyVerdict {
   framing::Negotiated agreed;
   bool enhanced_missing = false;                      ///< the peer does not speak RFC 6581
@@ -60,8 +60,8 @@ struct ReplyVerdict {
                                        const framing::StartOptions& start_options,
                                        const StartPlan& request, const framing::StartOffer& reply);
 
-/// Whether a frame of that revision is understood. \param most the highest revision; for an
-/// initiator that of its Request
+/// A frame of this revision is understood. \param most the highest revision that is understood; for
+/// an initiator the revision of its Request
 [[nodiscard]] bool revision_fits(const Config& config, uint8_t most, uint8_t revision);
 
 }  // namespace rnic::mpa

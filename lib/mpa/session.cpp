@@ -11,7 +11,7 @@ namespace {
 
 using framing::kStartTag;
 
-/// Marks the record of the last streaming message, as kStartTag marks those of start frames.
+/// Marks the record of the last streaming message, as kStartTag marks the records of start frames.
 constexpr llp::RecordTag kLastMessageTag{kStartTag.a, 1};
 
 }  // namespace
@@ -36,9 +36,9 @@ llp::Pulled Session::pull(uint32_t n, uint64_t offset, llp::Frame& out, base::No
   return pulled;
 }
 
-/// A whole segment (n == EMSS) has room for MULPDU; what is left of one takes only a ULPDU that
-/// fits exactly here and ends its message (RFC 5044 s.4.5). The FPDU never exceeds n: with an EMSS
-/// below 128 the ULPDU is shorter than the MULPDU that is reported.
+/// An empty segment (n == EMSS) has room for a ULPDU of MULPDU octets; the rest of a partly filled
+/// one takes only a ULPDU that fits and ends its message (RFC 5044 s.4.5). The FPDU never exceeds
+/// n: with an EMSS below 128 the ULPDU is shorter than the MULPDU that is reported.
 llp::Pulled Session::pull_fpdu(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now) {
   const bool whole_only = n < emss();
   const uint32_t before = out.length();
@@ -107,8 +107,8 @@ void Session::ready() {
 llp::InspectVerdict Session::inspect(base::Range range, base::ByteView octets, base::Now now) {
   if (full_operation()) return receiver_.inspect(range, octets, now);
   if (!parsing() || receiver_.can_keep(range)) return llp::InspectVerdict::Accept;
-  // The start frame has room of its own, so that it needs no hold space, which others may have used
-  // up. Octets behind a Request end the start-up and need none either.
+  // The start frame has room of its own, so it needs no hold space, which other sessions may have
+  // used up. Octets behind a Request end the start-up and need no hold space either.
   const bool frame_only =
       role_ == framing::Role::Responder || parser_.frame_part(octets) == octets.size();
   if (receiver_.in_order(range) && frame_only) return llp::InspectVerdict::Accept;
@@ -139,7 +139,7 @@ void Session::place(base::Range range, base::ByteView octets, bool, base::Now no
 }
 
 void Session::ordered(uint64_t offset, base::Now now) {
-  // Octets of the start frame that came ahead of the order.
+  // Parses octets of the start frame that came ahead of the order.
   std::array<uint8_t, wire::kMpaStartHeaderSize + wire::kMpaPrivateDataMax> again;
   while (parsing() && received_ < offset) {
     const auto want = static_cast<uint32_t>(
@@ -173,12 +173,12 @@ framing::StartFailure Session::end_of_stream(StartState state, bool reset) const
 void Session::peer_finished(base::Now now) {
   peer_finished_ = true;
   if (left()) return events_.peer_left(now);
-  if (state_ == StartState::SendReject) return;  // the answer is still on its way
+  if (state_ == StartState::SendReject) return;  // our Reply is still to be sent
   if (starting()) return fail(end_of_stream(state_, false), {}, now);
   if (full_operation()) tell_peer_finished(now);
 }
 
-/// Why a start-up fails whose stream ends in that state.
+/// The reason of the failure when the stream ends in this state of the start-up.
 framing::StartFailure Session::failure_of(StartState state, StreamEnd how) const {
   const bool reset = how == StreamEnd::PeerReset;
   if (reset || how == StreamEnd::Closed) return end_of_stream(state, reset);

@@ -17,18 +17,18 @@ namespace rnic::mpa {
 
 class Session final : public framing::SessionBase<FpduLocator> {
  public:
-  /// The start-up begins when the stream is established. `private_data` goes into the Request;
-  /// private_data_max(plan_request(config, start_options)) says how much may.
+  /// The start-up begins when the stream is established. `private_data` goes into the Request and
+  /// has at most private_data_max(plan_request(config, start_options)) octets.
   Session(const Config& config, framing::Role role, framing::HoldStore& hold, Counters& counters,
           framing::StartEvents& events, base::ByteView private_data,
           const framing::StartOptions& start_options = {});
 
-  /// Instead of established(): the stream has carried streaming octets (RFC 5044 s.7.1.3). The
-  /// peer's start frame begins at `received`; ours follows what was sent, and `last_message`, when
-  /// there is one, goes out before it (s.7.1.5).
+  /// Called instead of established() when the stream has carried streaming octets (RFC 5044
+  /// s.7.1.3). The peer's start frame begins at `received`. Ours follows the octets sent before,
+  /// and `last_message`, when there is one, goes out before our start frame (s.7.1.5).
   void take_over(uint32_t emss, uint64_t received, base::ByteView last_message, base::Now now);
-  /// Stream offsets behind what was taken of the peer's start frame, and behind ours once it was
-  /// handed to the stream.
+  /// Stream offsets behind the octets taken of the peer's start frame, and behind our start frame
+  /// once it was handed to the stream.
   [[nodiscard]] uint64_t received() const { return received_; }
   [[nodiscard]] uint64_t sent() const { return sender_.end_offset(); }
   /// While left(), once the stream has another user: gives that user the octets that came ahead of
@@ -54,10 +54,10 @@ class Session final : public framing::SessionBase<FpduLocator> {
                llp::Frame& out) override;
   void released(const llp::RecordTag& tag, uint64_t end_offset) override;
   void emss_changed(uint32_t emss) override;
-  /// RFC 5044 s.A.2: with Nagle's rule small FPDUs wait for each other.
+  /// With Nagle's rule small FPDUs wait for each other (RFC 5044 s.A.2).
   [[nodiscard]] bool fills_segment(uint32_t octets) const override;
-  /// For the sender's side of silly window avoidance (RFC 9293 s.3.8.6.2.1): whether all FPDUs that
-  /// wait, or the rest of the start-up, have at most `octets`.
+  /// For the sender's silly window avoidance (RFC 9293 s.3.8.6.2.1). \return all waiting FPDUs, or
+  /// the rest of our start frame, have at most `octets`
   [[nodiscard]] bool all_fits(uint32_t octets) const override;
   [[nodiscard]] uint32_t mulpdu() const override { return mulpdu_of(emss(), agreed_.markers_send); }
   [[nodiscard]] uint8_t version() const override;
@@ -100,8 +100,8 @@ class Session final : public framing::SessionBase<FpduLocator> {
     sender_.validate();
     last_message_.validate();
   }
-  /// Why the start-up fails when a peer that lives ends the stream: without a Reply it may not
-  /// serve this revision (RFC 6581 s.10).
+  /// The reason of the failure when the peer itself ends the stream: if it has sent no Reply, it
+  /// may not serve this revision (RFC 6581 s.10).
   [[nodiscard]] framing::StartFailure end_of_stream(StartState state, bool reset) const;
   [[nodiscard]] framing::StartFailure failure_of(StartState state, StreamEnd how) const;
   void answer(bool accepted, base::ByteView private_data,
@@ -130,14 +130,14 @@ class Session final : public framing::SessionBase<FpduLocator> {
   Counters& counters_;
   framing::StartEvents& events_;
   framing::Negotiated agreed_;
-  base::Now deadline_ = base::kNever;  // of the state: start-up, RTR, delay or silence
+  base::Now deadline_ = base::kNever;  // of the current state: start-up, RTR, delay or silence
   framing::StartFailure refusal_ =
-      framing::StartFailure::RejectedLocally;  // what SendReject ends with
+      framing::StartFailure::RejectedLocally;  // the reason with which SendReject ends
   uint64_t received_ = 0;  // stream offset behind the octets of the peer's start frame taken
   MarkerGrid send_grid_;
   framing::StartOptions start_options_;
   StartPlan plan_;              // initiator: the Request; responder: the Reply
-  framing::StartOffer offer_;   // what the peer's frame says
+  framing::StartOffer offer_;   // contents of the peer's start frame
   bool peer_finished_ = false;  // the peer closed its half before the stream had another user
   base::ByteView ulp_data_;     // the private data of the peer's frame, without a prefix
   StartFrameParser parser_;

@@ -1,4 +1,5 @@
-// The start-up: RFC 5044 s.7.1.2, RFC 6581, draft-ietf-rddp-mpa-00 s.8.1.
+// The part of Session that does the start-up (RFC 5044 s.7.1.2, RFC 6581, draft-ietf-rddp-mpa-00
+// s.8.1).
 #include <algorithm>
 #include <array>
 
@@ -9,7 +10,7 @@ namespace rnic::mpa {
 
 namespace {
 
-/// How long after a first FPDU that was delayed the session waits for an answer before it calls the
+/// The time for which the session waits for an answer to a delayed first FPDU before it calls the
 /// peer silent (docs/decisions/0010).
 constexpr base::Duration kSilence = std::chrono::milliseconds(200);
 
@@ -92,7 +93,7 @@ void Session::read_start_frame() {
 void Session::bad_start_frame(framing::StartFailure why, base::Now now) {
   const bool draft = why == framing::StartFailure::BadRevision && parser_.header().revision == 0;
   if (role_ == framing::Role::Initiator || !draft) return fail(why, {}, now);
-  // RFC 5044 s.C.2.1: a non-permissive responder says its own revision and closes.
+  // RFC 5044 s.C.2.1: a non-permissive responder sends its own revision and closes.
   plan_ = plan_reply(config_, {}, {.revision = 1});
   make_reject(plan_);
   sender_.set(make_start_frame(wire::kMpaReplyKey, plan_, {}));
@@ -134,14 +135,15 @@ void Session::answer(bool accepted, base::ByteView private_data,
   const framing::Negotiated agreed = plan.agreed;
   const bool possible = accepted && plan.reads_suffice;
   if (!possible) make_reject(plan);
-  // The frame is made first: it needs memory, and when that fails nothing else has changed.
+  // The frame is made first, since this needs memory: when it fails nothing else has changed.
   sender_.set(make_start_frame(wire::kMpaReplyKey, plan, private_data));
   plan_ = plan;
   agreed_ = agreed;
   if (accepted && !possible) refusal_ = framing::StartFailure::InsufficientReads;
   set_state(possible ? StartState::SendReply : StartState::SendReject);
   stream()->ready();
-  // Revision 0 has no bit for it: a Reply and then the end (draft-ietf-rddp-mpa-00 s.8.1).
+  // Revision 0 has no bit for a reject: the stream is closed behind the Reply
+  // (draft-ietf-rddp-mpa-00 s.8.1).
   if (!possible && (config_.reject_closes || plan_.header.revision == 0)) stream()->close();
 }
 
@@ -226,10 +228,10 @@ void Session::first_pdu(base::Now now) {
   const StartState before = state_;
   if (before == StartState::Done) return;
   set_state(StartState::Done);
-  if (before == StartState::Unheard) return;  // it sends already
+  if (before == StartState::Unheard) return;  // this side sends already
   if (before == StartState::AwaitRtr) events_.rtr_received(now);
-  // RFC 5044 s.7.1.2 rule 4. An initiator that delays its first FPDU may go, too: a peer that sends
-  // FPDUs receives them.
+  // RFC 5044 s.7.1.2 rule 4. An initiator that delays its first FPDU may send it now, too, since a
+  // peer that sends FPDUs also receives them.
   begin_sending();
 }
 
@@ -251,8 +253,8 @@ void Session::on_timer(base::Now now) {
     return user()->peer_silent();
   }
   if (state_ != StartState::AwaitRtr) return fail(framing::StartFailure::TimedOut, {}, now);
-  // Where something came that was no FPDU, the stream was closed for it, and the peer has left ours
-  // open.
+  // If the octets that came were no FPDU, this side has closed its direction, and the peer has not
+  // closed the other one.
   const bool broken = receiver_.is_broken();
   set_state(StartState::Failed);
   if (!broken) ++counters_.rtr_missing;
@@ -262,7 +264,7 @@ void Session::on_timer(base::Now now) {
   abort();
 }
 
-/// RFC 6581 s.9.1 to s.9.3: full operation begins for as long as a Terminate needs.
+/// Refuses the Reply by a Terminate, for which full operation begins (RFC 6581 s.9.1 to s.9.3).
 void Session::refuse(llp::FramingError error, base::Now now) {
   framing::StartFailure why = framing::StartFailure::LocalError;
   if (error == llp::FramingError::InsufficientIrd) why = framing::StartFailure::InsufficientReads;
@@ -326,7 +328,7 @@ void Session::tell_failure(framing::StartFailure why, base::ByteView private_dat
   parser_.release();
 }
 
-/// The octets came ahead of the start frame and were kept; the next user of the stream gets them.
+/// Gives the next user of the stream the octets that came ahead of the start frame and were kept.
 void Session::hand_over_kept(llp::StreamSwitch& to, base::Now now) {
   RNIC_CHECK(left());
   set_state(StartState::HandedOver);

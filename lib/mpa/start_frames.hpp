@@ -1,6 +1,6 @@
 /// \file
-/// The start frames of a session as octets (RFC 5044 s.7.1): the peer's until it is whole, ours as
-/// it is made. They know no events and no stream: the session asks and acts.
+/// The start frames of a session as octets (RFC 5044 s.7.1): collects the peer's frame and makes
+/// ours. Nothing here has a stream or calls anybody: the session asks and acts.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,7 @@
 
 namespace rnic::mpa {
 
-/// Collects one start frame from pieces of any size, and tells at the first wrong octet that it is
-/// wrong.
+/// Collects one start frame from pieces of any size, and finds an error at the first wrong octet.
 class StartFrameParser {
  public:
   /// `most`: the highest revision that is understood.
@@ -32,13 +31,14 @@ class StartFrameParser {
     if (failure_ || complete()) return 0;
     return (header_ ? frame_size() : wire::kMpaStartHeaderSize) - have_;
   }
-  /// How many of the octets that follow belong to the frame, as far as they say it themselves.
+  /// The number of octets of `octets`, which come next, that belong to the frame, as far as its
+  /// header is among them.
   [[nodiscard]] size_t frame_part(base::ByteView octets) const;
   [[nodiscard]] bool empty() const { return have_ == 0; }
   [[nodiscard]] bool complete() const { return header_ && have_ == frame_size(); }
   [[nodiscard]] std::optional<framing::StartFailure> failure() const { return failure_; }
   [[nodiscard]] const wire::MpaStartHeader& header() const { return *header_; }
-  /// The private data with the prefix that read_offer() takes off.
+  /// The private data, including the prefix that read_offer() takes off.
   [[nodiscard]] base::ByteView private_data() const;
   /// Gives the buffer back once nobody reads the private data any more.
   void release() { buffer_.reset(); }
@@ -57,7 +57,7 @@ class StartFrameParser {
 
   const Config& config_;
   std::unique_ptr<uint8_t[]> buffer_;
-  size_t have_ = 0;  // Invariant: <= kFrameMax; of a revision 0 frame <= its size
+  size_t have_ = 0;  // Invariant: <= kFrameMax; for a frame of revision 0 <= its size
   std::optional<wire::MpaStartHeader> header_;
   std::optional<framing::StartFailure> failure_;
   framing::Role role_;

@@ -18,14 +18,15 @@ enum class StartState : uint8_t {
   SendReply,      ///< responder: accepting Reply not pulled entirely
   SendReject,     ///< responder: rejecting Reply not pulled entirely
   Delayed,        ///< initiator, full operation: its first FPDU waits on purpose (BUG-14)
-  Unheard,        ///< initiator, full operation: it sends since the delay, the peer does not yet
-  AwaitRtr,       ///< responder, full operation: the RTR has not come (RFC 6581 s.9)
-  AwaitFpdu,      ///< responder, full operation: no FPDU has come, none may leave
-  Done,           ///< full operation in both directions
-  Left,           ///< rejected: TCP is open, for streaming
-  HandedOver,     ///< as Left, and the stream has another user
-  Failed,         ///< the stream is being closed
-  Ended,          ///< the stream is gone
+  Unheard,    ///< initiator, full operation: it has sent after the delay, and nothing has come from
+              ///< the peer
+  AwaitRtr,   ///< responder, full operation: the RTR has not come (RFC 6581 s.9)
+  AwaitFpdu,  ///< responder, full operation: no FPDU has come, none may leave
+  Done,       ///< full operation in both directions
+  Left,       ///< rejected: TCP is open, for streaming
+  HandedOver,  ///< like Left, but the stream has another user
+  Failed,      ///< the stream is being closed
+  Ended,       ///< the stream is gone
 };
 
 inline constexpr base::Transitions<StartState, StartState::Ended> kStartTransitions{
@@ -34,7 +35,8 @@ inline constexpr base::Transitions<StartState, StartState::Ended> kStartTransiti
     {StartState::AwaitReply,
      {StartState::Delayed, StartState::Done, StartState::Left, StartState::Failed,
       StartState::Ended}},
-    // A Request of the draft's revision gets a Reply that says ours (RFC 5044 s.C.2.1).
+    // A Request of the draft's revision is answered by a Reply with our revision (RFC 5044
+    // s.C.2.1).
     {StartState::AwaitRequest,
      {StartState::AwaitDecision, StartState::SendReject, StartState::Failed, StartState::Ended}},
     {StartState::AwaitDecision,

@@ -24,10 +24,11 @@ bool Suspicions::drop(base::Range range, base::ByteView octets) {
   return false;
 }
 
-/// A retransmission may hold the octets of several dropped segments, and each of its octets has to
-/// have come before: a new one may be damaged, even if all in front of it are as they were.
+/// A retransmission may hold the octets of several dropped segments. Each of its octets must have
+/// come before: a new octet may be damaged, even if all octets in front of it are the same as
+/// before.
 bool Suspicions::seen_before(base::Range range, base::ByteView octets) const {
-  uint64_t seen = range.begin;  // octets in front of it have come before
+  uint64_t seen = range.begin;  // octets before this offset have come before
   const auto goes_on = [&](const Entry& entry) {
     if (entry.range.begin < range.begin || entry.range.begin > seen) return false;
     if (entry.range.end <= seen || entry.range.end > range.end) return false;
@@ -63,7 +64,8 @@ void Suspicions::validate() const {
     if (entry.range.begin == UINT64_MAX) continue;
     ++used;
     RNIC_CHECK(entry.not_placed <= entry.range.size());
-    // What came again as it was dropped proves nothing, and the entry stays.
+    // An entry whose octets were placed exactly as they had been dropped stays: the drop was
+    // needless.
     RNIC_CHECK(entry.not_placed != 0 || entry.difference == 0);
   }
   RNIC_CHECK(used == used_);

@@ -100,7 +100,7 @@ void TimeWaitTable::expire(base::Now now) {
     const bool due = static_cast<int32_t>(milliseconds_of(now) - entry.expires_ms_) >= 0;
     if (!entry.gone() && !due) {
       if ((entry.next_ & kRestarted) == 0) return;
-      // Its time was restarted: the entry moves to the end of the ring.
+      // The time of the entry was restarted, so it moves to the end of the ring.
       const TimeWaitEntry copy = entry;
       pop();
       const uint32_t index = (first_ + used_) % capacity();
@@ -123,7 +123,7 @@ void TimeWaitTable::validate() const {
     if (!entries_[(first_ + i) % capacity()].gone()) ++live;
   }
   RNIC_CHECK(live == live_);
-  // Each of them is in the chain of its bucket, once.
+  // Each live entry is in the chain of its bucket, once.
   uint32_t linked = 0;
   for (uint32_t b = 0; b < buckets_.size(); ++b) {
     for (uint32_t i = buckets_[b]; i != 0; i = entries_[i - 1].next_ & ~kRestarted) {

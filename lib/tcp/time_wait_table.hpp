@@ -55,9 +55,9 @@ class TimeWaitEntry {
 
   Addresses addresses_{};
   uint16_t local_port_ = 0;
-  uint16_t remote_port_ = 0;  // 0: erased, the place waits for its turn
+  uint16_t remote_port_ = 0;  // 0: erased, and the place is reused when the ring comes to it
   uint32_t expires_ms_ = 0;
-  uint32_t next_ = 0;  // bit 31: its time was restarted; other bits: link of the bucket's chain
+  uint32_t next_ = 0;  // bit 31: the time was restarted; other bits: link of the bucket's chain
 };
 
 /// A bounded table, in which a new entry displaces the oldest. Entries stand in a ring in the order
@@ -70,17 +70,18 @@ class TimeWaitTable {
   /// \return true when the oldest entry was displaced.
   bool add(const Endpoint& local, const Endpoint& remote, const TimeWaitEntry& entry,
            base::Now now);
-  /// nullptr: not there. Valid until the next add(), erase() or expire().
+  /// nullptr: there is no such entry. The pointer is valid until the next add(), erase() or
+  /// expire().
   [[nodiscard]] TimeWaitEntry* find(const Endpoint& local, const Endpoint& remote);
   /// The peer has retransmitted its FIN: 2 MSL start anew.
   void restart(TimeWaitEntry& entry, base::Now now);
   void erase(TimeWaitEntry& entry);
   void expire(base::Now now);
 
-  /// When expire() has something to do; kNever when there is nothing.
+  /// The time at which expire() has something to do; kNever when the table is empty.
   [[nodiscard]] base::Now next_deadline(base::Now now) const;
-  /// The timestamp clock has ticked since the entry's time began, when its last segment may have
-  /// been sent.
+  /// Our timestamp clock has ticked since the entry's time began, which is when the last segment of
+  /// the old incarnation may have been sent.
   [[nodiscard]] bool clock_ticked(const TimeWaitEntry& entry, base::Now now) const {
     return static_cast<int32_t>(milliseconds_of(now) - (entry.expires_ms_ - time_ms_)) > 0;
   }
@@ -115,7 +116,7 @@ class TimeWaitTable {
   Secret secret_;
   uint32_t time_ms_;
   uint32_t first_ = 0;  // oldest
-  uint32_t used_ = 0;   // places of the ring in use, those gone included
+  uint32_t used_ = 0;   // places of the ring in use, erased ones included
   uint32_t live_ = 0;   // Invariant: the places in use that are not erased.
 };
 

@@ -26,7 +26,7 @@ inline constexpr uint16_t kArpHardwareEthernet = 1;
 inline constexpr uint16_t kArpRequest = 1;
 inline constexpr uint16_t kArpReply = 2;
 
-/// Addresses of IP in host order.
+/// An ARP packet; IP addresses are in host order.
 struct Arp {
   uint16_t operation = 0;
   MacAddress sender_mac{};
@@ -35,8 +35,8 @@ struct Arp {
   uint32_t target_ip = 0;
 };
 
-/// The octets behind the Ethernet header; padding may follow. Empty unless it is a request or reply
-/// for IPv4 over Ethernet.
+/// Parses the octets behind the Ethernet header, which padding may follow. Empty unless they are a
+/// request or reply for IPv4 over Ethernet.
 [[nodiscard]] inline std::optional<Arp> parse_arp(base::ByteView octets) {
   if (octets.size() < kArpPacket) return std::nullopt;
   const uint8_t* p = octets.data();

@@ -61,7 +61,7 @@ struct DdpUntaggedHeader {
   return is_ddp_tagged(control) ? kDdpTaggedSize : kDdpUntaggedSize;
 }
 
-/// Nothing when `in` is too short or the T bit says untagged.
+/// Empty when `in` is too short or the T bit says untagged.
 [[nodiscard]] inline std::optional<DdpTaggedHeader> parse_ddp_tagged(base::ByteView in) {
   if (in.size() < kDdpTaggedSize || !is_ddp_tagged(in[kDdpControlAt])) return std::nullopt;
   const uint8_t* p = in.data();
@@ -72,7 +72,7 @@ struct DdpUntaggedHeader {
                          .to = base::load_be64(p + kDdpToAt)};
 }
 
-/// Nothing when `in` is too short or the T bit says tagged.
+/// Empty when `in` is too short or the T bit says tagged.
 [[nodiscard]] inline std::optional<DdpUntaggedHeader> parse_ddp_untagged(base::ByteView in) {
   if (in.size() < kDdpUntaggedSize || is_ddp_tagged(in[kDdpControlAt])) return std::nullopt;
   const uint8_t* p = in.data();

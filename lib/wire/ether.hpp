@@ -26,12 +26,12 @@ inline constexpr uint16_t kEtherTypeIpv6 = 0x86dd;
 
 inline constexpr uint32_t kVlanTag = 4;         ///< octets that a tag adds
 inline constexpr uint32_t kVlanControlAt = 14;  ///< priority and identifier
-inline constexpr uint32_t kVlanTypeAt = 16;     ///< type of what follows the tag
+inline constexpr uint32_t kVlanTypeAt = 16;     ///< EtherType of the payload behind the tag
 inline constexpr uint16_t kVlanIdMask = 0x0fff;
 
 inline constexpr MacAddress kMacBroadcast{0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
-/// Broadcast is a multicast address, too.
+/// The address is a group; the broadcast address is one, too.
 [[nodiscard]] constexpr bool is_multicast(const MacAddress& mac) { return (mac[0] & 1) != 0; }
 
 /// An address that one station can have: neither a group nor all zero.

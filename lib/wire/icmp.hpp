@@ -32,7 +32,7 @@ inline constexpr uint8_t kIcmpNetProhibited = 9;
 inline constexpr uint8_t kIcmpHostProhibited = 10;
 inline constexpr uint8_t kIcmpProhibited = 13;
 
-// Code of both versions' time exceeded.
+// A code of kIcmpTimeExceeded and of kIcmpv6TimeExceeded.
 inline constexpr uint8_t kIcmpReassemblyTime = 1;
 
 inline constexpr uint8_t kIcmpv6Unreachable = 1;

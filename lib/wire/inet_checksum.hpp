@@ -68,16 +68,16 @@ namespace internal {
   return static_cast<uint32_t>(total) + static_cast<uint32_t>(total >> 32);
 }
 
-/// Folded and complemented, host order: store it big-endian. Over octets that include a correct
-/// checksum field the result is 0.
+/// Folds and complements a partial sum. The result is in host order, to be stored big-endian. It is
+/// 0 over octets that include a correct checksum field.
 [[nodiscard]] constexpr uint16_t checksum_fold(uint32_t sum) {
   sum = (sum & 0xffff) + (sum >> 16);
   sum = (sum & 0xffff) + (sum >> 16);
   return static_cast<uint16_t>(~sum);
 }
 
-/// Partial sum of the pseudo header (RFC 9293 s.3.1): addresses in host order, `length` octets of
-/// the transport header and data.
+/// Partial sum of the IPv4 pseudo header (RFC 9293 s.3.1). Addresses are in host order; `length`
+/// counts the octets of the transport header and data.
 [[nodiscard]] constexpr uint32_t pseudo_header_sum(uint32_t src, uint32_t dst, uint8_t protocol,
                                                    uint32_t length) {
   return (src >> 16) + (src & 0xffff) + (dst >> 16) + (dst & 0xffff) + protocol + (length >> 16) +

@@ -10,7 +10,7 @@ namespace rnic::wire {
 inline constexpr uint8_t kProtocolIcmp = 1;
 inline constexpr uint8_t kProtocolTcp = 6;
 
-// Those that only IPv6 knows.
+// Numbers that only IPv6 uses.
 inline constexpr uint8_t kNextHopByHop = 0;
 inline constexpr uint8_t kNextRouting = 43;
 inline constexpr uint8_t kNextFragment = 44;

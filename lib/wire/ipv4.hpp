@@ -45,9 +45,9 @@ struct Ipv4 {
   }
 };
 
-/// The octets behind the Ethernet header; padding may follow. Empty when the version or a length is
-/// impossible: the result's header_length <= total_length <= octets.size(). Checksum and addresses
-/// are not judged.
+/// Parses the octets behind the Ethernet header, which padding may follow. Empty when the version
+/// or a length is impossible, so that header_length <= total_length <= octets.size() holds for the
+/// result. Checksum and addresses are not judged.
 [[nodiscard]] inline std::optional<Ipv4> parse_ipv4(base::ByteView octets) {
   if (octets.size() < kIpv4Header) return std::nullopt;
   const uint8_t* p = octets.data();
@@ -73,7 +73,7 @@ struct Ipv4 {
   return checksum_fold(checksum_add(0, header)) == 0;
 }
 
-/// Writes kIpv4Header octets with the checksum; header_length is not asked.
+/// Writes kIpv4Header octets with the checksum; ip.header_length is ignored.
 inline void write_ipv4(uint8_t* p, const Ipv4& ip) {
   p[kIpv4VersionAt] = 0x45;
   p[kIpv4TosAt] = ip.tos;

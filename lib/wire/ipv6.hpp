@@ -25,7 +25,7 @@ inline constexpr uint32_t kIpv6FragmentIdAt = 4;
 inline constexpr uint8_t kIpv6OptionPad1 = 0;
 inline constexpr uint8_t kIpv6OptionPadN = 1;
 
-/// Sixteen octets as two halves in host order.
+/// An address as two halves of 8 octets, each in host order.
 struct Ipv6Address {
   uint64_t high = 0;
   uint64_t low = 0;
@@ -49,8 +49,9 @@ inline void store_ipv6_address(uint8_t* p, const Ipv6Address& address) {
   base::store_be64(p + 8, address.low);
 }
 
-/// The octets behind the Ethernet header; padding may follow. Empty when the version or the length
-/// is impossible: kIpv6Header + payload_length <= octets.size(). Addresses are not judged.
+/// Parses the octets behind the Ethernet header, which padding may follow. Empty when the version
+/// or the length is impossible, so that kIpv6Header + payload_length <= octets.size() holds for the
+/// result. Addresses are not judged.
 [[nodiscard]] inline std::optional<Ipv6> parse_ipv6(base::ByteView octets) {
   if (octets.size() < kIpv6Header) return std::nullopt;
   const uint8_t* p = octets.data();

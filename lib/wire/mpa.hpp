@@ -18,7 +18,7 @@ namespace rnic::wire {
 
 inline constexpr size_t kMpaKeySize = 16;
 inline constexpr size_t kMpaStartHeaderSize = 20;
-inline constexpr size_t kMpaFlagsAt = 16;  ///< the key is before them
+inline constexpr size_t kMpaFlagsAt = 16;  ///< the first octet behind the key
 inline constexpr size_t kMpaRevisionAt = 17;
 inline constexpr size_t kMpaPdLengthAt = 18;
 inline constexpr size_t kMpaPrivateDataMax = 512;         ///< revisions 1 and 2
@@ -38,7 +38,7 @@ inline constexpr uint8_t kMpaFlagCrc = 0x40;       ///< C: CRC wanted
 inline constexpr uint8_t kMpaFlagReject = 0x20;    ///< R: rejected (Reply only; not in revision 0)
 inline constexpr uint8_t kMpaFlagEnhanced = 0x10;  ///< S: enhanced data first (revision 2)
 
-/// What stands behind the key.
+/// The fields of a start frame behind its key.
 struct MpaStartHeader {
   bool markers = false;
   bool crc = false;
@@ -48,8 +48,8 @@ struct MpaStartHeader {
   bool enhanced = false;  ///< the private data begins with MpaEnhancedData
 };
 
-/// The fields behind the key; flag bits that the revision calls reserved are not looked at. Empty
-/// when there are fewer than 20 octets.
+/// Parses the fields behind the key. Flag bits that the revision calls reserved are not looked at.
+/// Empty when there are fewer than 20 octets.
 [[nodiscard]] inline std::optional<MpaStartHeader> parse_mpa_start_header(base::ByteView octets) {
   if (octets.size() < kMpaStartHeaderSize) return std::nullopt;
   const uint8_t flags = octets[kMpaFlagsAt];
@@ -77,7 +77,7 @@ inline void write_mpa_start_header(uint8_t* p, const MpaKey& key, const MpaStart
 
 inline constexpr size_t kMpaEnhancedSize = 4;
 inline constexpr size_t kMpaIrdAt = 0;  ///< A and B above the 14 bits of IRD
-inline constexpr size_t kMpaOrdAt = 2;  ///< C and D above those of ORD
+inline constexpr size_t kMpaOrdAt = 2;  ///< C and D above the 14 bits of ORD
 inline constexpr uint16_t kMpaReadsMask = 0x3fff;
 
 /// The control flags B, C and D: kinds of RTR indication, as a set.
@@ -93,7 +93,8 @@ struct MpaEnhancedData {
   friend constexpr bool operator==(const MpaEnhancedData&, const MpaEnhancedData&) = default;
 };
 
-/// Nothing when there are fewer than 4 octets. With A = 0 the other flags are ignored (s.9.2).
+/// Empty when there are fewer than 4 octets. With A = 0 the other flags are ignored (RFC 6581
+/// s.9.2).
 [[nodiscard]] inline std::optional<MpaEnhancedData> parse_mpa_enhanced(base::ByteView octets) {
   if (octets.size() < kMpaEnhancedSize) return std::nullopt;
   const uint16_t first = base::load_be16(octets.data() + kMpaIrdAt);
@@ -124,13 +125,13 @@ inline void write_mpa_enhanced(uint8_t* p, const MpaEnhancedData& data) {
 
 inline constexpr uint32_t kMpaLengthSize = 2;
 inline constexpr uint32_t kMpaCrcSize = 4;
-inline constexpr uint32_t kMpaUlpduMax = 65535;  ///< what ULPDU_Length can say
+inline constexpr uint32_t kMpaUlpduMax = 65535;  ///< the largest value of ULPDU_Length
 
 /// Octets of pad behind a ULPDU.
 [[nodiscard]] constexpr uint32_t mpa_pad(uint32_t ulpdu_length) {
   return (4 - ((kMpaLengthSize + ulpdu_length) & 3)) & 3;
 }
-/// ULPDU_Length, ULPDU, pad and CRC, without markers.
+/// Octets of an FPDU (ULPDU_Length, ULPDU, pad and CRC) without markers.
 [[nodiscard]] constexpr uint32_t mpa_fpdu_size(uint32_t ulpdu_length) {
   return kMpaLengthSize + ulpdu_length + mpa_pad(ulpdu_length) + kMpaCrcSize;
 }
@@ -141,7 +142,7 @@ inline constexpr uint32_t kMpaMarkerSize = 4;
 inline constexpr uint32_t kMpaFpduptrAt = 2;  ///< behind two reserved octets
 inline constexpr uint32_t kMpaMarkerInterval = 512;
 
-/// FPDUPTR with its two low bits as zero. `p` has kMpaMarkerSize octets.
+/// The FPDUPTR of a marker, its two low bits read as zero. `p` has kMpaMarkerSize octets.
 [[nodiscard]] inline uint32_t load_mpa_marker(const uint8_t* p) {
   return base::load_be16(p + kMpaFpduptrAt) & 0xfffcu;
 }

@@ -35,8 +35,8 @@ struct NeighbourMessage {
   std::optional<MacAddress> link;  ///< source (solicitation) or target (advertisement) address
 };
 
-/// A whole ICMPv6 message of either type, its checksum checked already. Empty: a length, a code or
-/// an option is impossible (RFC 4861 s.7.1).
+/// Parses a whole ICMPv6 message of either type, whose checksum was checked before. Empty: a
+/// length, a code or an option is impossible (RFC 4861 s.7.1).
 [[nodiscard]] inline std::optional<NeighbourMessage> parse_neighbour_message(base::ByteView m) {
   if (m.size() < kNdOptionsAt || m[kIcmpCodeAt] != 0) return std::nullopt;
   NeighbourMessage out;
@@ -47,14 +47,15 @@ struct NeighbourMessage {
   const uint8_t wanted = out.type == kIcmpv6NeighbourSolicitation ? kNdSourceLink : kNdTargetLink;
   for (base::ByteView rest = m.subspan(kNdOptionsAt); !rest.empty();) {
     if (rest.size() < 2 || rest[1] == 0 || rest[1] * 8u > rest.size()) return std::nullopt;
-    // Options that nobody here knows are skipped (RFC 4861 s.4.6).
+    // Unknown options are skipped (RFC 4861 s.4.6).
     if (rest[0] == wanted && rest[1] == 1) out.link = load_mac(rest.data() + 2);
     rest = rest.subspan(rest[1] * 8u);
   }
   return out;
 }
 
-/// Writes the message with its link-layer address option when there is one, checksum 0.
+/// Writes the message, with a link-layer address option if it has an address. The checksum field is
+/// 0.
 /// \return octets written
 inline uint32_t write_neighbour_message(uint8_t* p, const NeighbourMessage& message) {
   p[kIcmpTypeAt] = message.type;
@@ -69,7 +70,8 @@ inline uint32_t write_neighbour_message(uint8_t* p, const NeighbourMessage& mess
   return kNdMessage;
 }
 
-/// 33:33 and the last four octets of a multicast address (RFC 2464 s.7).
+/// The Ethernet address of an IPv6 group: 33:33 and the last four octets of its address (RFC 2464
+/// s.7).
 [[nodiscard]] constexpr MacAddress multicast_mac(const Ipv6Address& group) {
   return {0x33,
           0x33,
@@ -79,7 +81,7 @@ inline uint32_t write_neighbour_message(uint8_t* p, const NeighbourMessage& mess
           static_cast<uint8_t>(group.low)};
 }
 
-/// ff02::1:ffXX:XXXX (RFC 4291 s.2.7.1).
+/// The solicited-node group of an address: ff02::1:ffXX:XXXX (RFC 4291 s.2.7.1).
 [[nodiscard]] constexpr Ipv6Address solicited_node(const Ipv6Address& address) {
   return {0xff02000000000000, 0x00000001ff000000 | (address.low & 0xffffff)};
 }

@@ -41,7 +41,7 @@ enum class RdmapOpcode : uint8_t {
 
 // Queue numbers (RFC 5040 s.3, RFC 7306 s.10.2).
 inline constexpr uint32_t kRdmapSendQn = 0;
-inline constexpr uint32_t kRdmapReadRequestQn = 1;  ///< and Atomic Requests
+inline constexpr uint32_t kRdmapReadRequestQn = 1;  ///< for Atomic Requests, too
 inline constexpr uint32_t kRdmapTerminateQn = 2;
 inline constexpr uint32_t kRdmapAtomicResponseQn = 3;
 inline constexpr uint32_t kRdmapQueues = 4;
@@ -149,7 +149,7 @@ inline constexpr uint32_t kRdmapAtomicResponseSize = 12;
 
 struct RdmapAtomicResponse {
   uint32_t id = 0;        ///< of the request
-  uint64_t original = 0;  ///< what the target held before
+  uint64_t original = 0;  ///< value of the target before the operation
   friend constexpr bool operator==(const RdmapAtomicResponse&,
                                    const RdmapAtomicResponse&) = default;
 };

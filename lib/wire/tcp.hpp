@@ -40,7 +40,7 @@ inline constexpr uint8_t kCwr = 0x80;  ///< congestion window reduced
 /// A TCP segment whose header length has been checked against the octets that are there.
 class TcpView {
  public:
-  /// nullopt: shorter than its own header says, or a data offset below 5.
+  /// nullopt: the segment is shorter than its header says, or the data offset is below 5.
   [[nodiscard]] static std::optional<TcpView> parse(base::ByteView segment) {
     if (segment.size() < kTcpHeaderMin) return std::nullopt;
     const uint32_t header = (segment[kTcpDataOffsetAt] >> 4) * 4u;
@@ -57,7 +57,7 @@ class TcpView {
   [[nodiscard]] uint8_t flags() const { return segment_[kTcpFlagsAt]; }
   [[nodiscard]] bool has(uint8_t flag) const { return (flags() & flag) != 0; }
   [[nodiscard]] uint16_t window() const { return be16(kTcpWindowAt); }
-  /// Counted from the sequence number; URG says whether it means anything.
+  /// The urgent pointer, counted from the sequence number. It has a meaning only if URG is set.
   [[nodiscard]] uint16_t urgent_pointer() const { return be16(kTcpUrgentPointerAt); }
   [[nodiscard]] uint16_t checksum() const { return be16(kTcpChecksumAt); }
   [[nodiscard]] uint32_t header_length() const { return header_; }
@@ -86,8 +86,8 @@ struct TcpHeader {
   uint32_t header_length = kTcpHeaderMin;  ///< with options; a multiple of 4, 20..60
 };
 
-/// Writes the 20 fixed octets; reserved bits, checksum and urgent pointer are 0. The options are
-/// the caller's, behind them.
+/// Writes the 20 fixed octets; reserved bits, checksum and urgent pointer are 0. The caller writes
+/// the options behind them.
 inline void write_tcp(uint8_t* p, const TcpHeader& header) {
   base::store_be16(p + kTcpSourcePortAt, header.source_port);
   base::store_be16(p + kTcpDestinationPortAt, header.destination_port);

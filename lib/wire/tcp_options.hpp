@@ -26,7 +26,7 @@ inline constexpr uint8_t kSackPermittedLength = 2;
 inline constexpr uint8_t kTimestampsLength = 10;
 }  // namespace tcp_option
 
-/// Timestamps as they stand on every segment: NOP NOP TSopt.
+/// Octets of the timestamps option as each segment carries it: NOP NOP TSopt.
 inline constexpr uint32_t kTcpTimestampsPadded = 12;
 
 struct SackBlock {
@@ -39,7 +39,7 @@ struct TcpTimestamps {
   uint32_t echo = 0;
 };
 
-/// What a segment's options say. Unknown options are skipped.
+/// The values of a segment's options. Unknown options are skipped.
 struct TcpOptions {
   std::optional<uint16_t> mss;
   std::optional<uint8_t> window_scale;
@@ -48,8 +48,8 @@ struct TcpOptions {
   std::array<SackBlock, 4> sack{};
   uint32_t sack_count = 0;
 
-  /// False: an option length of 0 or 1, or one that leaves the header. A known option of a wrong
-  /// length is skipped.
+  /// Parses the options of a header. False: the length of an option is 0 or 1, or reaches beyond
+  /// the header. A known option of a wrong length is skipped.
   [[nodiscard]] bool parse(base::ByteView in) {
     if (in.size() == kTcpTimestampsPadded && base::load_be32(in.data()) == 0x0101080a) [[likely]] {
       timestamps = TcpTimestamps{base::load_be32(&in[4]), base::load_be32(&in[8])};
@@ -102,7 +102,7 @@ struct TcpOptions {
   }
 };
 
-/// Appends options behind a header's fixed part. The owner gives 40 octets of room.
+/// Appends options behind a header's fixed part. `out` has room for 40 octets.
 class TcpOptionWriter {
  public:
   explicit TcpOptionWriter(uint8_t* out) : out_(out) {}
@@ -117,7 +117,7 @@ class TcpOptionWriter {
     head(tcp_option::kWindowScale, tcp_option::kWindowScaleLength);
     out_[length_++] = shift;
   }
-  /// Two octets; put two NOPs before when timestamps do not follow.
+  /// Appends two octets. The caller puts two NOPs before them unless timestamps follow.
   void sack_permitted() { head(tcp_option::kSackPermitted, tcp_option::kSackPermittedLength); }
   void timestamps(TcpTimestamps stamps) {
     head(tcp_option::kTimestamps, tcp_option::kTimestampsLength);

@@ -38,16 +38,16 @@ struct Terminate {
   std::array<uint8_t, kDdpHeaderMax> ddp_header{};
   bool has_rdma_header = false;  ///< R
   std::array<uint8_t, kRdmapReadRequestSize> rdma_header{};
-  bool exact = false;  ///< parse: nothing followed what the flags announce
+  bool exact = false;  ///< set by parse_terminate(): no octets follow those that the flags announce
 };
 
-/// How the control word's first and third octets are read.
+/// The order of the bits in the first and third octets of the control word.
 enum class TerminateBitOrder : uint8_t {
   Rfc,  ///< RFC 5040 figure 8
   Siw,  ///< Linux siw: layer in the low nibble, type in the high one, M, D, R in bits 0, 1, 2
 };
 
-/// Nothing when `in` is shorter than its flags say. Reserved bits are ignored.
+/// Empty when `in` is shorter than its flags say. Reserved bits are ignored.
 [[nodiscard]] inline std::optional<Terminate> parse_terminate(base::ByteView in,
                                                               TerminateBitOrder order) {
   if (in.size() < kTerminateControlSize) return std::nullopt;
@@ -80,7 +80,7 @@ enum class TerminateBitOrder : uint8_t {
   return t;
 }
 
-/// Writes at most kTerminateSizeMax octets; \return how many. Always RFC 5040's order of bits.
+/// Writes at most kTerminateSizeMax octets, always in the bit order of RFC 5040. \return how many
 inline uint32_t write_terminate(uint8_t* p, const Terminate& t) {
   const bool d = t.ddp_header_size != 0;
   p[kTerminateLayerTypeAt] = static_cast<uint8_t>(t.layer << 4 | (t.type & 0x0f));
