@@ -1,5 +1,6 @@
 /// \file
-/// The middlebox detector of s.5.2: does anything between the ends resegment the stream?
+/// The middlebox detector of s.5.2: finds out whether something between the ends resegments the
+/// stream.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +11,21 @@
 
 namespace rnic::tuf {
 
-/// Looks at each segment of an alignment mode stream and adds up evidence in a run, which a segment
-/// of one whole framing PDU ends. A piece of a framing PDU is weak evidence: after EMSS shrank, a
-/// window of framing PDUs is sent again in pieces. Octets of two framing PDUs in one segment are
-/// strong evidence: no framing-aware TCP sends that, whatever its EMSS (s.5.1).
+/// Looks at each segment of an alignment mode stream and adds up evidence. A segment of one whole
+/// framing PDU ends the run and resets the sum. A piece of a framing PDU is weak evidence: after
+/// EMSS shrank, a window of framing PDUs is sent again in pieces. Octets of two framing PDUs in one
+/// segment are strong evidence: no framing-aware TCP sends that, whatever its EMSS (s.5.1).
 class AlignmentWatch {
  public:
   static constexpr uint32_t kPiece = 1;
   static constexpr uint32_t kTwoFrames = 64;
 
-  /// \param limit as much evidence in a run is a suspicion; 0: nothing is
+  /// \param limit the evidence in a run that makes a suspicion; 0: the watch is off
   AlignmentWatch(uint32_t limit, Counters& counters) : limit_(limit), counters_(counters) {}
 
-  /// \param whole the range is all of the segment
-  /// \param boundary the first framing PDU known to begin at or behind range.begin; UINT64_MAX:
-  /// none is
+  /// \param whole the range is the whole segment, not a part of it
+  /// \param boundary begin of the first framing PDU known at or behind range.begin; UINT64_MAX:
+  /// unknown
   /// \return true when this segment makes the run a suspicion, once a run
   bool segment(base::Range range, base::ByteView octets, bool whole, uint64_t boundary,
                wire::TufKey key) {

@@ -57,8 +57,8 @@ void BatchWriter::write_body(const Batch& b, uint32_t from, uint32_t n, uint8_t*
   }
 }
 
-/// s.6: the PDU with its markers, of which one in front of its first octet says 0 and each one
-/// inside it how far the next PDU is.
+/// Writes the PDU with its markers (s.6). A marker in front of its first octet is 0, and each one
+/// inside the PDU tells the distance to the next PDU.
 void BatchWriter::write_marked(const Batch& b, uint64_t begin, uint32_t from, uint32_t n,
                                uint8_t* dst) const {
   const uint64_t end = begin + b.size;

@@ -12,28 +12,29 @@
 
 namespace rnic::tuf {
 
-/// A sender builds the stream by it.
+/// The parameters by which a sender builds the stream.
 struct SendLayout {
-  FramedSendMode mode = FramedSendMode::Plain;  ///< of the next submission
+  FramedSendMode mode = FramedSendMode::Plain;  ///< mode of the next submission
   FrameFormat format;
-  std::optional<wire::TufKey> key;      ///< alignment mode: one for the life of the direction (s.5)
-  MarkerGrid grid;                      ///< marker mode
+  std::optional<wire::TufKey>
+      key;          ///< alignment mode: the same key for the life of the direction (s.5)
+  MarkerGrid grid;  ///< marker mode
   uint32_t max_pdu = wire::kTufPduMax;  ///< longest PDU that is sent, marker mode
 };
 
 /// Consecutive submissions of one mode that become one framing PDU, one PDU with its markers, or
 /// one buffer.
 struct Batch {
-  uint64_t at = 0;     ///< of its first submission, in the ring
-  uint64_t past = 0;   ///< behind its last
+  uint64_t at = 0;     ///< ring position of its first submission
+  uint64_t past = 0;   ///< ring position behind its last submission
   uint32_t count = 0;  ///< submissions
   uint32_t body = 0;   ///< their octets
-  uint32_t size = 0;   ///< octets of the stream
+  uint32_t size = 0;   ///< octets in the stream, with framing header or markers
   FramedSendMode mode = FramedSendMode::Plain;
 };
 
-/// Draws batches from the ring and writes any part of them, as often as a part is asked for: what
-/// is sent again is built again, the same.
+/// Makes batches of the submissions in the ring and writes any part of them, any number of times: a
+/// retransmission is built again, with the same octets.
 class BatchWriter {
  public:
   /// \param ring, layout outlive the writer
@@ -42,9 +43,9 @@ class BatchWriter {
 
   /// `count` submissions from ring position `at` on, begun at stream offset `offset`.
   [[nodiscard]] Batch batch(uint64_t at, uint32_t count, uint64_t offset) const;
-  /// The submission at `at` and as many behind it as fit a segment of `n` octets.
+  /// A batch of the submission at `at` and as many behind it as fit a segment of `n` octets.
   [[nodiscard]] Batch packed(uint64_t at, uint32_t n, uint64_t offset) const;
-  /// Octets [from, from + n) of a batch that begins at stream offset `begin`.
+  /// Writes octets [from, from + n) of a batch that begins at stream offset `begin`.
   void write(const Batch& b, uint64_t begin, uint32_t from, uint32_t n, uint8_t* dst) const;
 
  private:
@@ -55,7 +56,7 @@ class BatchWriter {
   const SendLayout& layout_;
 };
 
-/// Octets of PDUs that fit a framing PDU in a segment of `emss` (s.3).
+/// Octets of PDUs that fit a framing PDU in a segment of `emss` octets (s.3).
 [[nodiscard]] uint32_t aligned_max(uint32_t emss);
 
 }  // namespace rnic::tuf

@@ -38,7 +38,8 @@ namespace rnic::tuf {
 
 RNIC_DEFINE_COUNTERS(Counters, RNIC_TUF_COUNTERS)
 
-/// For what the application side of a framed stream counts: several threads may do so at once.
+/// Increments a counter from the application side of a framed stream, where several threads may do
+/// so at once.
 inline void count_shared(uint64_t& counter) {
   std::atomic_ref(counter).fetch_add(1, std::memory_order_relaxed);
 }

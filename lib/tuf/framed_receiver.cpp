@@ -61,7 +61,7 @@ bool FramedReceiver::fetch(uint64_t offset, uint8_t* dst, uint32_t n) const {
   return true;
 }
 
-/// The unit at the front, when all of it is there.
+/// Finds the unit at the front. False: not all of it is there, or it is wrong.
 bool FramedReceiver::next_unit(Unit& unit) {
   const auto get = fetcher();
   const uint64_t at = read_.load(std::memory_order_relaxed);
@@ -104,7 +104,7 @@ Received FramedReceiver::receive(base::ByteSpan out) {
   if (error_ != framing::PduError::None) return {ReceiveKind::Broken, 0};
   if (!next_unit(unit))
     return {error_ != framing::PduError::None ? ReceiveKind::Broken : ReceiveKind::Nothing};
-  const uint32_t length = unit.length - part_read_;  // what read() has given is gone
+  const uint32_t length = unit.length - part_read_;  // read() has given the rest
   if (length > out.size()) return {ReceiveKind::NoRoom, length};
   fetch_content(layout_.grid, layout_.grid.end_of(unit.pdu, part_read_), out.data(), length,
                 fetcher());
@@ -181,12 +181,12 @@ void FramedReceiver::validate() const {
   layout_.grid.validate();
 }
 
-/// Walks the headers of framing PDUs below `offset`, to know where the next one begins.
+/// Walks the headers of framing PDUs below `offset` to find where the next one begins.
 void FramedReceiver::follow_boundaries(uint64_t offset) {
   while (layout_.mode == FramedReceiveMode::Align && boundary_ != UINT64_MAX &&
          boundary_ + wire::kTufHeaderSize <= offset) {
     std::array<uint8_t, wire::kTufHeaderSize> octets;
-    // Past a reader that is behind by a ring nothing is known.
+    // If the octets are not there, the boundary stays where it is.
     if (!fetch(boundary_, octets.data(), wire::kTufHeaderSize)) return;
     const wire::TufHeader header = wire::load_tuf_header(octets.data());
     boundary_ = header.key == layout_.key && header.length != 0

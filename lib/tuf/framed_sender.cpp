@@ -12,7 +12,8 @@ using base::fail;
 
 namespace {
 
-/// RecordTag of a record: the batch's place in the ring, and what of the batch the record is.
+/// Makes the RecordTag of a record: the place of its batch in the ring, and the part of the batch
+/// that the record is.
 llp::RecordTag tag_of(const Batch& b, uint32_t done, bool last) {
   return {b.at, uint64_t{done} << 32 | b.count << 1 | (last ? 1u : 0u)};
 }
@@ -58,7 +59,7 @@ Status FramedSender::set_mode(FramedSendMode mode, wire::TufKey key) {
                 "marker mode begins at a known octet: wait until what was submitted is sent");
   }
   if (mode == FramedSendMode::Align) {
-    // s.5: the same key for the life of the direction.
+    // s.5: the key stays the same for the life of the direction.
     const wire::TufKey masked = key & wire::kTufKeyMask;
     if (layout_.key && masked != *layout_.key) {
       return fail(ErrorCode::InvalidArgument, "the direction has its key already");
@@ -138,8 +139,8 @@ SendResult FramedSender::send(base::ByteView pdu) {
 
 // --- owner's side ---
 
-/// How many octets of the open batch the next record has. s.5.2: a part of a framing PDU must not
-/// look like a whole one.
+/// The number of octets of the open batch in the next record. A part of a framing PDU must not look
+/// like a whole one (s.5.2).
 uint32_t FramedSender::piece(uint64_t begin, uint32_t n) {
   const uint32_t take = std::min(n, open_.size - open_done_);
   if (open_.mode != FramedSendMode::Align || take == open_.size || take < wire::kTufHeaderSize) {
@@ -171,7 +172,7 @@ llp::Pulled FramedSender::pull(uint32_t n, uint64_t offset, llp::Frame& out) {
   const uint64_t written = ring_.written();
   if (!is_open() && cursor_ == written) return {};
   const FramedSendMode mode = is_open() ? open_.mode : ring_.at(cursor_).mode;
-  // s.5.1: a segment never has octets of two sending operations.
+  // s.5.1: in these modes a segment never has octets of two sending operations.
   if (n < emss_.current() && (begins_segment(mode) || begins_segment(last_mode_))) return {};
   n = std::min(n, out.room_left());
   if (!is_open()) {
@@ -230,7 +231,8 @@ void FramedSender::validate() const {
 uint32_t FramedSender::pending() const {
   const uint64_t written = ring_.written();
   if (written == cursor_) return is_open() ? open_.size - open_done_ : 0;
-  // A PDU as large as the transport offered to try goes whatever waits behind it.
+  // A PDU as large as the EMSS that the transport has offered for a probe is sent whatever waits
+  // behind it.
   if (!is_open() && emss_.is_offered()) {
     const Submission next = ring_.at(cursor_);
     if (next.mode == FramedSendMode::Align &&

@@ -80,7 +80,7 @@ void FramedStream::close() {
   if (stream_ != nullptr) stream_->close();
 }
 
-/// s.3: the ULP hears of every change of what it can submit without being fragmented.
+/// Tells the ULP of each change of the size that it can submit without being fragmented (s.3).
 void FramedStream::tell_emss() {
   const uint32_t usable = usable_emss();
   if (usable == told_emss_) return;

@@ -9,9 +9,9 @@
 
 namespace rnic::tuf {
 
-/// A keyed pseudo-random function (SipHash-2-4) over a count is as good as its secret, which comes
-/// from the system's randomness (RFC 1750). Neither addresses nor time go in, since others know
-/// them.
+/// A key is a keyed pseudo-random function (SipHash-2-4) of a count, which is as good as its
+/// secret; this comes from the system's randomness (RFC 1750). Addresses and time are not used,
+/// since others know them.
 class KeySource {
  public:
   explicit KeySource(const base::Secret& secret) : secret_(secret) {}

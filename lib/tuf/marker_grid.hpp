@@ -1,5 +1,5 @@
 /// \file
-/// Where the markers of marker mode stand (s.6), by arithmetic on stream offsets.
+/// Computes the places of the markers of marker mode (s.6) from stream offsets.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,12 @@
 
 namespace rnic::tuf {
 
-/// The markers of one direction: four octets at `start`, where framing was enabled, and at every
-/// interval behind it, which counts the markers. Offsets handed in are never below `start`.
+/// The markers of one direction: four octets at `start`, where framing was enabled, and then one
+/// marker in each interval, which includes the marker's octets. Callers pass no offset below
+/// `start`.
 ///
-/// The interval may change at a marker (appendix A.6, A.7). The markers in front of that one stay
-/// where they were, so that octets sent before can be sent again.
+/// The interval may change at a marker (appendix A.6, A.7). The markers before that one stay where
+/// they were, so that octets sent before can be sent again.
 class MarkerGrid {
  public:
   MarkerGrid() = default;
@@ -33,7 +34,7 @@ class MarkerGrid {
   }
   /// A marker begins at `offset`.
   [[nodiscard]] bool at(uint64_t offset) const { return on() && next(offset) == offset; }
-  /// `offset` itself, or behind the marker that begins there.
+  /// `offset` itself, or the offset behind the marker that begins there.
   [[nodiscard]] uint64_t after(uint64_t offset) const {
     return at(offset) ? offset + wire::kTufMarkerSize : offset;
   }
@@ -42,8 +43,8 @@ class MarkerGrid {
   /// How many markers begin in [begin, end).
   [[nodiscard]] uint32_t count(uint64_t begin, uint64_t end) const;
 
-  /// From the first marker at or behind `offset` on the interval is another one. False: an earlier
-  /// change lies at or behind `keep`, and only below `keep` will no octet be asked for any more.
+  /// Changes the interval from the first marker at or behind `offset` on. False: an earlier change
+  /// lies at or behind `keep`. \param keep octets below this offset are not needed any more
   bool change_interval(uint64_t offset, uint16_t interval, uint64_t keep);
   /// Checks that the interval changes at a marker.
   void validate() const {
@@ -58,13 +59,13 @@ class MarkerGrid {
   }
 
   uint64_t start_ = 0;
-  uint64_t change_ = 0;    // a marker: those behind it are `later_` apart
+  uint64_t change_ = 0;    // offset of the marker from which on markers are `later_` apart
   uint16_t interval_ = 0;  // 0: no markers
   uint16_t later_ = 0;
 };
 
-/// Next PDU Offset of the marker at `marker` (s.6): octets of the stream from its end to the first
-/// octet of the PDU that begins behind `pdu_end`, where the PDU in hand ends.
+/// Next PDU Offset of the marker at `marker` (s.6): octets of the stream from the end of the marker
+/// to the first octet of the next PDU. \param pdu_end end of the PDU that contains the marker
 [[nodiscard]] inline uint16_t next_pdu_offset(const MarkerGrid& grid, uint64_t marker,
                                               uint64_t pdu_end) {
   return static_cast<uint16_t>(grid.after(pdu_end) - marker - wire::kTufMarkerSize);

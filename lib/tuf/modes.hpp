@@ -1,5 +1,5 @@
 /// \file
-/// How one direction of a connection is framed, and what its bounds are.
+/// The bounds of the framing of one direction of a connection.
 #pragma once
 
 #include <algorithm>
@@ -14,9 +14,9 @@
 
 namespace rnic::tuf {
 
-inline constexpr uint32_t kPduHeadMax = 260;  ///< of FrameFormat::head(), rounded up
+inline constexpr uint32_t kPduHeadMax = 260;  ///< the largest FrameFormat::head(), rounded up
 
-/// Range of a marker interval, octets of the stream, the marker included.
+/// Bounds of a marker interval in octets of the stream, the marker included.
 inline constexpr uint16_t kIntervalMin = 16;
 inline constexpr uint16_t kIntervalDefault = 2048;  // the draft's example
 

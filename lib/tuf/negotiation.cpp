@@ -5,7 +5,8 @@
 namespace rnic::tuf {
 namespace {
 
-/// The least longest PDU of a session: the headers of a DDP segment fit many times.
+/// The lowest limit of the length of PDUs that a session accepts: the headers of a DDP segment fit
+/// many times.
 constexpr uint16_t kSessionPduMin = 256;
 
 }  // namespace
@@ -14,7 +15,8 @@ wire::TufStart make_start(const Config& config, const llp::StreamTraits& transpo
                           wire::TufKey key) {
   wire::TufStart start;
   start.packing = config.packing;
-  // s.5.4 reads a segment from its first octet on: without segments there is nothing to align.
+  // s.5.4 reads a segment from its first octet on, so alignment mode needs a transport that shows
+  // segments.
   const bool align_receive = config.align_receive && transport.shows_segments;
   start.receive_modes = static_cast<uint8_t>((align_receive ? wire::kTufModeAlign : 0) |
                                              (config.markers_receive ? wire::kTufModeMarkers : 0));
@@ -47,7 +49,8 @@ std::optional<Agreed> agree(const wire::TufStart& own, const wire::TufStart& pee
       in == wire::kTufModeAlign ? FramedReceiveMode::Align : FramedReceiveMode::Markers;
   agreed.send_key = own.key;
   agreed.receive_key = peer.key;
-  // s.5: never against the receiver's wish; and the format of the PDUs is the same at both ends.
+  // s.5: PDUs are never packed against the receiver's wish. The format of PDUs is the same in both
+  // directions, so both ends have to agree.
   agreed.pack_out = agreed.pack_in = own.packing && peer.packing;
   agreed.send_interval = peer.marker_interval;
   agreed.receive_interval = own.marker_interval;

@@ -1,6 +1,7 @@
 /// \file
-/// Two ends of this project tell each other before they frame what s.4 of the draft leaves open.
-/// These functions of values say what, and what follows from it.
+/// The negotiation of what s.4 of the draft leaves open, which two ends of this implementation do
+/// before they frame. These are functions of values: they make the frames and compute what follows
+/// from them.
 ///
 ///     initiator   Request -------->            what it wants, what it can, its key
 ///                        <--------  Reply      the same of the responder, and both modes; its
@@ -8,7 +9,7 @@
 ///                 Go      -------->            its receive framing is on; framing PDUs follow
 ///                        <--------  framing PDUs
 ///
-/// So no framed octet leaves before the peer has said that it expects it.
+/// So no framed octet is sent before the peer has said that it expects framing.
 #pragma once
 
 #include <cstdint>
@@ -41,15 +42,15 @@ struct Agreed {
 [[nodiscard]] wire::TufStart make_start(const Config& config, const llp::StreamTraits& transport,
                                         wire::TufKey key);
 
-/// The mode of one direction: what its receiver asks for, as far as its sender has it; alignment
-/// mode first (s.4). 0: none.
+/// The mode of one direction: one that its receiver asks for and its sender has, preferably
+/// alignment mode (s.4). 0: there is none.
 [[nodiscard]] uint8_t choose_mode(uint8_t receiver_wants, uint8_t sender_has);
 
 /// Decides by `own` and `peer`; empty when a direction has no mode in common, or the values
 /// are impossible.
 [[nodiscard]] std::optional<Agreed> agree(const wire::TufStart& own, const wire::TufStart& peer);
 
-/// Whether the Reply's choices are those that follow from both frames.
+/// The Reply's choices are those that follow from both frames.
 [[nodiscard]] bool choices_right(const wire::TufStart& request, const wire::TufStart& reply);
 
 }  // namespace rnic::tuf

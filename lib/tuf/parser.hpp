@@ -10,7 +10,7 @@
 
 namespace rnic::tuf {
 
-/// A receiver reads the stream by it.
+/// The parameters by which a receiver reads the stream.
 struct ReceiveLayout {
   FramedReceiveMode mode = FramedReceiveMode::Plain;
   FrameFormat format;
@@ -19,18 +19,18 @@ struct ReceiveLayout {
   uint32_t max_pdu = wire::kTufPduMax;  ///< longest PDU that is taken, marker mode
 };
 
-/// One PDU in its place: the units of a stream lie one behind the other.
+/// The place of a PDU in the stream. The units of a stream follow each other without gaps.
 struct Unit {
-  uint64_t begin = 0;      ///< its framing header or the marker in front of it, if there is one
-  uint64_t pdu = 0;        ///< first octet of the PDU
-  uint64_t end = 0;        ///< behind the PDU
-  uint64_t frame_end = 0;  ///< alignment mode: behind its framing PDU
-  uint32_t length = 0;     ///< octets of the PDU, markers not counted
+  uint64_t begin = 0;  ///< first octet, including a framing header or marker in front of the PDU
+  uint64_t pdu = 0;    ///< first octet of the PDU
+  uint64_t end = 0;    ///< behind the last octet of the PDU
+  uint64_t frame_end = 0;  ///< alignment mode: end of the framing PDU around it
+  uint32_t length = 0;     ///< octets of the PDU, without markers
 };
 
 enum class Parsed : uint8_t {
-  Known,     ///< the unit's place is known; its octets need not all be there
-  NeedMore,  ///< octets that tell the place are not there yet
+  Known,     ///< the place of the unit is known; some of its octets may be missing
+  NeedMore,  ///< octets that tell the place have not come yet
   Bad,
 };
 
@@ -51,7 +51,8 @@ uint64_t fetch_content(const MarkerGrid& grid, uint64_t at, uint8_t* dst, uint32
   return at;
 }
 
-/// \param frame_end where the framing PDU ends that `at` lies in; `at` itself where the next begins
+/// Parses the unit at `at` in alignment mode. \param frame_end end of the framing PDU that contains
+/// `at`; equal to `at` if a new framing PDU begins there
 template <typename Fetch>
 Parsed parse_aligned(const ReceiveLayout& layout, uint64_t at, uint64_t frame_end, Fetch&& fetch,
                      Unit& unit, framing::PduError& error) {
@@ -106,7 +107,7 @@ Parsed parse_marked(const ReceiveLayout& layout, uint64_t at, Fetch&& fetch, Uni
   return Parsed::Known;
 }
 
-/// A marker points to the next PDU. One that points to a marker in front of that PDU means the same
+/// A marker points to the next PDU. A pointer to a marker in front of that PDU counts as right, too
 /// (docs/decisions/0006).
 [[nodiscard]] inline bool marker_points_to(const MarkerGrid& grid, uint64_t marker,
                                            uint16_t next_pdu, uint64_t pdu_end) {
@@ -114,8 +115,8 @@ Parsed parse_marked(const ReceiveLayout& layout, uint64_t at, Fetch&& fetch, Uni
   return target == grid.after(pdu_end) || target == pdu_end;
 }
 
-/// Whether every marker of a unit is right (s.6): one in front of the PDU says 0, one inside it
-/// points to the next PDU, and both copies are alike. All octets of the unit are there.
+/// Every marker of a unit is right (s.6): a marker in front of the PDU is 0, one inside the PDU
+/// points to the next PDU, and both copies are equal. All octets of the unit must be there.
 template <typename Fetch>
 bool markers_right(const MarkerGrid& grid, const Unit& unit, Fetch&& fetch) {
   for (uint64_t marker = grid.next(unit.begin); marker < unit.end; marker = grid.next(marker + 1)) {
@@ -130,7 +131,7 @@ bool markers_right(const MarkerGrid& grid, const Unit& unit, Fetch&& fetch) {
   return true;
 }
 
-/// The unit that begins at `at`, in alignment or marker mode.
+/// Parses the unit that begins at `at`, in alignment or marker mode.
 template <typename Fetch>
 Parsed parse_unit(const ReceiveLayout& layout, uint64_t at, uint64_t frame_end, Fetch&& fetch,
                   Unit& unit, framing::PduError& error) {

@@ -16,7 +16,7 @@ bool fetch_held(const framing::HeldOctets& held, uint64_t offset, uint8_t* dst, 
   return true;
 }
 
-/// Reads octets of a segment at the delivery point, and of what is held in front of it.
+/// Reads octets of a segment at the delivery point, and of the held octets in front of it.
 bool fetch_in_order(const framing::HeldOctets& held, base::Range range, base::ByteView octets,
                     uint64_t offset, uint8_t* dst, uint32_t n) {
   if (offset + n > range.end) return false;
@@ -45,8 +45,7 @@ framing::PduSpan PduLocator::span_of(const Unit& unit) const {
           .unit_end = unit.frame_end};
 }
 
-/// Where the first framing PDU begins that is known to begin in or behind a range at the delivery
-/// point.
+/// The begin of the first framing PDU known in or behind a range at the delivery point.
 uint64_t PduLocator::next_boundary(const framing::Arrivals& arrivals, base::Range range) const {
   if (frame_end_ >= range.begin) return frame_end_;
   std::array<uint8_t, wire::kTufHeaderSize> header;
@@ -64,9 +63,9 @@ void PduLocator::arriving(const framing::Arrivals& arrivals, base::Range range,
   if (suspected && session_events_ != nullptr) session_events_->middlebox_suspected(now);
 }
 
-/// A framing PDU that fills its segment is known by its header, also out of order (s.5.4,
-/// conditions 1 and 2). In marker mode octets out of order are held first, and then a marker leads
-/// to PDUs.
+/// A framing PDU that fills its segment is recognized by its header, also out of order (s.5.4,
+/// conditions 1 and 2). In marker mode octets out of order are held first, and then a marker
+/// locates PDUs in them.
 void PduLocator::locate(const framing::Arrivals& arrivals, base::ByteView octets,
                         framing::LocatedSegment& out) {
   if (arrivals.in_order(out.range)) return locate_in_order(arrivals, octets, out);
@@ -93,7 +92,7 @@ bool PduLocator::locate_front(const framing::Arrivals& arrivals, base::ByteView 
   framing::PduError error = framing::PduError::None;
   const Parsed parsed = parse_unit(layout_, begin, frame_end, fetch, unit, error);
   if (parsed == Parsed::Known && arrivals.placed().first_begin_from(begin) < unit.end) {
-    error = framing::PduError::BadLength;  // it would reach over a PDU that was found
+    error = framing::PduError::BadLength;  // it would reach into a PDU that was found
   } else if (parsed != Parsed::Bad) {
     error = framing::PduError::None;
   }
@@ -138,7 +137,7 @@ void PduLocator::locate_in_order(const framing::Arrivals& arrivals, base::ByteVi
   }
 }
 
-/// Nothing is an error here: it would be raised when the order reaches the framing PDU.
+/// Reports no error: an error is raised when the order reaches the framing PDU.
 void PduLocator::locate_frame(const framing::Arrivals& arrivals, base::ByteView octets,
                               framing::LocatedSegment& out) const {
   static_cast<void>(arrivals);
@@ -160,8 +159,8 @@ void PduLocator::locate_frame(const framing::Arrivals& arrivals, base::ByteView 
   }
 }
 
-/// s.6: the PDU that the first marker of a held range points to. Of a marker that the range's begin
-/// or end cuts one copy may still be whole. kNotLocatable: the copies differ.
+/// Finds the PDU to which a marker of a held range points (s.6). If the begin or end of the range
+/// cuts a marker, one of its two copies may still be whole. kNotLocatable: the copies differ.
 uint64_t PduLocator::first_in(const framing::Arrivals& arrivals, base::Range held) const {
   if (aligned()) return framing::kUnlocated;
   if (arrivals.placed().ends_at(held.begin)) return held.begin;
@@ -188,7 +187,7 @@ uint64_t PduLocator::first_in(const framing::Arrivals& arrivals, base::Range hel
   return framing::kUnlocated;
 }
 
-/// In alignment mode nothing but the order tells where in held octets a framing PDU begins.
+/// In alignment mode a framing PDU in held octets is found only in order.
 framing::Extent PduLocator::extent(const framing::Arrivals& arrivals, uint64_t at,
                                    framing::PduSpan& span, framing::PduError& error) const {
   if (aligned() && at != arrivals.place_next()) return framing::Extent::Unknown;
@@ -216,7 +215,7 @@ framing::PduError PduLocator::verify(const framing::PduSpan& span, const uint8_t
                                                            : framing::PduError::BadMarker;
 }
 
-/// The pieces of the PDU between its markers, without the octets that are skipped.
+/// Collects the pieces of the PDU between its markers, without the octets that are skipped.
 llp::UlpduView PduLocator::view(const framing::PduSpan& span, const uint8_t* data) {
   base::ByteView* pieces = store_.pieces();
   size_t count = 0;

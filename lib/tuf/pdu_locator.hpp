@@ -1,5 +1,5 @@
 /// \file
-/// Finds the PDUs of a framed stream in what arrives (s.5.4, s.6), under DDP.
+/// Finds the PDUs of a framed stream in arriving segments (s.5.4, s.6), under DDP.
 #pragma once
 
 #include <cstdint>
@@ -72,7 +72,8 @@ class PduLocator final : public framing::LocatorDefaults {
   AlignmentWatch watch_;
   ReceiveLayout layout_;
   uint32_t skip_ = 0;
-  uint64_t frame_end_ = 0;  // where the framing PDU at the delivery point ends, or the next begins
+  uint64_t frame_end_ =
+      0;  // end of the framing PDU at the delivery point, or begin of the next one
 };
 
 using PduReceiver = framing::Receiver<PduLocator>;

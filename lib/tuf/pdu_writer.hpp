@@ -10,15 +10,15 @@
 
 namespace rnic::tuf {
 
-/// The length in front of a ULPDU where the framing does not tell it.
+/// Octets of the length in front of a ULPDU, which is sent if the framing does not tell the length.
 inline constexpr uint32_t kUlpduLengthSize = 2;
 
 /// Takes one ULPDU of DDP.
 class PduWriter final : public llp::UlpduWriter {
  public:
-  /// \param offset stream offset of the first octet. \param header octets left open in front for a
-  /// framing header. \param prefix whether the ULPDU's length stands in front of it. \param max the
-  /// longest ULPDU
+  /// \param offset stream offset of the first octet. \param header octets left free in front for a
+  /// framing header. \param prefix the length of the ULPDU is written in front of it. \param max
+  /// the longest ULPDU
   PduWriter(const MarkerGrid& grid, uint64_t offset, uint32_t header, bool prefix, uint32_t max,
             llp::Frame& out)
       : grid_(grid), out_(out), offset_(offset), header_(header), max_(max), prefix_(prefix) {}
@@ -28,7 +28,7 @@ class PduWriter final : public llp::UlpduWriter {
   /// A ULPDU of the announced length was put.
   [[nodiscard]] bool complete() const { return begun_ && left_ == 0; }
   [[nodiscard]] uint32_t markers() const { return markers_; }
-  /// Where the framing header goes; after begin().
+  /// The place of the framing header; valid after begin().
   [[nodiscard]] uint8_t* frame() const { return frame_; }
 
  private:
@@ -38,9 +38,9 @@ class PduWriter final : public llp::UlpduWriter {
   const MarkerGrid& grid_;
   llp::Frame& out_;
   uint64_t offset_;   // stream offset of at_
-  uint64_t end_ = 0;  // behind the PDU
+  uint64_t end_ = 0;  // stream offset behind the PDU
   uint8_t* frame_ = nullptr;
-  uint8_t* at_ = nullptr;  // where the next octet goes
+  uint8_t* at_ = nullptr;  // place of the next octet
   uint32_t header_;
   uint32_t max_;
   uint32_t left_ = 0;

@@ -9,7 +9,7 @@
 namespace rnic::tuf {
 namespace {
 
-/// Tags of packed framing PDUs; no tag of DDP has this `a`.
+/// The `a` of the tags of packed framing PDUs; no tag of DDP has this value.
 constexpr uint64_t kPackedTag = ~0ull - 1;
 
 using framing::kMulpduMax;
@@ -43,7 +43,7 @@ llp::Pulled Session::pull(uint32_t n, uint64_t offset, llp::Frame& out, base::No
                                                : pull_marked(n, offset, out, now);
 }
 
-/// s.5.1: a framing PDU begins its segment, and nothing follows it there.
+/// Pulls a framing PDU, which begins its segment and is alone in it (s.5.1).
 llp::Pulled Session::pull_frame(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now) {
   const uint32_t overhead = wire::kTufHeaderSize + (prefixed() ? kUlpduLengthSize : 0);
   if (n < emss() || n < overhead + kUsefulRoom) return {};
@@ -74,7 +74,7 @@ llp::Pulled Session::pull_frame(uint32_t n, uint64_t offset, llp::Frame& out, ba
   return pulled;
 }
 
-/// Packs further ULPDUs that fit whole and end their messages (s.5). \return how many
+/// Packs further ULPDUs that fit as a whole and end their messages (s.5). \return their number
 uint32_t Session::pack_more(uint32_t n, uint64_t offset, uint32_t first, llp::Frame& out,
                             bool& push, base::Now now) {
   uint32_t count = 0;
@@ -143,7 +143,7 @@ bool Session::rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t lengt
   return true;
 }
 
-/// s.5.2: a piece of a framing PDU that would look like a whole one is made shorter.
+/// Makes a piece of a framing PDU shorter if it would look like a whole one (s.5.2).
 uint32_t Session::cut(base::ByteView piece) {
   const auto size = static_cast<uint32_t>(piece.size());
   if (agreed_.send != FramedSendMode::Align || !wire::is_tuf_frame(piece, agreed_.send_key))
@@ -204,7 +204,7 @@ void Session::place(base::Range range, base::ByteView octets, bool, base::Now no
 }
 
 void Session::ordered(uint64_t offset, base::Now now) {
-  // Octets of a start frame that came ahead of the order.
+  // Parses octets of a start frame that came ahead of the order.
   std::array<uint8_t, wire::kTufStartSize + wire::kTufPrivateDataMax> again;
   while (parsing() && reader_.received() < offset) {
     const auto want = static_cast<uint32_t>(
@@ -234,7 +234,7 @@ void Session::broken(framing::PduError error, base::Now now) {
 }
 
 void Session::peer_finished(base::Now now) {
-  if (state_ == StartState::SendReject) return;  // the answer is still on its way
+  if (state_ == StartState::SendReject) return;  // our Reply is still to be sent
   if (starting()) return fail(framing::StartFailure::StreamEnded, {}, now);
   if (state_ == StartState::Done) tell_peer_finished(now);
 }

@@ -21,11 +21,11 @@ namespace rnic::tuf {
 
 class Session final : public framing::SessionBase<PduLocator> {
  public:
-  /// \param key of what this end sends in alignment mode (KeySource)
-  /// \param private_data of the Request, at most wire::kTufPrivateDataMax octets
+  /// \param key the key of this end's framing PDUs in alignment mode (KeySource)
+  /// \param private_data for the Request, at most wire::kTufPrivateDataMax octets
   /// \param hold, pack, counters, events outlive the session
-  /// \param start_options initiator: IRD and ORD, when exchange_reads says so; the others do not
-  /// count
+  /// \param start_options initiator: IRD and ORD, used if exchange_reads is set; the others are
+  /// ignored
   Session(const Config& config, framing::Role role, wire::TufKey key, framing::HoldStore& hold,
           PackStore& pack, Counters& counters, framing::StartEvents& events,
           base::ByteView private_data, SessionEvents* session_events = nullptr,
@@ -122,13 +122,13 @@ class Session final : public framing::SessionBase<PduLocator> {
   framing::StartOptions start_options_;  // initiator
   framing::StartFailure refusal_ = framing::StartFailure::RejectedLocally;
   Agreed agreed_;
-  framing::StartOffer offer_;  // what the peer's frame says
+  framing::StartOffer offer_;  // contents of the peer's start frame
   framing::Negotiated negotiated_;
   base::Now deadline_ = base::kNever;
   MarkerGrid send_grid_;
 
-  // Initiator: the private data of our Request until that is made, then of the Reply until the
-  // stream is framed.
+  // Initiator: the private data of our Request until the Request is made, then that of the Reply
+  // until the stream is framed.
   std::vector<uint8_t> request_data_;
   framing::StartFrameSender sender_;
   StartFrameReader reader_;

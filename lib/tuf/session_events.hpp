@@ -1,5 +1,5 @@
 /// \file
-/// A session of ULP framing tells its owner more than other framings do.
+/// Events of a session of ULP framing that other framings do not have.
 #pragma once
 
 #include "base/time.hpp"
@@ -7,7 +7,7 @@
 
 namespace rnic::tuf {
 
-/// The owner of a session is told these besides framing::StartEvents.
+/// The owner of a session gets these calls besides those of framing::StartEvents.
 class SessionEvents {
  public:
   virtual ~SessionEvents() = default;

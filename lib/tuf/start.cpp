@@ -1,4 +1,4 @@
-// The negotiation of a Session (negotiation.hpp).
+// The part of Session that does the negotiation (negotiation.hpp).
 #include <array>
 
 #include "base/starved.hpp"
@@ -12,7 +12,7 @@ using framing::StartFailure;
 
 namespace {
 
-/// IRD and ORD follow the rules of RFC 6581 s.9.1, and have fields of their own in the frame.
+/// Writes IRD and ORD to their fields of the frame. They follow the rules of RFC 6581 s.9.1.
 void tell_reads(const framing::ReadDepths& depths, wire::TufStart& frame) {
   frame.has_reads = true;
   frame.ird = depths.ird;
@@ -40,7 +40,7 @@ Session::Session(const Config& config, framing::Role role, wire::TufKey key,
       request_data_(private_data.begin(), private_data.end()),
       locator_(config_, hold, counters, session_events) {
   RNIC_CHECK(private_data.size() <= wire::kTufPrivateDataMax);
-  start_options_.peer_to_peer = false;  // Go does what an RTR would do (negotiation.hpp)
+  start_options_.peer_to_peer = false;  // Go takes the place of an RTR (negotiation.hpp)
 }
 
 void Session::established(uint32_t emss, base::Now now) {
@@ -63,13 +63,13 @@ void Session::established(uint32_t emss, base::Now now) {
 
 // --- receiving ---
 
-/// Octets until the next decision; 0: the frame is whole.
+/// The number of octets needed for the next decision; 0: the frame is whole.
 size_t Session::wanted() const {
   const bool go = role_ == framing::Role::Responder && state_ != StartState::AwaitRequest;
   return reader_.wanted(go);
 }
 
-/// Whether the octets so far can be those of the frame that is awaited.
+/// The octets so far can be those of the awaited frame.
 bool Session::frame_right() const {
   const wire::TufMagic& magic = role_ == framing::Role::Initiator    ? wire::kTufReplyMagic
                                 : state_ == StartState::AwaitRequest ? wire::kTufRequestMagic
@@ -170,7 +170,7 @@ void Session::answer(bool accepted, base::ByteView private_data,
       agreed_.send == FramedSendMode::Align ? wire::kTufModeAlign : wire::kTufModeMarkers;
   reply.chosen_receive =
       agreed_.receive == FramedReceiveMode::Align ? wire::kTufModeAlign : wire::kTufModeMarkers;
-  // The frame is made first: it needs memory, and when that fails nothing else has changed.
+  // The frame is made first, since this needs memory: when it fails nothing else has changed.
   sender_.set(make_start_frame(wire::kTufReplyMagic, reply, private_data));
   negotiated_ = negotiated;
   refusal_ = refusal;
@@ -197,7 +197,7 @@ void Session::reply_complete(base::Now now) {
     negotiated_.ird = taken.agreed.ird;
     negotiated_.ord = taken.agreed.ord;
   }
-  request_data_.assign(data.begin(), data.end());  // for started(), when Go has gone
+  request_data_.assign(data.begin(), data.end());  // for started(), after Go was sent
   sender_.set(make_go());
   set_state(StartState::SendGo);
   stream()->ready();
@@ -230,7 +230,7 @@ void Session::start_frame_sent(uint64_t end, base::Now now) {
 
 /// Both directions are framed from here on.
 void Session::begin_framing(base::Now now) {
-  RNIC_CHECK(user() != nullptr);  // bound before accept(), or before the Reply
+  RNIC_CHECK(user() != nullptr);  // it was bound before accept(), or before the Reply
   set_state(StartState::Done);
   static_cast<void>(reader_.release());
   ReceiveLayout layout;

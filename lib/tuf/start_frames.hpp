@@ -1,6 +1,6 @@
 /// \file
-/// The start frames of a session as octets: ours as they are made, the peer's until it is whole.
-/// They know no events and no stream: the session asks and acts.
+/// The start frames of a session as octets: makes ours and collects the peer's. Nothing here has a
+/// stream or calls anybody: the session asks and acts.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 namespace rnic::tuf {
 
-/// A Request or a Reply. When it throws (there is no memory), nothing has changed.
-// Where it is inlined GCC 12 takes the vector for empty and warns of what is written to it.
+/// Makes a Request or a Reply. When this throws (there is no memory), nothing has changed.
+// If this is inlined, GCC 12 takes the vector for empty and warns of the writes to it.
 [[nodiscard, gnu::noinline]] inline std::vector<uint8_t> make_start_frame(
     const wire::TufMagic& magic, const wire::TufStart& start, base::ByteView private_data) {
   std::vector<uint8_t> octets(wire::kTufStartSize + private_data.size());
@@ -25,15 +25,15 @@ namespace rnic::tuf {
   std::copy(private_data.begin(), private_data.end(), octets.begin() + wire::kTufStartSize);
   return octets;
 }
-/// Go, which has nothing but its magic.
+/// Makes Go, which has nothing but its magic.
 [[nodiscard]] inline std::vector<uint8_t> make_go() {
   return {wire::kTufGoMagic.begin(), wire::kTufGoMagic.end()};
 }
 
-/// The start frame that is being received, and how far into the stream it has come.
+/// The start frame that is being received, and the stream offset that has been reached.
 class StartFrameReader {
  public:
-  /// The next octets of the stream, which belong to the frame.
+  /// Takes the next octets of the stream, which belong to the frame.
   void take(base::ByteView piece) {
     octets_.insert(octets_.end(), piece.begin(), piece.end());
     received_ += piece.size();
@@ -41,18 +41,19 @@ class StartFrameReader {
   /// Stream offset behind the octets that were taken.
   [[nodiscard]] uint64_t received() const { return received_; }
   [[nodiscard]] base::ByteView view() const { return octets_; }
-  /// A Request's or Reply's header, once its octets are there.
+  /// The header of a Request or Reply; its octets must be there.
   [[nodiscard]] wire::TufStart header() const { return *wire::parse_tuf_start(octets_); }
-  /// Gives the octets of a frame that was acted on away; the next frame may come.
+  /// Gives away the octets of a whole frame, so that the next frame may come.
   [[nodiscard]] std::vector<uint8_t> release() { return std::exchange(octets_, {}); }
 
-  /// Octets until the next decision; 0: the frame is whole. \param go the frame is a Go
+  /// The number of octets needed for the next decision; 0: the frame is whole. \param go the frame
+  /// is a Go
   [[nodiscard]] size_t wanted(bool go) const {
     if (go) return wire::kTufGoSize - octets_.size();
     if (octets_.size() < wire::kTufStartSize) return wire::kTufStartSize - octets_.size();
     return wire::kTufStartSize + header().private_data - octets_.size();
   }
-  /// Whether the octets so far can be those of a frame with this magic.
+  /// The octets so far can be those of a frame with this magic.
   [[nodiscard]] bool is_right(const wire::TufMagic& magic) const {
     const size_t n = std::min(octets_.size(), magic.size());
     if (!std::equal(octets_.begin(), octets_.begin() + static_cast<long>(n), magic.begin())) {

@@ -24,7 +24,7 @@ enum class StartState : uint8_t {
 };
 
 inline constexpr base::Transitions<StartState, StartState::Ended> kStartTransitions{
-    // Failed at once: there is no memory for the Request.
+    // The start-up fails at once if there is no memory for the Request.
     {StartState::Idle,
      {StartState::SendRequest, StartState::AwaitRequest, StartState::Failed, StartState::Ended}},
     {StartState::SendRequest, {StartState::AwaitReply, StartState::Failed, StartState::Ended}},
@@ -40,7 +40,7 @@ inline constexpr base::Transitions<StartState, StartState::Ended> kStartTransiti
     {StartState::Failed, {StartState::Ended}},
 };
 
-/// Whether the start-up is under way.
+/// The start-up is under way.
 [[nodiscard]] constexpr bool is_starting(StartState state) {
   return state >= StartState::SendRequest && state <= StartState::SendReject;
 }

@@ -10,13 +10,14 @@
 namespace rnic::tuf {
 
 struct StreamConfig {
-  FramingOptions framing;  ///< its modes and keys are set by set_send_mode(), set_receive_mode()
-  uint32_t ring_octets = 256u << 10;  ///< each way; at least kRingMin
+  FramingOptions
+      framing;  ///< its modes and keys are not used: see set_send_mode() and set_receive_mode()
+  uint32_t ring_octets = 256u << 10;  ///< size of the ring of each direction; at least kRingMin
 };
-/// A ring holds the longest PDU with its markers, and one that is being read.
+/// The least size of a ring: it holds the longest PDU with its markers, and one that is being read.
 inline constexpr uint32_t kRingMin = 128u << 10;
 
-/// Memory of somebody else's for the rings, StreamConfig::ring_octets each; outlives the stream.
+/// Memory of the caller for the rings, StreamConfig::ring_octets each; outlives the stream.
 struct StreamRings {
   uint8_t* send = nullptr;
   uint8_t* receive = nullptr;

@@ -1,5 +1,6 @@
 /// \file
-/// SubmissionRing: what the ULP has submitted, until the peer's TCP has acknowledged it.
+/// SubmissionRing: keeps the octets that the ULP has submitted until the peer's TCP has
+/// acknowledged them.
 #pragma once
 
 #include <atomic>
@@ -12,21 +13,21 @@ namespace rnic::tuf {
 
 /// The place of one sending operation in the ring: a PDU, or a buffer in the modes without PDUs.
 struct Submission {
-  static constexpr uint32_t kHead = 4;          // length, mode, an octet of nothing
+  static constexpr uint32_t kHead = 4;          // length, mode and an unused octet
   static constexpr uint32_t kLongest = 0xffff;  // the head has 16 bits for the length
 
   uint64_t begin = 0;  ///< position of its head
   uint32_t length = 0;
   FramedSendMode mode = FramedSendMode::Plain;
 
-  /// Where the next one begins.
+  /// Position of the next submission.
   [[nodiscard]] uint64_t end() const { return begin + kHead + length; }
 };
 
-/// Submissions lie one behind the other, each with a head of its own; positions count octets of the
-/// ring since it was made, heads included. The application side submits, the owner's side reads and
-/// frees, and each writes one word that the other reads: a position that has moved tells that the
-/// octets in front of it are there, or that their room may be used again.
+/// Submissions follow each other in the ring, each with a head. A position counts all octets that
+/// were put into the ring before it, heads included. The application side submits, the owner's side
+/// reads and frees, and each side writes one position that the other reads: when it has moved, the
+/// octets before it are there, or their room may be used again.
 class SubmissionRing {
  public:
   SubmissionRing(uint8_t* memory, uint32_t octets) : ring_(memory, octets) {}
@@ -38,7 +39,7 @@ class SubmissionRing {
   [[nodiscard]] bool has_room(size_t octets) const {
     return unacknowledged() + Submission::kHead + octets <= ring_.size();
   }
-  /// \param octets at most Submission::kLongest, and has_room() for them
+  /// \param octets at most Submission::kLongest; has_room() must be true for them
   void submit(FramedSendMode mode, base::ByteView octets);
   /// Octets of the ring that are in use, heads included.
   [[nodiscard]] uint64_t unacknowledged() const {
@@ -49,17 +50,18 @@ class SubmissionRing {
 
   /// Position behind the last submission.
   [[nodiscard]] uint64_t written() const { return written_.load(std::memory_order_acquire); }
-  /// The oldest submission that is still kept.
+  /// Position of the oldest submission that is still kept.
   [[nodiscard]] uint64_t freed() const { return freed_.load(std::memory_order_relaxed); }
   /// The submission that begins at `position`, in [freed(), written()).
   [[nodiscard]] Submission at(uint64_t position) const;
-  /// Its octets from `from` on, as many as `out` takes.
+  /// Reads octets of a submission from `from` on, as many as `out` has room for.
   void read(const Submission& submission, uint32_t from, base::ByteSpan out) const {
     ring_.read(submission.begin + Submission::kHead + from, out);
   }
-  /// What lies below `position` is not read again.
+  /// Frees the room below `position`, which is not read again.
   void free_to(uint64_t position) { freed_.store(position, std::memory_order_release); }
-  /// Owner's side: checks the bounds, and that from head to head one comes to the end.
+  /// Checks the bounds, and that the heads lead from one submission to the next up to the end.
+  /// Called on the owner's side.
   void validate() const;
 
  private:

@@ -3,9 +3,9 @@
 ///
 /// Two modes let a receiver find PDUs behind a hole in the stream. *Alignment mode*: every segment
 /// is one framing PDU, 8 octets of length and key and one or more ULP PDUs; a segment whose length
-/// and key are right is placed whatever came before it. *Marker mode*: at every interval of the
-/// stream 4 octets tell where the next PDU begins. *Atomic mode* adds nothing and sends each buffer
-/// as one segment.
+/// and key are right is placed whether or not the octets before it have come. *Marker mode*: at
+/// every interval of the stream 4 octets tell where the next PDU begins. *Atomic mode* adds nothing
+/// and sends each buffer as one segment.
 ///
 ///   FramedStream  the user's face (framed_stream.hpp): whole PDUs in and out, in order
 ///   Session       under DDP, in the place of MPA: PDUs are placed as soon as they are found
@@ -27,18 +27,18 @@
 
 namespace rnic::tuf {
 
-/// Which ULPDUs stand in a packed framing PDU, until it is acknowledged; one store for a device,
-/// with all its memory taken at start.
+/// Remembers which ULPDUs were packed into a framing PDU, until it is acknowledged. A device has
+/// one store, whose memory is all taken at the start.
 class PackStore;
 struct PackStoreDeleter {
   void operator()(PackStore* store) const;
 };
 using PackStorePtr = std::unique_ptr<PackStore, PackStoreDeleter>;
 [[nodiscard]] PackStorePtr make_pack_store(uint32_t ulpdus);
-/// The memory that such a store asks the machine for.
+/// The memory that a store of this size takes.
 [[nodiscard]] uint64_t pack_store_octets(uint32_t ulpdus);
 [[nodiscard]] uint32_t packed_ulpdus(const PackStore& store);
-/// Checks its invariants.
+/// Checks the invariants of the store.
 void validate(const PackStore& store);
 
 }  // namespace rnic::tuf
