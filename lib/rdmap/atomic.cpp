@@ -16,8 +16,8 @@ uint64_t execute(const wire::RdmapAtomicRequest& request, uint8_t* target) {
   for (;;) {
     const uint64_t result = add ? fetch_add_result(original, request.data, request.mask)
                                 : compare_swap_result(original, request);
-    // The exchange takes place even where nothing changes: only so the value that is returned was
-    // in memory at a moment of the one order that all threads see.
+    // The exchange takes place even if the value does not change: only so was the value returned in
+    // memory at one point of the single order that all threads see.
     if (word.compare_exchange_weak(original, result)) return original;
   }
 }

@@ -17,14 +17,14 @@ inline constexpr Fault kBadAtomicRequest{FaultLayer::Rdmap, 0x2, 0xff, "R7306-5-
 /// RFC 7306 s.8.2: "catastrophic error, localized to RDMAP stream".
 inline constexpr Fault kUnalignedAtomic{FaultLayer::Rdmap, 0x2, 0x07, "R7306-5-07"};
 
-/// What FetchAdd leaves: a sum in each of the fields whose highest bits `mask` marks (s.5.1.1).
-/// Mask 0 is one field of 64 bits.
+/// The value that FetchAdd leaves: a sum in each of the fields whose highest bits `mask` marks
+/// (s.5.1.1). Mask 0 is one field of 64 bits.
 [[nodiscard]] constexpr uint64_t fetch_add_result(uint64_t original, uint64_t data, uint64_t mask) {
   // Without the highest bit of each field no carry can leave it; that bit itself is added modulo 2.
   return ((original & ~mask) + (data & ~mask)) ^ ((original ^ data) & mask);
 }
 
-/// What CmpSwap leaves (s.5.1.2).
+/// The value that CmpSwap leaves (s.5.1.2).
 [[nodiscard]] constexpr uint64_t compare_swap_result(uint64_t original,
                                                      const wire::RdmapAtomicRequest& request) {
   if (((request.compare ^ original) & request.compare_mask) != 0) return original;
@@ -40,9 +40,9 @@ inline constexpr Fault kUnalignedAtomic{FaultLayer::Rdmap, 0x2, 0x07, "R7306-5-0
   return reinterpret_cast<uintptr_t>(target) % kAtomicSize == 0;
 }
 
-/// Carries out a known request on an aligned target, in the memory's own order of octets.
-/// Indivisible for every thread that uses this function or std::atomic_ref on the target (s.5.3).
-/// \return what the target held before.
+/// Carries out a known request on an aligned target, in the host's byte order. It is atomic for
+/// every thread that uses this function or std::atomic_ref on the target (s.5.3). \return the value
+/// that the target held before
 uint64_t execute(const wire::RdmapAtomicRequest& request, uint8_t* target);
 
 }  // namespace rnic::rdmap

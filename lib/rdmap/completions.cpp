@@ -12,7 +12,7 @@ Completions::Completions(uint32_t qp, const Queues& queues, Counters& counters,
       counters_(counters),
       owner_(owner) {}
 
-/// A completion with an error has no results, and tells its cause.
+/// Removes the results from a completion with an error, and adds the cause.
 void Completions::explain(Completion& completion) {
   completion.length = 0;
   completion.original = 0;
@@ -31,7 +31,7 @@ void Completions::report_work(Completion completion, bool signaled) {
   owner_.send_completed(completion);
 }
 
-/// Tells the owner of the oldest slot of which it was not told yet.
+/// Reports the oldest slot that was not reported yet.
 void Completions::report_send() {
   const SendSlot& slot = sends_.at(sends_.report());
   const bool signaled = slot.work->signaled;

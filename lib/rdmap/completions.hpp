@@ -1,5 +1,5 @@
 /// \file
-/// What the owner of an endpoint is told of posted work.
+/// Completions: reports the outcome of posted work to the owner of an endpoint.
 #pragma once
 
 #include <cstdint>
@@ -14,36 +14,36 @@ namespace rnic::rdmap {
 class EndpointOwner;
 struct Queues;
 
-/// Why the stream takes no work any more.
+/// The reason why the stream takes no work any more.
 struct Ending {
-  CompletionCause cause = CompletionCause::NotConnected;  ///< this: it has not begun
+  CompletionCause cause = CompletionCause::NotConnected;  ///< NotConnected: it has not begun
   FaultCode fault{};
 };
 
 /// Completions of both queues of an endpoint, each in the order in which its work was posted (RFC
-/// 5040 s.5.5). The place of a request in its queue is free before the owner is told of it, so that
-/// he may post another one from the call.
+/// 5040 s.5.5). The place of a request in its queue is freed before the owner is told of the
+/// completion, so that it may post another request from the call.
 class Completions {
  public:
-  /// All of them outlive this. \param qp the number that completions bear
+  /// \param qp the queue pair's number in completions \param queues, counters, owner outlive this
   Completions(uint32_t qp, const Queues& queues, Counters& counters, EndpointOwner& owner);
 
-  /// Tells of the work of the send queue that is done, up to the first that is not.
+  /// Reports the requests of the send queue that are done, up to the first that is not.
   void complete_sends();
-  /// Tells of the oldest receive; the caller says what came.
+  /// Reports the oldest receive; the caller fills in what came.
   void report_receive(Completion completion);
 
-  /// What is flushed says why: the first that is told.
+  /// Sets the cause that flushed requests report. Only the first call has an effect.
   void set_ending(const Ending& ending) {
     if (ending_.cause == CompletionCause::NotConnected) ending_ = ending;
   }
 
-  // Work that is posted outside of a connection in use is not carried out.
+  // These report work that is posted while no connection is in use; it is not carried out.
   void pass_sends();
   void pass_receives();
 
-  /// Tells of everything that was posted, with Flushed where nothing else is known of it (BUG-06).
-  /// What the owner posts while he is told is flushed, too, by the call that is at work.
+  /// Reports everything that was posted, with Flushed unless another outcome is known (BUG-06).
+  /// Work that the owner posts from within the reports is flushed, too, by the same call.
   void flush();
   [[nodiscard]] bool is_flushing() const { return flushing_; }
 
@@ -58,8 +58,8 @@ class Completions {
   Counters& counters_;
   EndpointOwner& owner_;
   Ending ending_;
-  // No state of the endpoint: a call of flush() is at work, in Terminating, Error or Closed, and
-  // the owner may call the endpoint from within.
+  // True while a call of flush() is at work, from which the owner may call the endpoint. It is not
+  // part of the endpoint's state: the endpoint may be Terminating, Error or Closed.
   bool flushing_ = false;
 };
 

@@ -1,6 +1,6 @@
 /// \file
-/// What is done with what was delivered, by opcode: the functions that the rows of opcodes.hpp
-/// name.
+/// Deliveries: the functions that handle delivered messages, one for each kind. The rows of
+/// opcodes.hpp name them.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace rnic::rdmap {
 
 struct OpcodeRow;
 
-/// A message of an untagged queue, each octet of which has come, in its turn.
+/// A message of an untagged queue whose octets have all come, and whose turn it is.
 struct UntaggedMessage {
   const OpcodeRow& row;
   const wire::DdpUntaggedHeader& header;  ///< of its last segment
@@ -22,8 +22,8 @@ struct UntaggedMessage {
   base::Now now;
 };
 
-/// RFC 5040 s.5, RFC 7306 s.5 and s.6: a function for each kind of message. A fault that it returns
-/// becomes a Terminate.
+/// One function for each kind of message (RFC 5040 s.5, RFC 7306 s.5 and s.6). A fault that a
+/// function returns becomes a Terminate.
 class Deliveries {
  public:
   // Tagged messages: called for each segment, when the order has reached it.

@@ -28,7 +28,7 @@ Endpoint::Impl::Impl(const EndpointConfig& config, mem::StagTable& memory, Count
     : counters_(counters),
       owner_(owner),
       stream_({.who = {config.pd, config.stream},
-               // Queue 3 is RFC 7306's.
+               // Queue 3 belongs to RFC 7306.
                .queues = config.extensions ? wire::kRdmapQueues : wire::kRdmapAtomicResponseQn,
                .secret = config.secret},
               memory, *this,
@@ -79,7 +79,7 @@ void Endpoint::Impl::validate() const {
 }
 
 void Endpoint::Impl::serve() {
-  if (completions_.is_flushing()) return;  // the flush takes what was posted, too
+  if (completions_.is_flushing()) return;  // the flush under way takes the posted work, too
   // Receives come first, since the peer may answer a send into them.
   if (life_.running() || life_.state() == EndpointState::Idle) {
     inbound_.accept_posted();
@@ -103,8 +103,9 @@ void Endpoint::Impl::end_wait(base::Now now) {
 
 namespace {
 
-/// An error of this side, or a rule that the peer broke. RFC 5041 s.7.2 gives one code to a buffer
-/// of ours that cannot be written to and to what no other code is for: the rule tells them apart.
+/// Tells an error of this side from a rule that the peer broke. RFC 5041 s.7.2 has one code for a
+/// buffer of ours that cannot be written to and for all errors without a code: the rule tells them
+/// apart.
 Ending ending_by(const Fault& fault) {
   const bool catastrophic = fault.type == ddp::kLocalCatastrophic;
   const bool own =
@@ -128,7 +129,8 @@ Ending ending_by(StreamEnd how) {
 
 }  // namespace
 
-/// Nothing is delivered any more, nor sent of the message that was begun.
+/// Enters a final state: nothing is delivered any more, and nothing more is sent of the message
+/// that was begun.
 void Endpoint::Impl::enter_end(EndpointState end) {
   life_.enter(end);
   stream_.stop();
@@ -181,7 +183,7 @@ void Endpoint::Impl::unanswerable() {
 
 void Endpoint::Impl::terminate_sent() {
   life_.enter(EndpointState::Error);
-  life_.close();  // RDMAP-6.2.1-03: the half close lets it arrive
+  life_.close();  // RDMAP-6.2.1-03: the half close lets the Terminate arrive
 }
 
 void Endpoint::Impl::raise(const Fault& fault, const ddp::SegmentReport& segment,
@@ -196,7 +198,8 @@ void Endpoint::Impl::raise(const Fault& fault, const ddp::SegmentReport& segment
   end_cause_ = fault;
   end_error_ = error_of(fault);
   completions_.set_ending(ending_by(fault));
-  // Whoever reads the event finds the completions of all that was posted.
+  // The flush comes first, so that whoever reads the event finds the completions of all posted
+  // work.
   flush();
   event::TerminateSent event{{}, fault, end_error_};
   event.detail = base::worded([&] {
@@ -211,7 +214,7 @@ void Endpoint::Impl::raise(const Fault& fault, const ddp::SegmentReport& segment
 
 /// No Terminate can leave, because the stream has been closed or may not send yet: the peer learns
 /// of the fault by the end of the stream, and our user by the cause in Disconnected. DDP-6.2.1-02:
-/// behind a FIN nobody is there to read a Terminate.
+/// no Terminate follows a FIN, as nobody would read it.
 void Endpoint::Impl::end_without_terminate(const Fault& fault) {
   const bool unread = life_.state() == EndpointState::HalfClosed || stream_.peer_has_finished();
   count(fault);
@@ -247,7 +250,7 @@ void Endpoint::Impl::may_send() {
   outbound_.may_send();
 }
 
-/// RDMAP-5.4-05: who has received a Terminate stops sending, too.
+/// RDMAP-5.4-05: a side that has received a Terminate stops sending, too.
 void Endpoint::Impl::terminate_received(event::TerminateReceived event, base::Now now) {
   end_cause_ = event.fault;
   end_error_ = QueuePairError::Fatal;
@@ -266,7 +269,7 @@ void Endpoint::Impl::framing_error(llp::FramingError error, base::Now now) {
 void Endpoint::Impl::peer_finished(bool clean, base::Now now) {
   if (!life_.running()) return;
   if (!clean) {
-    // MPA error 1: the connection was lost inside an FPDU. The owner learns it from ended().
+    // MPA error 1: the connection was lost inside an FPDU. The owner learns of it in ended().
     ++counters_.faults;
     ++counters_.faults_llp;
     end_cause_ = Fault{FaultLayer::Llp, 0x0, static_cast<uint8_t>(llp::FramingError::Closed),
@@ -301,7 +304,7 @@ void Endpoint::Impl::ended(StreamEnd how, base::Now now) {
   if (end_error_ == QueuePairError::None && how != StreamEnd::Closed) {
     end_error_ = QueuePairError::Fatal;
   }
-  // What is Closed stays so.
+  // An endpoint that is Closed stays Closed.
   if (life_.state() != EndpointState::Closed) {
     life_.enter(orderly ? EndpointState::Closed : EndpointState::Error);
   }

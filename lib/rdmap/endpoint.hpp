@@ -1,5 +1,5 @@
 /// \file
-/// The two directions of an Endpoint together: its states, and what a fault or an end leads to.
+/// Joins the two directions of an Endpoint: its states, and the consequences of a fault or an end.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@
 
 namespace rnic::rdmap {
 
-/// Where the stream has ended for the user (Terminating, Error, Closed) nothing is outstanding: all
-/// that was posted was flushed.
+/// In the states in which the stream has ended for the user (Terminating, Error, Closed) nothing is
+/// outstanding: everything posted was flushed.
 class Endpoint::Impl final : public ddp::User, private OutboundOwner, private InboundOwner {
  public:
   Impl(const EndpointConfig& config, mem::StagTable& memory, Counters& counters,
@@ -123,8 +123,8 @@ class Endpoint::Impl final : public ddp::User, private OutboundOwner, private In
   Outbound outbound_;
   Inbound inbound_;
 
-  // No state: it comes once, with the first flush.
-  bool receives_done_ = false;  // of a shared receive queue no more are taken, and the owner knows
+  // This is not part of the state: it becomes true once, with the first flush.
+  bool receives_done_ = false;  // no more shared receives are taken, and the owner was told
   // The first cause of the end of the stream's use, for Disconnected.
   std::optional<Fault> end_cause_;
   QueuePairError end_error_ = QueuePairError::None;

@@ -11,8 +11,8 @@ namespace rnic::rdmap {
 enum class EndpointState : uint8_t {
   Idle,         ///< no connection yet
   Connected,    ///< bound to a framing
-  Closing,      ///< disconnect() was called: what was posted before is carried out
-  HalfClosed,   ///< all of that is done, and the framing was told to close
+  Closing,      ///< disconnect() was called: work posted before is carried out
+  HalfClosed,   ///< that work is done, and the framing was told to close
   Terminating,  ///< a Terminate of ours waits to be pulled
   Error,        ///< nothing is sent or delivered any more
   Closed,       ///< ended in order, or before there was a connection
@@ -27,14 +27,14 @@ inline constexpr base::Transitions<EndpointState, EndpointState::Closed> kEndpoi
     {EndpointState::Closing,
      {EndpointState::HalfClosed, EndpointState::Terminating, EndpointState::Error,
       EndpointState::Closed}},
-    // DDP-6.2.1-02: behind a FIN nobody is there to read a Terminate.
+    // DDP-6.2.1-02: no Terminate follows a FIN, as nobody would read it.
     {EndpointState::HalfClosed, {EndpointState::Error, EndpointState::Closed}},
     {EndpointState::Terminating, {EndpointState::Error}},
     // The stream ends, or abort() is called, where the error has ended its use before.
     {EndpointState::Error, {EndpointState::Error}},
 };
 
-/// Work is carried out and segments are delivered.
+/// \return whether work is carried out and segments are delivered
 [[nodiscard]] constexpr bool is_running(EndpointState state) {
   return state >= EndpointState::Connected && state <= EndpointState::HalfClosed;
 }

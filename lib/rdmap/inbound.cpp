@@ -34,7 +34,7 @@ Inbound::Inbound(const Options& options, const StreamMemory& memory, const Links
       owner_(links.owner),
       wait_(options.receive_wait) {
   stream_.provide(wire::kRdmapTerminateQn, 1);  // RDMAP-5.4-01
-  // Of an endpoint whose place this one takes.
+  // The receives that an earlier endpoint on the same queue has accepted stay.
   stream_.provide(wire::kRdmapSendQn, receives_.accepted());
 }
 
@@ -96,11 +96,11 @@ Fault Inbound::untagged_target(const wire::DdpUntaggedHeader& header, ddp::Untag
   switch (header.qn) {
     case wire::kRdmapSendQn: {
       if (send_rtr_in_ && header.msn == 1) {
-        out = {};  // nothing may be in it
+        out = {};  // the message must be empty
         break;
       }
       const ReceiveSlot& slot = receives_.of_msn(header.msn);
-      if (row->size != 0) {  // Immediate Data, which is not for the user's memory
+      if (row->size != 0) {  // Immediate Data do not go to the user's memory
         out = {.internal = receives_.immediate_buffer(header.msn), .length = row->size};
       } else {
         out = {.sges = slot.work->sges(), .length = slot.work->length};
@@ -118,10 +118,10 @@ Fault Inbound::untagged_target(const wire::DdpUntaggedHeader& header, ddp::Untag
   return ddp::kNoFault;
 }
 
-/// Takes the next receives of a shared queue, in the order of the messages, when the first segment
-/// of one of them is there. In order the message is the first that has none; whatever else it says
-/// breaks a rule. Ahead of the order the messages between have to get theirs, too, so that they
-/// never wait for what is behind them.
+/// Takes receives of a shared queue when the first segment of a message has come; messages get them
+/// in their order. A message in order is the first without a receive; any other MSN breaks a rule.
+/// For a message ahead of the order, the messages between get theirs, too, so that none of them
+/// ever waits for a later one.
 bool Inbound::find_buffer(const wire::DdpUntaggedHeader& header, uint32_t missing, bool in_order) {
   if (header.qn != wire::kRdmapSendQn || (in_order && missing != 1)) return false;
   if (!receives_.claim(missing, in_order)) return false;
@@ -129,8 +129,8 @@ bool Inbound::find_buffer(const wire::DdpUntaggedHeader& header, uint32_t missin
   return true;
 }
 
-/// The first call about a message begins its wait, and those that follow ask whether that goes on.
-/// Of a shared queue those that wait get receives in the order in which they began.
+/// The first call for a message begins its wait, and later calls ask whether the wait goes on.
+/// Messages that wait for a shared queue get receives in the order in which they began to wait.
 bool Inbound::waits_for_buffer(const wire::DdpUntaggedHeader& header, base::Now now) {
   const OpcodeRow* row = nullptr;
   if (header.qn != wire::kRdmapSendQn || check(header.rsvd_ulp, false, header.qn, row).failed()) {

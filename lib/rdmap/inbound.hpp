@@ -1,6 +1,6 @@
 /// \file
-/// The inbound half of an Endpoint: where segments are placed, and what is done with what they
-/// bring.
+/// The inbound half of an Endpoint: it decides where segments are placed, and handles the messages
+/// that they bring.
 #pragma once
 
 #include <array>
@@ -24,26 +24,26 @@
 
 namespace rnic::rdmap {
 
-/// Learns what has come where more follows from it than the completion of a receive.
+/// Learns of what has come if more follows from it than the completion of a receive.
 class InboundOwner {
  public:
   /// A Read or an atomic has its response.
   virtual void response_finished() = 0;
-  /// The peer has sent a Terminate. \param event what it says, complete but for whose it is
+  /// The peer has sent a Terminate. \param event what it says, without the queue pair's identity
   virtual void terminate_received(event::TerminateReceived event, base::Now now) = 0;
-  /// A message has begun to wait for a receive, and may until then.
+  /// A message has begun to wait for a receive, and may wait until `deadline`.
   virtual void wait_began(base::Now deadline) = 0;
 
  protected:
   ~InboundOwner() = default;
 };
 
-/// Checks the RDMAP header of each segment before it is placed, says which buffer it goes to, and
-/// delivers: to the receive queue, to the Responder what the peer asks for, to the Requester what
-/// answers it. What a message does is a function of Deliveries, which the row of its opcode names.
+/// Checks the RDMAP header of each segment before it is placed, finds its buffer, and delivers
+/// messages: requests of the peer to the Responder, responses to the Requester, all others to the
+/// receive queue. The row of a message's opcode names the function of Deliveries that handles it.
 class Inbound final : private Deliveries {
  public:
-  /// What it works with; all of it outlives this.
+  /// The parts that this half works with. They outlive it.
   struct Links {
     const Life& life;
     ReceiveQueue& receives;
@@ -60,29 +60,30 @@ class Inbound final : private Deliveries {
   };
   Inbound(const Options& options, const StreamMemory& memory, const Links& links);
 
-  /// The connection is made. \param send_rtr message 1 of queue 0 is the peer's RTR
+  /// Begins a connection. \param send_rtr message 1 of queue 0 is the peer's RTR
   void begin(bool send_rtr);
-  /// Takes what was posted to the receive queue.
+  /// Takes the receives that were posted.
   void accept_posted();
-  // A message that waits for a receive.
+  // These are about a message that waits for a receive.
   [[nodiscard]] const ReceiveWait& wait() const { return wait_; }
   /// How many messages have begun to wait.
   [[nodiscard]] uint64_t waits_begun() const { return waits_begun_; }
-  /// There is a receive for it, or it may wait no longer.
+  /// \return whether there is a receive for the message, or it may wait no longer
   [[nodiscard]] bool may_resume(base::Now now) const;
   /// Nothing waits any more.
   void leave_wait();
-  /// The same for those to come, which fail at once; whoever waits now is resumed.
+  /// No message may wait any more: those to come fail at once, and one that waits now is resumed by
+  /// the caller.
   void end_waits() { wait_.end_all(); }
 
-  /// The RDMAP header of the Read Request in that segment, for a Terminate about it; otherwise
-  /// nothing.
+  /// The RDMAP header of the Read Request in that segment, for a Terminate about it; empty if the
+  /// segment has none.
   [[nodiscard]] base::ByteView read_request(const ddp::SegmentReport& segment) const;
-  /// Our own buffer does not take that segment (RDMAP-7.1-01): if it is a receive's, the completion
-  /// says which one it was.
+  /// Our own buffer cannot take that segment (RDMAP-7.1-01). If it is the buffer of a receive, that
+  /// receive completes with the error.
   void refuse_buffer(const ddp::SegmentReport& segment);
 
-  // As ddp::User says.
+  // As in ddp::User.
   Fault tagged_target(const wire::DdpTaggedHeader& header, uint32_t payload,
                       ddp::TaggedTarget& out);
   Fault untagged_target(const wire::DdpUntaggedHeader& header, ddp::UntaggedTarget& out);
@@ -95,8 +96,8 @@ class Inbound final : private Deliveries {
   Fault deliver_untagged(const wire::DdpUntaggedHeader& header, uint64_t length, bool uniform,
                          const ddp::SegmentReport& segment, base::Now now);
 
-  /// Checks the receive queue, and that nothing is expected before there is a connection; between
-  /// calls.
+  /// Checks the receive queue, and that nothing is expected before there is a connection. Called
+  /// between calls of the endpoint.
   void validate() const;
 
  private:

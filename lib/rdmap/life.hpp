@@ -10,37 +10,37 @@
 
 namespace rnic::rdmap {
 
-/// What both directions of an endpoint look at. They have it to read: only the endpoint, which
-/// knows what else follows, takes it from one state to the next.
+/// The state that both directions of an endpoint read. Only the endpoint, which knows the
+/// consequences, changes it.
 class Life {
  public:
   [[nodiscard]] EndpointState state() const { return state_; }
-  /// Work is carried out and segments are delivered.
+  /// \return whether work is carried out and segments are delivered
   [[nodiscard]] bool running() const { return is_running(state_); }
   /// RV and DV of the stream.
   [[nodiscard]] uint8_t version() const { return version_; }
-  /// Asks the framing, where there is one, to pull what waits.
+  /// Asks the framing, if there is one, to pull what waits.
   void call_ready() const {
     if (framing_ != nullptr) framing_->ready();
   }
 
-  /// Goes on to a state that the table of endpoint_state.hpp allows.
+  /// Enters a state that the table of endpoint_state.hpp allows.
   void enter(EndpointState next) {
     RNIC_CHECK(kEndpointTransitions.allows(state_, next));
     state_ = next;
   }
-  /// Idle, Connected. \param framing outlives this, or unbind() is called first
+  /// Goes from Idle to Connected. \param framing outlives this, or unbind() is called first
   void bind(llp::Framing& framing) {
     framing_ = &framing;
     version_ = framing.version();
     enter(EndpointState::Connected);
   }
   void unbind() { framing_ = nullptr; }
-  /// The framing may know the version only now.
+  /// Reads the version from the framing, which may know it only now.
   void learn_version() {
     if (framing_ != nullptr) version_ = framing_->version();
   }
-  /// What was received and not delivered is forgotten.
+  /// Forgets what was received and not delivered.
   void discard_received() {
     if (framing_ != nullptr) framing_->discard_received();
   }
@@ -53,7 +53,7 @@ class Life {
     if (framing_ != nullptr) framing_->abort();
   }
   [[nodiscard]] bool is_bound() const { return framing_ != nullptr; }
-  /// Could a message leave now? Only when is_bound().
+  /// \return whether a message could leave now. Precondition: is_bound().
   [[nodiscard]] bool may_send() const { return framing_->may_send(); }
 
   void validate() const { RNIC_CHECK(!running() || is_bound()); }

@@ -77,12 +77,13 @@ const OpcodeRow* opcode_row(uint8_t opcode) {
 }
 
 Fault check_control(uint8_t control, const OpcodeContext& context, const OpcodeRow*& row) {
-  // RFC 5040 s.7.2: the version is looked at first, as opcodes of another one mean something else.
+  // RFC 5040 s.7.2: the version is checked first, as another version may give an opcode another
+  // meaning.
   if (wire::rdmap_version(control) != context.version) return kWrongVersion;
   row = opcode_row(wire::rdmap_opcode(control));
   if (row == nullptr || row->tagged != context.tagged) return kUnexpectedOpcode;
   if (!row->tagged && row->qn != context.qn) return kUnexpectedOpcode;
-  // R7306-4-01: these exist with RV 1 only.
+  // R7306-4-01: the opcodes of RFC 7306 exist with RV 1 only.
   if (row->extension && (!context.extensions || context.version != 1)) return kUnexpectedOpcode;
   return ddp::kNoFault;
 }

@@ -84,7 +84,7 @@ bool Outbound::choose_send(base::Now now) {
   return true;
 }
 
-/// False: a Terminate was raised instead.
+/// Begins the next response. \return false: a Terminate was raised instead
 bool Outbound::choose_response(base::Now now) {
   const uint32_t seq = responder_.ready();
   const Fault fault = responder_.carry_out(seq);
@@ -105,7 +105,7 @@ bool Outbound::choose(base::Now now) {
   return choose_response(now);
 }
 
-/// Finds the payload of a part of a message, when it is built first and whenever it is rebuilt.
+/// Finds the payload of a part of a message, when the part is first built and when it is rebuilt.
 mem::AccessFault Outbound::locate(Kind kind, uint32_t seq, uint8_t part, const ddp::Cut& cut,
                                   Payload& out) const {
   if (kind == Kind::Response) return responder_.locate(seq, cut, out);
@@ -206,7 +206,7 @@ bool Outbound::rebuild(const llp::RecordTag& tag, llp::UlpduWriter& out) {
   if (response ? !responder_.holds(seq) : !sends_.holds(seq)) return false;
   Payload payload;
   const uint8_t part = part_of(tag);
-  // It has the pieces that it had, as an STag names no other memory while it is valid.
+  // The pieces are the same as before, as an STag names no other memory while it is valid.
   if (locate(kind, seq, part, cut, payload) != mem::AccessFault::None) return false;
   if (payload.is_cut()) return false;
   ddp::write(response ? responder_.message(seq, life_.version())
@@ -239,8 +239,8 @@ void Outbound::released(const llp::RecordTag& tag) {
 }
 
 bool Outbound::fills_segment(uint32_t octets, uint32_t overhead) const {
-  // Nothing is gathered for a Response, an RTR, a nudge or a Terminate, which go at once, nor for
-  // work that has no message, nor where the queue is empty.
+  // A Response, an RTR, a nudge and a Terminate go at once and gather nothing; neither does work
+  // without a message, nor an empty queue.
   const bool sends = current_.kind == Kind::None || current_.kind == Kind::Send;
   const bool own = rtr_.is_pending() || nudge_pending_;
   if (!life_.running() || own || responder_.has_ready() || !sends) return true;
@@ -306,8 +306,8 @@ llp::PulledUlpdu Outbound::pull_rtr(uint32_t max, llp::UlpduWriter& out, base::N
           .tag = make_tag(static_cast<uint8_t>(Kind::Rtr), 0, {.length = payload, .last = true})};
 }
 
-/// The peer may have our octets and not know of them: the receiver of Linux siw was not installed
-/// yet when they came. The octets of another FPDU wake it (decision 10).
+/// The peer may have our octets and not know of them, because the receiver of Linux siw was not
+/// installed yet when they came. The octets of another FPDU wake it (decision 10).
 void Outbound::peer_silent() {
   const bool spoke = sends_.next() != 0 || rtr_.was_sent();
   if (!life_.running() || !spoke) return;
@@ -336,8 +336,8 @@ void Outbound::may_send() const {
   }
 }
 
-/// A fence or the ORD may have held back what follows the request that has its response now; a
-/// graceful close may have waited for it (BUG-07).
+/// A fence or the ORD may have held back the work behind the request whose response is here now,
+/// and a graceful close may have waited for that response (BUG-07).
 void Outbound::response_finished() {
   close_if_finished();
   if (sends_.has_next()) life_.call_ready();
@@ -345,7 +345,8 @@ void Outbound::response_finished() {
 
 void Outbound::close_if_finished() const {
   if (life_.state() != EndpointState::Closing) return;
-  // The peer may close as soon as it sees our FIN: what we still wait for comes first.
+  // The peer may close as soon as it sees our FIN, so everything that we still wait for comes
+  // first.
   if (rtr_.is_pending() || current_.kind != Kind::None || sends_.has_next() ||
       requester_.outstanding() != 0 || responder_.has_ready()) {
     return;

@@ -20,15 +20,15 @@
 
 namespace rnic::rdmap {
 
-/// Learns what sending has come to where more follows from it than that something is sent.
+/// Learns of the events of sending that have consequences for the endpoint.
 class OutboundOwner {
  public:
   /// A message cannot be made (RFC 5040 s.7.1): a Terminate goes in its place, if one can go.
-  /// \param segment the one that asked for the message, or an empty one
-  /// \param rdma_header what a Terminate has of that request, or nothing
+  /// \param segment the segment of the request for the message; empty: there was no request
+  /// \param rdma_header the part of that request that a Terminate attaches, or empty
   virtual void raise(const Fault& fault, const ddp::SegmentReport& segment,
                      base::ByteView rdma_header, base::Now now) = 0;
-  /// The work that is next wants a response, and the peer has closed its direction.
+  /// The next work needs a response, and the peer has closed its direction.
   virtual void unanswerable() = 0;
   /// The RTR was handed down.
   virtual void rtr_sent(base::Now now) = 0;
@@ -42,13 +42,13 @@ class OutboundOwner {
 };
 
 /// Sends the messages of the Requester and of the Responder in turn, and those of the endpoint
-/// itself: RTR, Terminate, and the empty Write that wakes a silent peer. It builds a ULPDU again,
-/// octet by octet, for as long as the peer's TCP may ask for it.
+/// itself: RTR, Terminate, and the empty Write that wakes a silent peer. It can rebuild a ULPDU,
+/// octet by octet, for as long as TCP may have to retransmit it.
 ///
 /// Messages are never interleaved: one is pulled to its end, or abandoned for a Terminate.
 class Outbound {
  public:
-  /// What it works with; all of it outlives this.
+  /// The parts that this half works with. They outlive it.
   struct Links {
     const Life& life;
     const SendQueue& sends;
@@ -61,25 +61,25 @@ class Outbound {
   };
   explicit Outbound(const Links& links);
 
-  /// The connection is made. \param rtr the message that goes out before every other one
+  /// Begins a connection. \param rtr the message that goes out before every other one
   void begin(Rtr rtr);
-  /// Takes what was posted to the send queue while work is carried out.
+  /// Takes the work that was posted to the send queue; called while work is carried out.
   void accept_posted();
-  /// What goes out in the state Terminating, and nothing else then.
+  /// Sets the Terminate, which alone goes out in the state Terminating.
   void set_terminate(const wire::Terminate& terminate) { terminate_.set(terminate); }
-  /// Nothing more is pulled of the message that was begun.
+  /// Abandons the message that was begun: nothing more of it is pulled.
   void abandon() { current_.kind = Kind::None; }
   /// A Read or an atomic has its response, for which others may have waited.
   void response_finished();
   /// Tells the owner when the endpoint is Closing and nothing is left to send or to wait for.
   void close_if_finished() const;
 
-  /// Some of a message of either queue waits to be pulled.
+  /// \return whether a part of a message of either queue waits to be pulled
   [[nodiscard]] bool has_unsent() const {
     return current_.kind != Kind::None || sends_.has_next() || responder_.has_ready();
   }
 
-  // As ddp::User says.
+  // As in ddp::User.
   llp::PulledUlpdu pull(uint32_t max, bool whole_only, llp::UlpduWriter& out, base::Now now);
   bool rebuild(const llp::RecordTag& tag, llp::UlpduWriter& out);
   void released(const llp::RecordTag& tag);
@@ -88,11 +88,12 @@ class Outbound {
   void may_send() const;
   void peer_silent();
 
-  /// Checks that the message that was begun is the next of its queue; between calls.
+  /// Checks that the message that was begun is the next of its queue. Called between calls of the
+  /// endpoint.
   void validate() const;
 
  private:
-  /// What a record belongs to; part of its RecordTag.
+  /// The kind of message that a record belongs to; part of its RecordTag.
   enum class Kind : uint8_t { None, Send, Response, Terminate, Rtr, Nudge };
 
   struct Current {
@@ -127,8 +128,8 @@ class Outbound {
 
   Current current_;
   bool responses_turn_ = false;  // the next whole message comes from the Responses, if there is one
-  // No state: a zero-length Write to a silent peer goes before the next message, in Connected as in
-  // Closing.
+  // A zero-length Write to a silent peer goes before the next message. This is not part of the
+  // state: it happens in Connected as in Closing.
   bool nudge_pending_ = false;
   RtrMessage rtr_;
   SentTerminate terminate_;

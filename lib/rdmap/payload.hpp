@@ -1,5 +1,5 @@
 /// \file
-/// Where the payload of a segment is read from.
+/// Payload: the memory that the payload of a segment is read from.
 #pragma once
 
 #include <array>
@@ -12,9 +12,9 @@
 
 namespace rnic::rdmap {
 
-/// The payload of one segment: pieces of registered memory, or octets that are made for their
-/// message because it is a request or the response to an atomic. Lives as long as the call that
-/// writes the segment.
+/// The payload of one segment: pieces of registered memory, or octets that are generated because
+/// the message is a request or the response to an atomic. It lives as long as the call that writes
+/// the segment.
 class Payload {
  public:
   Payload() = default;
@@ -22,26 +22,26 @@ class Payload {
   Payload& operator=(const Payload&) = delete;
 
   [[nodiscard]] std::span<const base::ByteSpan> view() const { return pieces_.view(); }
-  /// The segment is in more pieces than fit here, which have the first octets() of it: it has to be
-  /// cut there.
+  /// \return whether the segment has more pieces than fit here. The pieces here hold its first
+  /// octets(), and it has to be cut there.
   [[nodiscard]] bool is_cut() const { return pieces_.is_cut(); }
   [[nodiscard]] uint32_t octets() const { return pieces_.octets(); }
 
-  /// The segment has octets of the memory that `sges` name, as ddp::locate() finds them.
+  /// Takes octets of the memory that `sges` name, as ddp::locate() finds them.
   [[nodiscard]] mem::AccessFault gather(const StreamMemory& memory, std::span<const Sge> sges,
                                         const ddp::Cut& cut, AccessSet rights) {
     return memory.locate(sges, cut.offset, cut.length, rights, pieces_);
   }
-  /// The segment has octets that are kept with the request.
+  /// Takes octets that are kept with the request.
   void take(std::span<const std::byte> kept) {
     pieces_.clear();
     if (kept.empty()) return;
-    // The pieces are only read where a segment is written.
+    // A segment that is written only reads its pieces.
     auto* const at = reinterpret_cast<uint8_t*>(const_cast<std::byte*>(kept.data()));
     pieces_.add(at, kept.size());
   }
-  /// The segment has a part of a message that `write` makes as a whole, at most
-  /// kRdmapAtomicRequestSize octets.
+  /// Takes a part of a message that `write` makes as a whole, at most kRdmapAtomicRequestSize
+  /// octets.
   template <typename Write>
   void make(const ddp::Cut& cut, const Write& write) {
     write(made_.data());

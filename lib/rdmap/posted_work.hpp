@@ -20,13 +20,14 @@ namespace rnic::rdmap {
 /// A request of the send queue. Its head and two SGEs share a cache line.
 class PostedSend {
  public:
-  /// Octets of a request like `work`, whose list of SGEs is not too long. \param row its own
+  /// Octets that a request like `work` takes; its list of SGEs is not too long. \param row the row
+  /// of its opcode
   [[nodiscard]] static size_t size_for(const SendRequest& work, const WorkRow& row) {
     return sizeof(PostedSend) + row.operand_octets + tail_octets(work);
   }
   static constexpr size_t kSizeMax = 32 + sizeof(AtomicOperands) + kMaxSge * sizeof(Sge);
 
-  /// Writes `work` to size_for(work, row) octets at `place`, aligned to 8.
+  /// Writes `work` to size_for(work, row) octets at `place`, which is aligned to 8.
   static void write(const SendRequest& work, const WorkRow& row, std::byte* place) {
     auto* const head = new (place) PostedSend(work, row);
     std::byte* behind = place + sizeof(PostedSend);
@@ -39,7 +40,7 @@ class PostedSend {
                                 reinterpret_cast<Sge*>(behind));
     }
   }
-  /// What write() left at `place`.
+  /// The request that write() left at `place`.
   [[nodiscard]] static const PostedSend& at(const std::byte* place) {
     return *std::launder(reinterpret_cast<const PostedSend*>(place));
   }
@@ -47,29 +48,29 @@ class PostedSend {
   [[nodiscard]] size_t size() const {
     return sizeof(PostedSend) + operand_octets() + size_t{tail_words_} * 8;
   }
-  /// None of a request with inline data.
+  /// The SGEs; empty for a request with inline data.
   [[nodiscard]] std::span<const Sge> sges() const {
     const size_t count = is_inline ? 0 : tail_words_ / (sizeof(Sge) / 8);
     return {std::launder(reinterpret_cast<const Sge*>(tail())), count};
   }
-  /// Only of a request that is_inline.
+  /// The inline data. Precondition: is_inline.
   [[nodiscard]] std::span<const std::byte> inline_data() const {
     return {tail(), static_cast<size_t>(length)};
   }
-  /// As WorkRow::keep_operands() left them: of an atomic.
+  /// The operands of an atomic, as WorkRow::keep_operands() left them.
   [[nodiscard]] AtomicOperands atomic() const {
     AtomicOperands operands;
     std::memcpy(&operands, end_of_head(), sizeof operands);
     return operands;
   }
-  /// Of Immediate Data, alone or behind a Write.
+  /// The octets of Immediate Data, alone or behind a Write.
   [[nodiscard]] ImmediateData immediate() const {
     ImmediateData octets;
     std::memcpy(octets.data(), end_of_head(), octets.size());
     return octets;
   }
 
-  /// Of BindWindow and FastRegister.
+  /// The grant of BindWindow or FastRegister.
   [[nodiscard]] MemoryGrant grant() const {
     MemoryGrant grant;
     std::memcpy(&grant, end_of_head(), sizeof grant);
@@ -78,8 +79,8 @@ class PostedSend {
 
   const uint64_t id;
   const uint64_t remote_offset;
-  const uint64_t length;  ///< octets of the message; a Read's or atomic's are those that it returns
-  const uint32_t remote_stag;  ///< of the remote address; of an invalidation, what it invalidates
+  const uint64_t length;  ///< octets of the message; for a Read or atomic, of its response
+  const uint32_t remote_stag;  ///< of the remote address; invalidation: the STag it revokes
   const Opcode opcode;
   const bool signaled : 1;
   const bool solicited : 1;
@@ -100,7 +101,7 @@ class PostedSend {
         operand_words_(static_cast<uint8_t>(row.operand_octets / 8)),
         tail_words_(static_cast<uint8_t>(tail_octets(work) / 8)) {}
 
-  /// Inline data, with octets that mean nothing behind it, or SGEs.
+  /// Octets of the tail: inline data with padding, or SGEs.
   [[nodiscard]] static size_t tail_octets(const SendRequest& work) {
     if (!work.inline_data.empty()) return (work.inline_data.size() + 7) / 8 * 8;
     return work.sges.size() * sizeof(Sge);
@@ -133,7 +134,7 @@ class PostedReceive {
     std::uninitialized_copy_n(work.sges.view().data(), head->sge_count_,
                               reinterpret_cast<Sge*>(place + sizeof(PostedReceive)));
   }
-  /// What write() left at `place`.
+  /// The request that write() left at `place`.
   [[nodiscard]] static const PostedReceive& at(const std::byte* place) {
     return *std::launder(reinterpret_cast<const PostedReceive*>(place));
   }

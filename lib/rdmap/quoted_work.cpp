@@ -31,26 +31,26 @@ bool is_rest_of(const wire::RdmapReadRequest& left, const SendSlot& read) {
   return left.sink_stag == sink.stag && offset <= sink.length && left.size == sink.length - offset;
 }
 
-/// The header is that of a segment of this Write.
+/// \return whether the header is that of a segment of this Write
 bool is_of_write(const Quote& quote, const PostedSend& work) {
   const uint64_t offset = quote.tagged ? quote.tagged->to - work.remote_offset : 0;
   return quote.tagged && quote.tagged->stag == work.remote_stag &&
          (offset < work.length || (offset == 0 && work.length == 0));
 }
 
-/// The header has the queue and the MSN of this message.
+/// \return whether the header has the queue and the MSN of this message
 bool is_of_message(const Quote& quote, const SendSlot& slot, const WorkRow& row) {
   return quote.untagged->qn == row.qn && quote.untagged->msn == slot.msn;
 }
 
-/// The header is that of a message of this request.
+/// \return whether the header is that of a message of this request
 bool is_of(const Quote& quote, const SendSlot& slot) {
   if (slot.row->tagged && quote.tagged) return is_of_write(quote, slot.posted());
   const WorkRow& row = slot.message_row(slot.part);
   return !row.tagged && quote.untagged && is_of_message(quote, slot, row);
 }
 
-/// Of those that have completed.
+/// The quoted request among those that have completed.
 std::optional<uint32_t> completed_work(const SendQueue& sends, const Quote& quote) {
   std::optional<uint32_t> found;
   for (uint32_t seq = sends.oldest_known(); seq != sends.report(); ++seq) {
@@ -67,13 +67,14 @@ std::optional<uint32_t> completed_work(const SendQueue& sends, const Quote& quot
 std::optional<uint32_t> quoted_work(const SendQueue& sends, const wire::Terminate& terminate) {
   const Quote quote = quote_of(terminate);
   std::optional<uint32_t> likely;
-  // The message that is being pulled is one of them.
+  // The loop includes the message that is being pulled.
   for (uint32_t seq = sends.report(); seq != sends.end(); ++seq) {
     const SendSlot& slot = sends.at(seq);
     if (!slot.started) continue;
     bool quoted = is_of(quote, slot);
     if (quote.request && quote.untagged && slot.row->response == Response::Read) {
-      // siw puts the size where the MSN belongs (RDMAP-4.8-10): the Read Request tells, too.
+      // siw puts the size where the MSN belongs (RDMAP-4.8-10), but the Read Request identifies the
+      // work, too.
       const bool rest = is_rest_of(*quote.request, slot);
       quoted = quoted && rest;
       if (rest && !likely) likely = seq;

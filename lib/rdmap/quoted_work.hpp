@@ -1,5 +1,5 @@
 /// \file
-/// Which work request of this side a Terminate of the peer is about.
+/// Finds the work request of this side that a Terminate of the peer is about.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace rnic::rdmap {
 
-/// The slot of the request whose message the Terminate has the header of: one that has not
-/// completed, or the only one that has and is still known (SendQueue::oldest_known()). Otherwise
-/// nothing: of several Writes to the same place it does not say which it is about.
+/// The slot of the request whose message header the Terminate quotes: one that has not completed,
+/// or the only one that has completed and is still known (SendQueue::oldest_known()). Otherwise
+/// nothing: the quote does not tell several Writes to the same place apart.
 [[nodiscard]] std::optional<uint32_t> quoted_work(const SendQueue& sends,
                                                   const wire::Terminate& terminate);
 

@@ -31,7 +31,7 @@ namespace rnic::rdmap {
 struct EndpointConfig {
   uint32_t qp = 0;
   uint32_t pd = 0;
-  uint64_t stream = 0;     ///< mem::StagTable::new_stream(): whose STags of one stream it may use
+  uint64_t stream = 0;     ///< mem::StagTable::new_stream(): it may use STags bound to it
   uint32_t ird = 16;       ///< inbound Reads and atomics at once (queue 1 buffers)
   uint32_t ord = 16;       ///< outbound Reads and atomics at once
   bool extensions = true;  ///< RFC 7306: atomics and Immediate Data, in both directions
@@ -41,7 +41,7 @@ struct EndpointConfig {
   base::Duration receive_wait{0};
 };
 
-/// What the start-up agreed on.
+/// The outcome of the start-up.
 struct Agreement {
   std::optional<uint32_t> ird{};  ///< inbound Reads; at most EndpointConfig::ird, or 1
   std::optional<uint32_t> ord{};  ///< outbound Reads; at most EndpointConfig::ord
@@ -51,14 +51,14 @@ struct Agreement {
   bool send_rtr_in = false;
 };
 
-/// Where the application posts; they outlive the endpoint.
+/// The queues that the application posts to. They outlive the endpoint.
 struct Queues {
   SendQueue& sends;
   ReceiveQueue& receives;
 };
 
-/// Learns what has become of posted work. The place of a request in its queue is free before the
-/// owner learns of its completion, so that he may post from the call.
+/// Learns of the outcome of posted work. The place of a request in its queue is freed before the
+/// owner learns of its completion, so that it may post from the call.
 class EndpointOwner {
  public:
   virtual ~EndpointOwner() = default;
@@ -66,16 +66,17 @@ class EndpointOwner {
   virtual void receive_completed(const Completion& completion) = 0;
   /// The RTR was handed down: the connection is complete for the initiator.
   virtual void rtr_sent(base::Now now) = 0;
-  /// With a shared receive queue: all that this stream took from it has completed, and it takes no
-  /// more. Once.
+  /// With a shared receive queue: all receives that this stream took have completed, and it takes
+  /// no more. Called once.
   virtual void last_receive_done() {}
-  /// A message has begun to wait for a receive, and may until then: resume() is called when one was
-  /// posted, and at that time.
+  /// A message has begun to wait for a receive, until `deadline` at most. The owner calls resume()
+  /// when a receive was posted, and at that time.
   virtual void receive_wait_began(base::Now deadline) { static_cast<void>(deadline); }
-  /// \param event without its queue pair and addresses. PeerClosed: FIN at an FPDU boundary.
-  /// TerminateSent, TerminateReceived: who found the fault. Disconnected: with the first cause
-  /// where there is one; a loss of the stream in use is 2/0/01, with a `rule` where the peer broke
-  /// one. Told when everything that was posted has completed, but for PeerClosed.
+  /// \param event without its queue pair and addresses. PeerClosed: the peer's FIN came at an FPDU
+  /// boundary. TerminateSent: this side found the fault; TerminateReceived: the peer found it.
+  /// Disconnected: with the first cause if there is one; a loss of the stream in use is 2/0/01,
+  /// with a `rule` if the peer broke one. All but PeerClosed come when everything posted has
+  /// completed.
   virtual void event(Event event, base::Now now) = 0;
 };
 
@@ -89,41 +90,41 @@ class Endpoint {
 
   /// The FramingUser to give to mpa::Session::bind().
   [[nodiscard]] llp::FramingUser& framing_user();
-  /// Connection made; `framing` is called down from now on. It must outlive the endpoint or end
-  /// first.
+  /// The connection is made: from now on the endpoint calls `framing`, which must outlive the
+  /// endpoint or end first.
   void bind(llp::Framing& framing, const Agreement& agreement = {});
 
-  /// Takes what was posted. Before the connection and after an error a send completes with Flushed,
-  /// and after an error a receive does.
+  /// Takes the posted work. A send completes with Flushed before the connection and after an error;
+  /// a receive does so after an error.
   void serve();
 
-  /// Goes on with a message that waits, if there is one, where it has its receive or has waited for
-  /// as long as it may. Not within a call of the owner.
+  /// Goes on with a message that waits, if its receive is there or its time is over. Must not be
+  /// called from within a call of the owner.
   void resume(base::Now now);
-  /// A message waits for a receive.
+  /// \return whether a message waits for a receive
   [[nodiscard]] bool waits_for_receive() const;
-  /// How many have waited, this one included.
+  /// How many messages have waited for a receive, one that waits now included.
   [[nodiscard]] uint64_t receive_waits() const;
 
-  /// Graceful: FIN after everything posted was sent.
+  /// Closes gracefully: FIN follows when everything posted was sent.
   void disconnect();
-  /// RST, flush.
+  /// Resets the stream and flushes everything that was posted.
   void abort();
 
   [[nodiscard]] EndpointState state() const;
-  /// Inbound and outbound Reads and atomics at once: as configured, and from bind() on as agreed.
+  /// Inbound and outbound Reads and atomics at once: as configured, from bind() on as agreed.
   [[nodiscard]] uint32_t ird() const;
   [[nodiscard]] uint32_t ord() const;
-  /// Nothing outstanding in either queue.
+  /// \return whether nothing is outstanding in either queue
   [[nodiscard]] bool idle() const;
-  /// A work request of the Send queue has not completed, or a Response was asked for and has not
-  /// been sent.
+  /// \return whether a work request of the Send queue has not completed, or a Response was asked
+  /// for and has not been sent
   [[nodiscard]] bool has_work() const;
-  /// Some of a message waits to be pulled.
+  /// \return whether a part of a message waits to be pulled
   [[nodiscard]] bool has_unsent() const;
   /// Work requests of the Send queue that have completed; wraps.
   [[nodiscard]] uint32_t sends_completed() const;
-  /// Checks the invariants of its queues; between calls.
+  /// Checks the invariants of the endpoint's queues. Called between its other calls.
   void validate() const;
 
  private:

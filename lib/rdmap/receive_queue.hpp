@@ -18,23 +18,24 @@
 
 namespace rnic::rdmap {
 
-/// What the worker knows of a buffer.
+/// The worker's record of a buffer.
 struct ReceiveSlot {
   const PostedReceive* work;         ///< in the ring
   std::array<uint8_t, 8> immediate;  ///< where Immediate Data goes instead of the user's memory
   bool refused;                      ///< a piece of it is not covered by a region with local write
 };
 
-/// Buffers in post order; message MSN m takes the m-th. With a shared queue those that this stream
-/// has taken from it: the buffers of the messages up to the highest one that has begun.
+/// Buffers in post order; message MSN m takes the m-th. With a shared queue these are the buffers
+/// that this stream has taken from it, for all messages up to the highest one that has begun.
 class ReceiveQueue {
  public:
   explicit ReceiveQueue(uint32_t depth)
       : ring_(depth, kMaxUnits),
         mask_(std::bit_ceil(depth < 1 ? 1u : depth) - 1),
         slots_(size_t{mask_} + 1) {}
-  /// \param stream its number in what `shared` tells; `shared` outlives it, or leave() was called
-  /// \param ahead how many buffers are taken for messages ahead of the order, at most
+  /// \param shared outlives the queue, or leave() was called
+  /// \param stream the stream's number in the reports of `shared`
+  /// \param ahead the most buffers that are taken for messages ahead of the order
   ReceiveQueue(SharedReceiveQueue& shared, uint32_t stream, uint32_t ahead)
       : ring_(0, kMaxUnits),
         mask_(mask_for_shared(ahead)),
@@ -46,7 +47,7 @@ class ReceiveQueue {
   ReceiveQueue(const ReceiveQueue&) = delete;
   ReceiveQueue& operator=(const ReceiveQueue&) = delete;
 
-  /// What a queue asks the machine for.
+  /// Octets of memory that a queue of `depth` receives takes.
   [[nodiscard]] static uint64_t octets_for(uint64_t depth) {
     return WorkRing::octets_for(depth, kMaxUnits) +
            base::ZeroArray<ReceiveSlot>::octets_for(std::bit_ceil(depth < 1 ? uint64_t{1} : depth));
@@ -59,7 +60,8 @@ class ReceiveQueue {
   // --- Application: one thread at a time ---
 
   [[nodiscard]] bool has_room() const { return ring_.has_room(); }
-  /// Only when has_room(), and with a list of SGEs that is not too long.
+  /// Writes a request into the ring. Precondition: has_room(), and the list of SGEs is not too
+  /// long.
   void write(const ReceiveRequest& work) {
     const size_t size = PostedReceive::size_for(work);
     PostedReceive::write(work, ring_.write(WorkRing::units_of(size)));
@@ -72,19 +74,19 @@ class ReceiveQueue {
 
   // --- Worker ---
 
-  /// Has something been posted that was not accepted?
+  /// \return whether a receive has been posted that was not accepted yet
   [[nodiscard]] bool has_posted() { return ring_.front() != nullptr; }
-  /// Makes a slot of the oldest that was posted; only when has_posted().
+  /// Makes a slot of the oldest receive posted. Precondition: has_posted().
   void accept() {
     const PostedReceive& work = PostedReceive::at(ring_.front());
     ring_.take(WorkRing::units_of(work.size()));
     add(work);
   }
-  /// Shared: takes the buffers of the `count` messages behind those that have one. False: there are
-  /// not so many, or too many for messages ahead of the order. Those come to nothing then.
+  /// Shared: takes buffers for the `count` messages behind those that have one. \return false:
+  /// there are fewer, or it would be too many for messages ahead of the order; nothing was taken
   bool claim(uint32_t count, bool in_order) {
     const uint32_t most = in_order ? mask_ + 1 : ahead_;
-    // A queue pair that waits goes first, and takes nothing for messages behind the one that waits.
+    // A queue pair that waits is served first, but only for the message that waits.
     if (shared_ != nullptr && !shared_->serves(waiter_, in_order)) return false;
     if (shared_ == nullptr || count > most || in_progress() > most - count) return false;
     if (shared_->posted() < count) return false;
@@ -93,26 +95,29 @@ class ReceiveQueue {
     shared_->note_progress(stream_, in_progress(), told_);
     return true;
   }
-  /// There are receives for `count` messages that have not begun, and one that may have.
+  /// \return whether there are receives for `count` messages that have not begun, and for one that
+  /// may have begun
   [[nodiscard]] bool covers(uint32_t count) const {
     if (shared_ == nullptr) return accepted() > count;
     return !shared_->has_waiters() && shared_->posted() > count;
   }
-  /// The next message in order waits for a receive. Shared: behind those that wait already.
+  /// The next message in order begins to wait for a receive. Shared: behind the streams that wait
+  /// already.
   void begin_wait() {
     if (shared_ != nullptr) shared_->begin_wait(waiter_, stream_);
   }
   void end_wait() {
     if (shared_ != nullptr) shared_->end_wait(waiter_);
   }
-  /// Shared: it stands among those that wait.
+  /// Shared: \return whether the stream is listed among those that wait
   [[nodiscard]] bool waits() const { return waiter_.is_listed(); }
-  /// There is a receive for message `msn`, which waits. Shared: and its turn has come.
+  /// \return whether there is a receive for message `msn`, which waits, and (shared) its turn has
+  /// come
   [[nodiscard]] bool serves_wait(uint32_t msn) const {
     if (shared_ == nullptr) return has_msn(msn);
     return shared_->serves(waiter_, true) && shared_->posted() != 0;
   }
-  /// Shared: gives back what it has, of which nobody is told, and takes nothing more.
+  /// Shared: gives the buffers back without completions, and takes no more.
   void leave() {
     end_wait();
     while (shared_ != nullptr && !empty()) pop();
@@ -121,13 +126,13 @@ class ReceiveQueue {
   [[nodiscard]] bool is_shared() const { return shared_ != nullptr; }
   /// Buffers of messages that were not delivered.
   [[nodiscard]] uint32_t in_progress() const { return tail_ - head_; }
-  /// Shared: how many it has taken since it was made (RFC 5042 s.6.4.3.1).
+  /// Shared: how many buffers the stream has taken since it was made (RFC 5042 s.6.4.3.1).
   [[nodiscard]] uint64_t claimed() const { return claimed_; }
   [[nodiscard]] bool empty() const { return head_ == tail_; }
   /// Slots that wait for a message.
   [[nodiscard]] uint32_t accepted() const { return tail_ - head_; }
   [[nodiscard]] const ReceiveSlot& front() const { return slots_[head_ & mask_]; }
-  /// The place of front() is the application's.
+  /// Gives the place of front() back to the application.
   void pop() {
     if (shared_ != nullptr) [[unlikely]] {
       shared_->give_back(*front().work);
@@ -136,11 +141,11 @@ class ReceiveQueue {
     }
     ++head_;
   }
-  /// The first posted buffer is for that message; before anything is delivered.
+  /// The first posted buffer is for message `msn`. Called before anything is delivered.
   void begin_at(uint32_t msn) { first_msn_ = msn; }
   /// The buffer of message `msn` (RFC 5041 s.4.3: MSNs start at 1), which must have one.
   [[nodiscard]] const ReceiveSlot& of_msn(uint32_t msn) const { return slots_[place_of(msn)]; }
-  /// Where Immediate Data of that message goes.
+  /// The memory that Immediate Data of that message go to.
   [[nodiscard]] base::ByteSpan immediate_buffer(uint32_t msn) {
     return slots_[place_of(msn)].immediate;
   }
@@ -149,7 +154,7 @@ class ReceiveQueue {
   [[nodiscard]] bool has_msn(uint32_t msn) const {
     return msn - first_msn_ - head_ < tail_ - head_;
   }
-  /// Another connection begins with message 1; only when empty(). \param stream as in the
+  /// Another connection begins with message 1. Precondition: empty(). \param stream as in the
   /// constructor
   void renew(uint32_t stream) {
     RNIC_CHECK(empty());
@@ -165,7 +170,7 @@ class ReceiveQueue {
   }
 
  private:
-  /// Of messages in order one segment begins at most so many before the first is delivered.
+  /// The most messages in order that one segment begins before the first of them is delivered.
   static constexpr uint32_t kInSegment = 128;
 
   [[nodiscard]] static constexpr uint32_t mask_for_shared(uint32_t ahead) {

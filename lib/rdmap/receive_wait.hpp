@@ -9,27 +9,28 @@
 
 namespace rnic::rdmap {
 
-/// At most one message of a stream waits at a time: the next in order. RFC 5041 s.7.1 leaves it to
-/// an implementation to wait for a buffer, as long as it needs no memory for what comes meanwhile.
+/// At most one message of a stream waits at a time: the next in order. RFC 5041 s.7.1 lets an
+/// implementation wait for a buffer as long as it needs no memory for what comes meanwhile.
 class ReceiveWait {
  public:
   /// \param limit how long a message may wait; 0: not at all
   explicit ReceiveWait(base::Duration limit) : limit_(limit) {}
 
-  /// Messages may wait from now on.
+  /// \return whether messages may wait
   [[nodiscard]] bool is_allowed() const { return limit_ > base::Duration(0) && !ended_; }
-  /// A message waits.
+  /// \return whether a message waits
   [[nodiscard]] bool is_going() const { return going_; }
-  /// The MSN of that message; only while is_going().
+  /// The MSN of the message that waits. Precondition: is_going().
   [[nodiscard]] uint32_t msn() const { return msn_; }
-  /// When it has waited for as long as it may; only while is_going().
+  /// The time at which the wait is over. Precondition: is_going().
   [[nodiscard]] base::Now deadline() const { return deadline_; }
-  /// It has waited for as long as it may, or may wait no longer.
+  /// \return whether the message has waited for as long as it may, or end_all() was called
   [[nodiscard]] bool is_over(base::Now now) const {
     return going_ && (ended_ || now >= deadline_);
   }
 
-  /// Message `msn` begins to wait; only while is_allowed(). An earlier one has its receive.
+  /// Message `msn` begins to wait. Precondition: is_allowed(). A message that waited before has its
+  /// receive.
   void begin(uint32_t msn, base::Now now) {
     RNIC_CHECK(is_allowed());
     going_ = true;
@@ -38,7 +39,7 @@ class ReceiveWait {
   }
   /// Nothing waits any more: the message has its receive, or fails.
   void end() { going_ = false; }
-  /// No message may wait from now on, nor go on waiting.
+  /// Allows no wait from now on, and ends one that is going.
   void end_all() { ended_ = true; }
 
  private:

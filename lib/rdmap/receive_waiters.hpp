@@ -8,7 +8,7 @@
 
 namespace rnic::rdmap {
 
-/// A stream's place among those that wait; it is in no list, or in one.
+/// A stream's place among those that wait. It is in one list at most.
 class ReceiveWaiter {
  public:
   ReceiveWaiter() = default;
@@ -17,11 +17,11 @@ class ReceiveWaiter {
   ~ReceiveWaiter() { RNIC_CHECK(!listed_); }
 
   [[nodiscard]] bool is_listed() const { return listed_; }
-  /// Whose place it is; only while it is listed.
+  /// The stream whose place this is. Precondition: it is listed.
   [[nodiscard]] uint32_t stream() const { return stream_; }
   [[nodiscard]] const ReceiveWaiter* next() const { return next_; }
 
-  /// What ReceiveWaiters links it with.
+  /// The links that ReceiveWaiters sets.
   struct Neighbours {
     ReceiveWaiter* previous = nullptr;
     ReceiveWaiter* next = nullptr;
@@ -50,27 +50,28 @@ class ReceiveWaiter {
   bool listed_ = false;
 };
 
-/// In the order in which they began to wait. It needs no memory of its own; the worker's.
+/// The waiting streams in the order in which they began to wait. The list needs no memory of its
+/// own. Belongs to the worker.
 class ReceiveWaiters {
  public:
   [[nodiscard]] bool empty() const { return first_ == nullptr; }
-  /// The one that has waited for the longest; nullptr: none does.
+  /// The stream that has waited longest; nullptr: none waits.
   [[nodiscard]] const ReceiveWaiter* first() const { return first_; }
-  /// Last of all. \param who not listed; outlives this, or is removed before
+  /// Adds a place at the end. \param who not listed; outlives this, or is removed before
   void add(ReceiveWaiter& who, uint32_t stream) {
     RNIC_CHECK(!who.is_listed());
     who.enter(stream, last_);
     if (last_ == nullptr) first_ = &who;
     last_ = &who;
   }
-  /// Nothing where it is not listed.
+  /// Removes a place. Does nothing if it is not listed.
   void remove(ReceiveWaiter& who) {
     if (!who.is_listed()) return;
     const ReceiveWaiter::Neighbours were = who.leave();
     if (first_ == &who) first_ = were.next;
     if (last_ == &who) last_ = were.previous;
   }
-  /// Checks that all are listed, and linked both ways.
+  /// Checks that all places are marked as listed, and linked both ways.
   void validate() const {
     const ReceiveWaiter* last = nullptr;
     for (const ReceiveWaiter* at = first_; at != nullptr; at = at->next()) {

@@ -21,8 +21,8 @@ constexpr uint8_t kProtection = 0x1;  // RFC 5040 figure 9
 constexpr uint8_t kOperation = 0x2;
 constexpr uint8_t kUntagged = 0x2;  // RFC 5041 s.7.2
 
-// What is not here is RemoteOperation: catastrophic errors, an atomic that cannot be carried out,
-// the errors of the LLP, unspecified ones.
+// All other codes are RemoteOperation: catastrophic errors, an atomic that cannot be carried out,
+// the errors of the LLP, unspecified errors.
 constexpr std::array<StatusRow, 6> kStatuses{{
     // STag, bounds, rights, association, wrap; an STag that cannot be invalidated.
     {FaultLayer::Rdmap, kProtection, 0x00, 0xff, CompletionStatus::RemoteAccess},

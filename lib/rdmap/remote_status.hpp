@@ -7,7 +7,7 @@
 
 namespace rnic::rdmap {
 
-/// RemoteAccess, RemoteInvalidRequest or RemoteOperation, which is also what a code means that the
+/// RemoteAccess, RemoteInvalidRequest or RemoteOperation; the last also stands for codes that the
 /// RFCs do not name.
 [[nodiscard]] CompletionStatus remote_status(const FaultCode& fault);
 

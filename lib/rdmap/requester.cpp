@@ -23,8 +23,8 @@ Requester::Requester(const EndpointConfig& config, const StreamMemory& memory, C
 
 bool Requester::accept(bool connected, uint8_t version) {
   const uint32_t seq = sends_.accept();
-  // DDP-6.2.1-01: a request that comes after disconnect() is refused, at its place in the order of
-  // completions. So is a Read or an atomic where the start-up agreed on none (BUG-08), since
+  // DDP-6.2.1-01: a request posted after disconnect() is refused, at its place in the order of
+  // completions. So is a Read or an atomic if the start-up agreed on an ORD of 0 (BUG-08), since
   // nothing could ever make room for it, and an operation that the stream's version does not have.
   const SendSlot& slot = sends_.at(seq);
   const bool spoken = !slot.row->extension || (extensions_ && version == 1);
@@ -46,8 +46,8 @@ Requester::Next Requester::pass_over() {
       continue;
     }
     if (slot.row->has_message()) return Next::Message;
-    // What was posted before may still have to be read from the region, or written to it: whoever
-    // releases the last of it comes back here (local_work_is_due()).
+    // Work posted before may still have to read the region or write to it; its release leads back
+    // here (local_work_is_due()).
     const bool held = slot.row->waits ? sends_.report() != seq
                                       : slot.work->fence && outbound_.outstanding() != 0;
     if (held) return Next::Nothing;
@@ -92,7 +92,7 @@ CompletionStatus Requester::check_work(const SendSlot& slot) const {
   return slot.row->awaits_response() ? check_sink(*slot.row, sges) : CompletionStatus::Success;
 }
 
-/// Checks where the response to a Read or an atomic goes.
+/// Checks the memory that the response to a Read or an atomic goes to.
 CompletionStatus Requester::check_sink(const WorkRow& row, std::span<const Sge> pieces) const {
   const bool read = row.response == Response::Read;
   const auto fault = memory_.check(pieces, read ? sink_rights_ : AccessSet(Access::LocalWrite));
@@ -182,7 +182,8 @@ bool Requester::local_work_is_due() const {
   return !sends_.at(sends_.next()).row->has_message();
 }
 
-/// Octets of the FPDUs of a request that were not pulled. \param begun its message is not counted
+/// Octets of a request's FPDUs that were not pulled. \param begun the message that was begun is not
+/// counted
 uint64_t Requester::octets_left(const SendSlot& slot, uint32_t overhead, bool begun) {
   uint64_t octets = 0;
   for (uint8_t part = slot.part;; ++part) {
@@ -232,7 +233,7 @@ Fault Requester::response_target(const wire::DdpTaggedHeader& header, uint32_t p
   return ddp::kNoFault;
 }
 
-/// The response is here, and our own memory does not take it.
+/// A response is here, and our own memory cannot take it.
 Fault Requester::refuse_sink(uint32_t seq) {
   sends_.fail(seq, CompletionStatus::LocalProtection);
   return {FaultLayer::Rdmap, ddp::kLocalCatastrophic, 0x00, "RDMAP-7.1-01"};

@@ -1,6 +1,6 @@
 /// \file
-/// Work of this side on its way to the peer: what of it is sent next, and the responses that it
-/// has.
+/// Requester: the work of this side on its way to the peer, what is sent next of it, and its
+/// responses.
 #pragma once
 
 #include <array>
@@ -23,28 +23,27 @@
 
 namespace rnic::rdmap {
 
-/// What RFC 7306 calls the Requester. It numbers the messages of the send queue, cuts none of them,
-/// and says where the octets of each are, when they are sent first and whenever they are sent
-/// again.
+/// The Requester of RFC 7306. It numbers the messages of the send queue, and finds the octets of
+/// each when they are first sent and when they are sent again. It does not cut messages.
 class Requester {
  public:
-  /// What is sent next of the send queue.
+  /// The next thing to send from the send queue.
   enum class Next : uint8_t {
-    Nothing,       ///< it is empty, or what comes next has to wait
+    Nothing,       ///< the queue is empty, or its next work has to wait
     Message,       ///< message() of SendQueue::next()
-    Refused,       ///< that work is impossible, and its status says why: a local error
-    Unanswerable,  ///< it wants a response, and the peer will send none any more
+    Refused,       ///< the next work is impossible, and its status says why: a local error
+    Unanswerable,  ///< the next work needs a response, and the peer sends none any more
   };
 
-  /// All of them outlive this.
+  /// All parameters outlive this.
   Requester(const EndpointConfig& config, const StreamMemory& memory, Counters& counters,
             SendQueue& sends, Completions& completions);
 
-  /// \param ord what the start-up agreed on; at most the configured one
+  /// \param ord as agreed in the start-up; at most the configured one
   void set_limit(uint32_t ord) { outbound_.set_limit(ord); }
   [[nodiscard]] uint32_t limit() const { return outbound_.limit(); }
 
-  /// Is there work that was posted and not taken?
+  /// \return whether there is work that was posted and not taken
   [[nodiscard]] bool has_posted() { return sends_.has_posted(); }
   /// Takes the oldest work that was posted. False: it is refused, at its place in the order of
   /// completions. \param connected work may still be begun \param version RV and DV of the stream
@@ -52,38 +51,39 @@ class Requester {
 
   // --- Sending ---
 
-  /// Passes over work that was refused, carries out what needs no message, and numbers the message
-  /// that comes next. \param peer_finished no response can come any more
+  /// Passes over work that was refused, carries out work that needs no message, and numbers the
+  /// next message. \param peer_finished no response can come any more
   Next choose(bool peer_finished);
   /// \param part SendSlot::part
   [[nodiscard]] ddp::OutboundMessage message(uint32_t seq, uint8_t part, uint8_t version) const;
-  /// Whether the memory of a message can be read from, all of it: nothing leaves of one that cannot
-  /// leave as a whole. For what is pulled in one piece locate() asks the same.
+  /// Checks that all memory of a message can be read: nothing is sent of a message that cannot be
+  /// sent as a whole. For a message that is pulled in one piece locate() checks the same.
   [[nodiscard]] mem::AccessFault check_source(uint32_t seq, uint8_t part) const;
   /// Finds the payload of a piece of a message.
   [[nodiscard]] mem::AccessFault locate(uint32_t seq, uint8_t part, const ddp::Cut& cut,
                                         Payload& out) const;
-  /// The memory of that message cannot be read from.
+  /// The memory of that message cannot be read: its work fails.
   void refuse(uint32_t seq) { sends_.fail(seq, CompletionStatus::LocalProtection); }
   /// A segment of the message of SendQueue::next() was handed down.
   void pulled(const ddp::Cut& cut);
-  /// The last one was. \return whether the peer sends a message to queue 3 now, which wants a
-  /// buffer
+  /// The last segment of that message was handed down. \return whether the peer will answer on
+  /// queue 3, for which a buffer has to be added
   bool finish();
-  /// A message that is no work was sent; a Read has a response all the same.
+  /// The RTR was sent. It is not part of the send queue, but as a Read it has a response.
   void rtr_sent(Rtr kind);
   /// The peer's TCP has all of that message.
   void release(uint32_t seq, uint8_t part) {
     if (sends_.at(seq).is_last(part)) sends_.release(seq);
   }
-  /// Work without a message has waited for all before it, which has completed.
+  /// \return whether work without a message can be carried out now, since all work that it waited
+  /// for has completed
   [[nodiscard]] bool local_work_is_due() const;
 
-  /// Octets of the FPDUs that wait, with `overhead` for each; counted up to more than `most`.
-  /// \param begun SendQueue::next() is not one of them, as it was begun
+  /// Octets of the FPDUs that wait, with `overhead` for each. The count stops once it exceeds
+  /// `most`. \param begun SendQueue::next() was begun and is not counted
   [[nodiscard]] uint64_t octets_waiting(uint64_t most, uint32_t overhead, bool begun) const;
-  /// Do those that can be sent in a row fill so many octets, or is there nothing to wait for?
-  /// \param pulled octets of SendQueue::next() that are gone
+  /// \return whether the messages that can be sent in a row fill so many octets, or there is no
+  /// reason to wait for more \param pulled octets of SendQueue::next() that were pulled already
   [[nodiscard]] bool fills(uint32_t octets, uint32_t overhead, uint32_t pulled) const;
 
   // --- Responses ---
@@ -98,15 +98,16 @@ class Requester {
   [[nodiscard]] base::ByteSpan response_buffer(uint32_t msn) {
     return outbound_.atomic_buffer(msn);
   }
-  /// A segment of a Read Response. `finished` is set when it ends a Read, whose work has completed.
+  /// Delivers a segment of a Read Response. `finished` is set if it ends a Read, whose work is
+  /// done.
   [[nodiscard]] Fault deliver_read_response(const wire::DdpTaggedHeader& header, uint32_t payload,
                                             bool& finished);
   /// Completes the oldest atomic.
   [[nodiscard]] Fault deliver_atomic_response(const UntaggedMessage& message);
-  /// The work whose message the peer's Terminate quotes, if there is one, failed there. \return its
-  /// id, though it has completed already
+  /// The work whose message the peer's Terminate quotes, if there is one, has failed at the peer.
+  /// \return its id, even if it has completed already
   std::optional<uint64_t> terminated(const wire::Terminate& terminate, const FaultCode& fault);
-  /// The connection is lost: what was under way and is the next to complete may have got through.
+  /// The connection is lost: the oldest work, if it was begun, may have reached the peer or not.
   void lost();
   /// No response is waited for any more.
   void clear() { outbound_.clear(); }
@@ -124,16 +125,16 @@ class Requester {
   [[nodiscard]] static uint64_t octets_left(const SendSlot& slot, uint32_t overhead, bool begun);
 
   const bool extensions_;
-  const AccessSet sink_rights_;  // that the application has to have of a Read's sink
+  const AccessSet sink_rights_;  // required of a Read's sink
   StreamMemory memory_;
   Counters& counters_;
   SendQueue& sends_;
   Completions& completions_;
   OutboundRequests outbound_;
-  // Names the pieces of Reads into several, at offsets that sink_of() says. It is no STag of the
-  // table, so that nothing but a Response to such a Read can use it, and drawn for this stream.
+  // Names the sinks of Reads that have several pieces, at the offsets of sink_of(). It is drawn for
+  // this stream and is no STag of the table, so that only a Response to such a Read can use it.
   const uint32_t list_stag_;
-  // Of the next untagged message that we send, by queue (RFC 5041 s.4.3).
+  // The MSN of the next untagged message that we send, by queue (RFC 5041 s.4.3).
   std::array<uint32_t, wire::kRdmapReadRequestQn + 1> next_msn_{1, 1};
 };
 

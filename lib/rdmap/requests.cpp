@@ -130,12 +130,12 @@ Fault OutboundRequests::deliver(const wire::DdpTaggedHeader& header, uint32_t pa
   if (payload != 0) {
     if (read.sink_stag != header.stag) return kResponseStag;
     if (!inside(read, header.to, payload)) return kResponseBounds;
-    // Cumulative, also while L is 0: segments inside the sink can still be too many.
+    // The check is cumulative, also while L is 0: segments inside the sink can still be too many.
     if (payload > read.length - read.coverage.octets()) return kResponseBounds;
     read.coverage.add(header.to - read.sink_to, payload, secret_);
   }
   if (!header.last) return ddp::kNoFault;
-  // Not only as many octets as were asked for, but each of them.
+  // Each octet of the sink has to have come, not only as many octets as were asked for.
   if (!read.coverage.exactly(read.length, secret_)) return kResponseBounds;
   done = &read;
   return ddp::kNoFault;

@@ -27,7 +27,7 @@ namespace rnic::rdmap {
 /// A Read Request of the wrong size (RDMAP-4.4-04). RFC 5040 names no code of its own.
 inline constexpr Fault kBadReadRequest{FaultLayer::Rdmap, 0x2, 0xff, "RDMAP-4.4-04"};
 
-/// A request that came in, kept until its response was acknowledged.
+/// A request of the peer, kept until its response is acknowledged.
 struct InboundRequest {
   std::array<uint8_t, wire::kRdmapAtomicRequestSize> raw{};  ///< the queue 1 buffer
   ddp::SegmentReport segment;                                ///< for a Terminate about it
@@ -44,18 +44,18 @@ struct InboundRequest {
   [[nodiscard]] wire::RdmapAtomicRequest atomic_request() const {
     return *wire::parse_rdmap_atomic_request(raw);
   }
-  /// The Read Request of what is left after `done` octets (RDMAP-4.8-08, RDMAP-4.8-09).
+  /// Writes the Read Request for what is left after `done` octets (RDMAP-4.8-08, RDMAP-4.8-09).
   void remaining(uint32_t done, uint8_t* out) const;
 };
 
-/// Queue 1: `ird` buffers. Requests are answered in the order of their delivery. The buffer of a
-/// request is free for the next one when its response was sent, since the peer may ask again as
-/// soon as it has the response; the slot stays until the acknowledgement, for a retransmission. The
-/// ring therefore has room for twice the IRD.
+/// Queue 1 with its `ird` buffers. Requests are answered in the order of their delivery. The buffer
+/// of a request is free for the next one when its response was sent, since the peer may ask again
+/// as soon as it has the response; the slot stays until the acknowledgement, for a retransmission.
+/// The ring therefore has room for twice the IRD.
 class InboundRequests {
  public:
   explicit InboundRequests(uint32_t ird);
-  /// Another depth, before anything is provided; at most `ird`, but 1 is always possible.
+  /// Sets the depth, before any buffer is provided: at most `ird`, but 1 is always possible.
   void set_limit(uint32_t limit) { ird_ = std::min(limit, std::max(ird_, 1u)); }
   [[nodiscard]] uint32_t limit() const { return ird_; }
 
@@ -64,10 +64,11 @@ class InboundRequests {
   [[nodiscard]] const InboundRequest& of_msn(uint32_t msn) const { return at(msn - 1); }
   [[nodiscard]] bool has_msn(uint32_t msn) const { return holds(msn - 1); }
   [[nodiscard]] const InboundRequest& at(uint32_t seq) const { return slots_[seq & mask_]; }
-  /// Delivered or in use for a retransmission.
+  /// \return whether the request has a slot: it has a buffer, waits, or is kept for a
+  /// retransmission
   [[nodiscard]] bool holds(uint32_t seq) const { return seq - free_ < provided_ - free_; }
 
-  /// The next request was delivered as a whole: it may be answered.
+  /// The whole of the next request was delivered: it may be answered.
   void deliver(const ddp::SegmentReport& segment, bool atomic) {
     InboundRequest& request = slot(deliver_++);
     request.segment = segment;
@@ -91,7 +92,7 @@ class InboundRequests {
   /// How many buffers may be added to queue 1 now; they count as added.
   uint32_t provide();
 
-  /// Checks the order of the marks, and that no slot is kept for nothing.
+  /// Checks the order of the marks, and that no slot is kept longer than needed.
   void validate() const;
 
  private:
@@ -108,14 +109,14 @@ class InboundRequests {
 
 /// A Read or atomic of ours that waits for its response.
 struct OutboundRequest {
-  uint32_t seq = 0;     ///< its slot in the send queue; of an RTR none
+  uint32_t seq = 0;     ///< its slot in the send queue; an RTR has none
   bool rtr = false;     ///< a Read of nothing (RFC 6581 s.9.2)
-  bool atomic = false;  ///< the following: of a Read
+  bool atomic = false;  ///< false: a Read, which the following fields describe
   uint32_t id = 0;      ///< atomic: Request Identifier
   uint32_t sink_stag = 0;
   uint64_t sink_to = 0;
   uint32_t length = 0;
-  ddp::Coverage coverage;  ///< of the sink, by the segments that the order has reached
+  ddp::Coverage coverage;  ///< of the sink, by the segments delivered
 };
 
 class OutboundRequests {
@@ -123,7 +124,7 @@ class OutboundRequests {
   /// \param secret as ddp::Coverage's key.
   OutboundRequests(uint32_t ord, uint64_t secret);
 
-  /// Another depth, at most `ord`.
+  /// Sets the depth, at most `ord`.
   void set_limit(uint32_t limit) { limit_ = std::min(limit, limit_); }
 
   [[nodiscard]] bool has_room() const { return count_ < limit_; }
@@ -132,22 +133,22 @@ class OutboundRequests {
   void push(const OutboundRequest& request);
   void clear() { count_ = 0; }
 
-  /// May this segment of a Read Response be placed? Inside the sink of one outstanding Read, whole
-  /// (BUG-01): the region may be larger than what was asked for. `found` is set to that Read,
-  /// unless there is no payload.
+  /// Checks whether this segment of a Read Response may be placed: all of it has to be inside the
+  /// sink of one outstanding Read (BUG-01), since the region may be larger than that sink. `found`
+  /// is set to that Read, unless there is no payload.
   [[nodiscard]] Fault find(const wire::DdpTaggedHeader& header, uint32_t payload,
                            const OutboundRequest*& found) const;
-  /// The order has reached a segment of a Read Response. `done` is set to the Read that it ends.
+  /// A segment of a Read Response is delivered. `done` is set to the Read that it ends, if it does.
   [[nodiscard]] Fault deliver(const wire::DdpTaggedHeader& header, uint32_t payload,
                               const OutboundRequest*& done);
-  /// The order has reached an Atomic Response of `length` octets. `done` is set to its request.
+  /// An Atomic Response of `length` octets is delivered. `done` is set to its request.
   [[nodiscard]] Fault deliver_atomic(uint32_t msn, uint64_t length, const OutboundRequest*& done);
   /// The queue 3 buffer of a response.
   [[nodiscard]] base::ByteSpan atomic_buffer(uint32_t msn) { return buffers_[msn & mask_]; }
-  /// Forget the oldest.
+  /// Removes the oldest request.
   void pop();
 
-  /// Checks that no more wait than may, and that no more has come than was asked for.
+  /// Checks that no more requests wait than may, and that no more octets came than were asked for.
   void validate() const;
 
  private:

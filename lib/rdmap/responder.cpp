@@ -33,9 +33,9 @@ Fault Responder::locate_target(const wire::RdmapAtomicRequest& request, uint8_t*
   const auto grant = memory_.access(request.stag, request.to, kAtomicSize, Access::RemoteAtomic);
   const Fault fault = protection_fault(grant.fault);
   if (fault.failed()) return fault;
-  // An atomic is carried out on one word of memory, and not on halves of two pieces.
+  // An atomic works on one word of memory, which must not be split over two pieces.
   if (grant.run != kAtomicSize) return protection_fault(mem::AccessFault::Bounds);
-  // RFC 7306 s.8.2: the address is what must be aligned, whatever the TO counts from.
+  // RFC 7306 s.8.2: the address has to be aligned, whatever the TO counts from.
   if (!is_aligned(grant.at)) return kUnalignedAtomic;
   out = grant.at;
   return ddp::kNoFault;
@@ -59,8 +59,8 @@ void Responder::execute_now(uint32_t seq, uint8_t* target) {
   inbound_.execute(seq, original, next_response_msn_++);
 }
 
-/// An atomic is carried out at its turn among the responses, not at its delivery: RFC 7306 s.7 lets
-/// none start before the responses to all earlier requests were generated.
+/// An atomic is carried out at its turn among the responses, not at its delivery: by RFC 7306 s.7
+/// it may not start before the responses to all earlier requests were generated.
 Fault Responder::carry_out(uint32_t seq) {
   const InboundRequest& request = inbound_.at(seq);
   if (!request.atomic || request.executed) return ddp::kNoFault;

@@ -1,5 +1,5 @@
 /// \file
-/// Requests of the peer, Reads and atomics: they are checked when they are delivered, carried out
+/// Responder: the peer's Reads and atomics. They are checked when they are delivered, carried out
 /// at their turn, and kept until their response is acknowledged.
 #pragma once
 
@@ -17,13 +17,13 @@
 
 namespace rnic::rdmap {
 
-/// What RFC 7306 calls the Responder, and RFC 5040 the Data Source of a Read.
+/// The Responder of RFC 7306, and the Data Source of a Read in RFC 5040.
 class Responder {
  public:
-  /// All of them outlive this.
+  /// All parameters outlive this.
   Responder(const EndpointConfig& config, const StreamMemory& memory, Counters& counters);
 
-  /// \param ird what the start-up agreed on; see InboundRequests::set_limit()
+  /// \param ird as agreed in the start-up; see InboundRequests::set_limit()
   void set_limit(uint32_t ird) { inbound_.set_limit(ird); }
   [[nodiscard]] uint32_t limit() const { return inbound_.limit(); }
 
@@ -33,7 +33,7 @@ class Responder {
   uint32_t provide() { return inbound_.provide(); }
   /// The buffer of a message of queue 1.
   [[nodiscard]] base::ByteSpan buffer(uint32_t msn) { return inbound_.buffer(msn); }
-  /// The Read Request of that number, for a Terminate about it; empty when it is not here.
+  /// The Read Request with that MSN, for a Terminate about it; empty: it is not here.
   [[nodiscard]] base::ByteView read_request(uint32_t msn) const;
   [[nodiscard]] Fault deliver_read_request(const UntaggedMessage& message);
   [[nodiscard]] Fault deliver_atomic_request(const UntaggedMessage& message);
@@ -41,9 +41,9 @@ class Responder {
   // --- Responses ---
 
   [[nodiscard]] bool has_ready() const { return inbound_.has_ready(); }
-  /// The request that is answered next; only when has_ready().
+  /// The request that is answered next. Precondition: has_ready().
   [[nodiscard]] uint32_t ready() const { return inbound_.ready(); }
-  /// Carries out an atomic, the first time that it is asked to. A fault becomes a Terminate.
+  /// Carries out an atomic, at the first call for it. A fault becomes a Terminate.
   [[nodiscard]] Fault carry_out(uint32_t seq);
   [[nodiscard]] ddp::OutboundMessage message(uint32_t seq, uint8_t version) const;
   /// Finds the payload of a part of a response.
@@ -52,14 +52,14 @@ class Responder {
   [[nodiscard]] const ddp::SegmentReport& segment(uint32_t seq) const {
     return inbound_.at(seq).segment;
   }
-  /// What is left of that Read after `done` octets.
+  /// The Read Request for what is left of that Read after `done` octets.
   [[nodiscard]] std::array<uint8_t, wire::kRdmapReadRequestSize> rest(uint32_t seq,
                                                                       uint32_t done) const;
   /// The response to ready() was handed down as a whole.
   void served() { inbound_.served(); }
   /// The peer's TCP has all of that response.
   void release(uint32_t seq) { inbound_.release(seq); }
-  /// Is it kept for a retransmission?
+  /// \return whether the request is kept, as for a retransmission of its response
   [[nodiscard]] bool holds(uint32_t seq) const { return inbound_.holds(seq); }
   /// Octets of the FPDUs that wait, with `overhead` for each; counted up to more than `most`.
   /// \param begun ready() is not one of them, as it was begun

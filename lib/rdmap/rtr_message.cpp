@@ -9,7 +9,7 @@ namespace rnic::rdmap {
 
 namespace {
 
-constexpr uint32_t kAnyStag = 1;  // of a message without octets; Linux siw has the same
+constexpr uint32_t kAnyStag = 1;  // for a message without octets; Linux siw uses the same
 
 }  // namespace
 

@@ -16,14 +16,14 @@ namespace rnic::rdmap {
 /// the send queue and completes nothing.
 class RtrMessage {
  public:
-  /// What the start-up agreed on. \param kind None: the stream has no such message
+  /// Sets the kind that the start-up agreed on. \param kind None: the stream has no RTR
   void agree(Rtr kind) {
     kind_ = kind;
     pending_ = kind != Rtr::None;
   }
-  /// It goes out before every other message.
+  /// \return whether the RTR is still to be sent, before every other message
   [[nodiscard]] bool is_pending() const { return pending_; }
-  /// It was handed down.
+  /// \return whether the RTR was handed down
   [[nodiscard]] bool was_sent() const { return kind_ != Rtr::None && !pending_; }
   void set_sent() { pending_ = false; }
 
@@ -31,7 +31,7 @@ class RtrMessage {
   [[nodiscard]] uint32_t header_size() const {
     return kind_ == Rtr::Write ? wire::kDdpTaggedSize : wire::kDdpUntaggedSize;
   }
-  /// A Read Request is the payload of its message.
+  /// Octets of payload: those of the Read Request if the RTR is a Read, otherwise 0.
   [[nodiscard]] uint32_t payload_size() const {
     return kind_ == Rtr::Read ? wire::kRdmapReadRequestSize : 0;
   }
@@ -43,8 +43,8 @@ class RtrMessage {
   bool pending_ = false;  // Invariant: false when kind_ is None
 };
 
-/// An RDMA Write of no octets (RFC 5040 s.5.1, RFC 5041 s.5.2): whoever wants to may send it, and
-/// no STag is looked at.
+/// Writes an RDMA Write of no octets (RFC 5040 s.5.1, RFC 5041 s.5.2). It may be sent at any time,
+/// and the peer checks no STag for it.
 void write_empty_write(uint8_t version, llp::UlpduWriter& out);
 
 }  // namespace rnic::rdmap

@@ -20,25 +20,25 @@
 
 namespace rnic::rdmap {
 
-/// What the worker knows of a work request.
+/// The worker's record of a work request.
 struct SendSlot {
-  const PostedSend* work;  ///< in the ring; after a flush, in memory of the queue
+  const PostedSend* work;  ///< in the ring; after a flush, in the queue's own memory
   const WorkRow* row;      ///< of the opcode of this work
-  uint64_t original;       ///< atomic: what its response said
+  uint64_t original;       ///< atomic: the value from its response
   uint32_t msn;            ///< untagged messages, from the first pull on
-  uint32_t list_stag;      ///< what names the pieces of a sink that has several; from then on, too
+  uint32_t list_stag;      ///< names a sink that has several pieces; from the first pull on
   CompletionStatus status;
-  CompletionCause cause;  ///< of this status, where it is not that of all
+  CompletionCause cause;  ///< the cause of its status, if it differs from that of all
   bool started;           ///< some of it was pulled
   bool released;          ///< the peer's TCP has all of it
   bool answered;          ///< Read, atomic: its response was delivered
-  /// A copy of its head, for who asks after its completion.
+  /// A copy of its head, for questions after its completion.
   std::array<std::byte, sizeof(PostedSend)> head;
   uint8_t part;  ///< which of its messages is pulled: 0, or 1 where WorkRow::then says so
 
-  /// What was posted, without operands and SGEs; also once it has completed.
+  /// The posted request without operands and SGEs; valid even after its completion.
   [[nodiscard]] const PostedSend& posted() const { return PostedSend::at(head.data()); }
-  /// Octets as a message has them; a request for more fails when its turn comes.
+  /// Octets of the message, as its 32 bits say; a request for more fails when its turn comes.
   [[nodiscard]] uint32_t length() const { return static_cast<uint32_t>(work->length); }
   /// The row of one of its messages.
   [[nodiscard]] const WorkRow& message_row(uint8_t which) const {
@@ -49,9 +49,9 @@ struct SendSlot {
     const uint32_t size = message_row(which).size;
     return size != 0 ? size : length();
   }
-  /// No message of it follows that one.
+  /// \return whether that message is the last one of the request
   [[nodiscard]] bool is_last(uint8_t which) const { return which != 0 || row->then == nullptr; }
-  /// It may complete once everything before it has.
+  /// \return whether the request may complete once everything before it has
   [[nodiscard]] bool done() const {
     if (status != CompletionStatus::Success) return true;
     return released && (!row->awaits_response() || answered);
@@ -62,10 +62,10 @@ struct SendSlot {
 /// end and free <= next <= end. Sequence numbers run modulo 2^32; they name a slot and its
 /// generation at once.
 ///
-/// While the endpoint works, free is report: a request is told of when its records are
-/// acknowledged. A flush tells of all of them at once, and a retransmission of those that were
-/// begun is still rebuilt from them: abandon() takes copies of these, so that the ring is the
-/// application's. What it posts from then on passes through without a slot.
+/// While the endpoint works, free equals report: a request is reported when its records are
+/// acknowledged. A flush reports all of them at once, but a retransmission of requests that were
+/// begun still has to be rebuilt from them: abandon() copies these requests, so that the ring is
+/// free for the application. Requests posted after that pass through without a slot.
 class SendQueue {
  public:
   explicit SendQueue(uint32_t depth)
@@ -73,7 +73,7 @@ class SendQueue {
         mask_(std::bit_ceil(depth < 1 ? 1u : depth) - 1),
         slots_(size_t{mask_} + 1) {}
 
-  /// What a queue asks the machine for.
+  /// Octets of memory that a queue of `depth` requests takes.
   [[nodiscard]] static uint64_t octets_for(uint64_t depth) {
     return WorkRing::octets_for(depth, kMaxUnits) +
            base::ZeroArray<SendSlot>::octets_for(std::bit_ceil(depth < 1 ? uint64_t{1} : depth));
@@ -82,8 +82,8 @@ class SendQueue {
   // --- Application: one thread at a time ---
 
   [[nodiscard]] bool has_room() const { return ring_.has_room(); }
-  /// Only when has_room(), and with a list of SGEs, or inline data, that is not too long. The
-  /// worker does not see it before publish(). \param row its own
+  /// Writes a request into the ring; the worker does not see it before publish(). Precondition:
+  /// has_room(), and neither SGEs nor inline data are too long. \param row the row of its opcode
   void write(const SendRequest& work, const WorkRow& row) {
     const size_t size = PostedSend::size_for(work, row);
     PostedSend::write(work, row, ring_.write(WorkRing::units_of(size)));
@@ -96,9 +96,9 @@ class SendQueue {
 
   // --- Worker ---
 
-  /// Has something been posted that is neither accepted nor passed?
+  /// \return whether a request has been posted that is neither accepted nor passed
   [[nodiscard]] bool has_posted() { return ring_.front() != nullptr; }
-  /// Makes a slot of the oldest that was posted; only when has_posted(). \return its number
+  /// Makes a slot of the oldest request posted. Precondition: has_posted(). \return its number
   uint32_t accept() {
     const PostedSend& work = take();
     SendSlot& made = slot(end_);
@@ -115,8 +115,9 @@ class SendQueue {
     if (known_ <= mask_) ++known_;
     return end_++;
   }
-  /// Takes the oldest request that was posted, makes no slot of it, and gives its place back; only
-  /// when has_posted(), and after abandon(). \return the completion that the user has to get
+  /// Takes the oldest request posted without making a slot of it, and gives its place back.
+  /// Precondition: has_posted(), and abandon() was called. \return the completion that the user
+  /// gets
   Completion pass() {
     const PostedSend& work = take();
     const Completion completion{.id = work.id, .opcode = work.opcode};
@@ -129,46 +130,47 @@ class SendQueue {
   [[nodiscard]] uint32_t end() const { return end_; }
   [[nodiscard]] bool holds(uint32_t seq) const { return seq - free_ < end_ - free_; }
 
-  // What becomes of a slot that the queue holds.
-  /// Lets it complete with an error at its turn.
+  // These record the progress of a slot that the queue holds.
+  /// Lets the request complete with an error at its turn.
   void fail(uint32_t seq, CompletionStatus status, CompletionCause cause = CompletionCause::None) {
     slot(seq).status = status;
     slot(seq).cause = cause;
   }
-  /// Gives its untagged message that number. \param list_stag names the pieces of its sink
+  /// Sets the MSN of its untagged message. \param list_stag names the pieces of its sink
   void number(uint32_t seq, uint32_t msn, uint32_t list_stag) {
     slot(seq).msn = msn;
     slot(seq).list_stag = list_stag;
   }
-  /// Some of it was pulled.
+  /// A part of the request was pulled.
   void start(uint32_t seq) { slot(seq).started = true; }
-  /// The peer's TCP has all of it. What has completed before is held no longer then.
+  /// The peer's TCP has all of the request. Requests that have completed before are held no longer
+  /// then.
   void release(uint32_t seq) {
     slot(seq).released = true;
     free_slots();
   }
-  /// The response to an atomic says what its target held.
+  /// Keeps the value before, from the response to an atomic.
   void keep_original(uint32_t seq, uint64_t original) { slot(seq).original = original; }
   /// The response to a Read or an atomic was delivered.
   void answer(uint32_t seq) { slot(seq).answered = true; }
 
-  /// The slot whose message is pulled next; only when has_next().
+  /// The slot whose message is pulled next. Precondition for next(): has_next().
   [[nodiscard]] bool has_next() const { return next_ != end_; }
   [[nodiscard]] uint32_t next() const { return next_; }
   void advance() { ++next_; }
-  /// The slot at next() has a message more.
+  /// Goes on to the second message of the slot at next().
   void next_part() { ++slot(next_).part; }
 
-  /// The oldest slot that the user was not told of; only when has_unreported().
+  /// The oldest slot that the user was not told of. Precondition for report(): has_unreported().
   [[nodiscard]] bool has_unreported() const { return report_ != end_; }
   [[nodiscard]] uint32_t report() const { return report_; }
   /// What has completed was of another connection.
   void forget_completed() { known_ = end_ - free_; }
   [[nodiscard]] bool is_unreported(uint32_t seq) const { return seq - report_ < end_ - report_; }
-  /// The oldest slot whose place no other one has taken; of those before report() SendSlot::work
-  /// means nothing.
+  /// The oldest slot whose place no other one has taken. SendSlot::work of slots before report() is
+  /// meaningless.
   [[nodiscard]] uint32_t oldest_known() const { return end_ - known_; }
-  /// The slot at report() was told: its place is the application's.
+  /// The user was told of the slot at report(): its place goes back to the application.
   void retire() {
     ++report_;
     if (next_ - free_ < report_ - free_) next_ = report_;
@@ -176,14 +178,14 @@ class SendQueue {
     ring_.retire();
   }
 
-  /// Nothing of the rest will be pulled, and no slot is made any more. Without memory for the
-  /// copies nothing is rebuilt once the requests have completed.
+  /// No more messages are pulled, and no more slots are made. If there is no memory for the copies,
+  /// nothing can be rebuilt once the requests have completed.
   void abandon() {
     next_ = end_;
     size_t octets = 0;
     for (uint32_t seq = free_; seq != end_; ++seq) octets += octets_kept(seq);
     if (octets == 0) return;
-    // What an earlier call has kept is read until all of it is copied.
+    // The copies of an earlier call stay until everything is copied from them.
     std::unique_ptr<std::byte[]> kept(new (std::nothrow) std::byte[octets]);
     std::byte* place = kept.get();
     for (uint32_t seq = free_; seq != end_; ++seq) {
@@ -197,15 +199,15 @@ class SendQueue {
     }
     kept_ = std::move(kept);
   }
-  /// Nothing is retransmitted any more of what was flushed, and another connection begins; only
-  /// when the user was told of everything.
+  /// Another connection begins: nothing flushed is retransmitted any more. Precondition: the user
+  /// was told of everything.
   void renew() {
     RNIC_CHECK(!has_unreported());
     free_ = next_ = end_;
     kept_.reset();
   }
-  /// Checks the order of the marks, that the ring has what is not told of, and that no slot is kept
-  /// for nothing.
+  /// Checks the order of the marks, that the ring holds the requests not reported yet, and that no
+  /// slot is kept longer than needed.
   void validate() const {
     ring_.validate();
     const uint32_t slots = end_ - free_;
@@ -223,7 +225,7 @@ class SendQueue {
   void free_slots() {
     while (free_ != report_ && (at(free_).released || !at(free_).started)) ++free_;
   }
-  /// What of a slot has to outlive its place in the ring.
+  /// Octets of a slot's request that have to outlive its place in the ring.
   [[nodiscard]] size_t octets_kept(uint32_t seq) const {
     const SendSlot& left = at(seq);
     return left.started && !left.released ? left.work->size() : 0;

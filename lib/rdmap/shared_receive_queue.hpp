@@ -24,18 +24,18 @@ class SharedReceiveOwner {
  public:
   /// Fewer receives are posted than the limit that was armed, which is armed no longer.
   virtual void limit_reached(uint32_t posted) = 0;
-  /// More receives are in progress on that stream than the mark says; once a stream, until the mark
-  /// is armed anew (RFC 5042 s.6.4.3.1).
+  /// More receives are in progress on that stream than the mark allows. Called once per stream,
+  /// until the mark is armed again (RFC 5042 s.6.4.3.1).
   virtual void high_water_passed(uint32_t stream, uint32_t in_progress) = 0;
 
  protected:
   ~SharedReceiveOwner() = default;
 };
 
-/// Receives wait in the order in which they were posted, and each stream takes the oldest when a
-/// message of its begins. They come back in any order. A place of `depth` is the application's,
-/// posted, or taken by a stream: places go round between the application's thread and the worker,
-/// and the memory of a place stays where it is.
+/// Receives wait in the order in which they were posted, and a stream takes the oldest when one of
+/// its messages begins. They come back in any order. Each of the `depth` places is free for the
+/// application, posted, or taken by a stream; places circulate between the application's thread and
+/// the worker, and the memory of a place never moves.
 class SharedReceiveQueue {
  public:
   /// \param max_sges pieces that a receive may have, at most kMaxSge. \param owner outlives it
@@ -44,7 +44,7 @@ class SharedReceiveQueue {
     add_places(depth);
   }
 
-  /// What a queue asks the machine for.
+  /// Octets of memory that a queue takes.
   [[nodiscard]] static uint64_t octets_for(uint64_t depth, uint32_t max_sges) {
     return base::ZeroArray<uint64_t>::octets_for(depth * words_for(max_sges)) +
            2 * base::SpscRing<std::byte*>::octets_for(depth);
@@ -54,7 +54,7 @@ class SharedReceiveQueue {
 
   [[nodiscard]] uint32_t depth() const { return depth_; }
   [[nodiscard]] uint32_t max_sges() const { return max_sges_; }
-  /// False when it is full.
+  /// Posts a receive. \return false: the queue is full
   bool post(const ReceiveRequest& work) {
     std::byte* place = nullptr;
     if (!free_.pop(place)) return false;
@@ -67,7 +67,8 @@ class SharedReceiveQueue {
 
   /// Receives that were posted and that no stream has taken.
   [[nodiscard]] uint32_t posted() const { return static_cast<uint32_t>(posted_.size()); }
-  /// The oldest of them; only when posted() is not 0. It stays where it is until give_back().
+  /// Takes the oldest posted receive. Precondition: posted() is not 0. It stays where it is until
+  /// give_back().
   [[nodiscard]] const PostedReceive& take() {
     std::byte* place = nullptr;
     RNIC_CHECK(posted_.pop(place));
@@ -78,7 +79,7 @@ class SharedReceiveQueue {
     }
     return PostedReceive::at(place);
   }
-  /// The place of one that was taken is the application's.
+  /// Gives the place of a receive that was taken back to the application.
   void give_back(const PostedReceive& work) {
     --taken_;
     auto* place = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(&work));
@@ -87,23 +88,24 @@ class SharedReceiveQueue {
   /// Receives that streams have taken and not given back.
   [[nodiscard]] uint32_t taken() const { return taken_; }
 
-  // Streams of which a message waits for a receive, in the order in which they began.
+  // The streams that have a message waiting for a receive, in the order in which they began to
+  // wait.
   [[nodiscard]] bool has_waiters() const { return !waiters_.empty(); }
   void begin_wait(ReceiveWaiter& who, uint32_t stream) { waiters_.add(who, stream); }
   void end_wait(ReceiveWaiter& who) { waiters_.remove(who); }
-  /// May `who` take receives now? Where some wait only the first of them, for the message that
-  /// waits.
+  /// \return whether `who` may take receives now. If streams wait, only the first of them may, for
+  /// the message that waits.
   [[nodiscard]] bool serves(const ReceiveWaiter& who, bool in_order) const {
     return waiters_.empty() || (in_order && waiters_.first() == &who);
   }
-  /// The stream that has waited for the longest, where there is a receive for it.
+  /// The stream that has waited longest, if there is a receive for it.
   [[nodiscard]] std::optional<uint32_t> to_resume() const {
     if (waiters_.empty() || posted() == 0) return std::nullopt;
     return waiters_.first()->stream();
   }
 
-  /// Low water: the owner is told once, when fewer than `limit` are posted, at once if they are
-  /// now. 0: he is not.
+  /// Arms the low-water limit: the owner is told once when fewer than `limit` receives are posted,
+  /// at once if that is so now. 0 disarms it.
   void arm_limit(uint32_t limit) {
     limit_ = limit;
     if (limit_ == 0 || posted() >= limit_) return;
@@ -112,22 +114,23 @@ class SharedReceiveQueue {
   }
   [[nodiscard]] uint32_t limit() const { return limit_; }
 
-  /// High water: the owner is told once of each stream that has more than `mark` in progress. 0: he
-  /// is not.
+  /// Arms the high-water mark: the owner is told once of each stream that has more than `mark`
+  /// receives in progress. 0 disarms it.
   void arm_high_water(uint32_t mark) {
     high_water_ = mark;
     ++armings_;
   }
   [[nodiscard]] uint32_t high_water() const { return high_water_; }
-  /// A stream has `in_progress` receives now. \param told the stream's own note of the last telling
+  /// A stream has `in_progress` receives now. \param told the stream's own note of the arming that
+  /// it was last reported for
   void note_progress(uint32_t stream, uint32_t in_progress, uint32_t& told) {
     if (high_water_ == 0 || in_progress <= high_water_ || told == armings_) return;
     told = armings_;
     owner_.high_water_passed(stream, in_progress);
   }
 
-  /// Another depth, while the application's thread waits for the worker. False: more than that are
-  /// posted or taken; nothing has changed then.
+  /// Gives the queue another depth while the application's thread waits for the worker. \return
+  /// false: more receives than that are posted or taken, and nothing has changed
   bool resize(uint32_t depth) {
     if (depth < posted() + taken_) return false;
     if (depth > depth_) {
@@ -144,7 +147,7 @@ class SharedReceiveQueue {
     return true;
   }
 
-  /// Counts the places.
+  /// Recounts the places.
   void validate() const {
     waiters_.validate();
     RNIC_CHECK(posted_.size() + taken_ <= depth_);
@@ -155,7 +158,7 @@ class SharedReceiveQueue {
   [[nodiscard]] static constexpr uint64_t words_for(uint32_t max_sges) {
     return (sizeof(PostedReceive) + max_sges * sizeof(Sge)) / sizeof(uint64_t);
   }
-  /// The rings have room for `count` more.
+  /// Adds places. Precondition: the rings have room for `count` more.
   void add_places(uint32_t count) {
     const auto reused = static_cast<uint32_t>(std::min<size_t>(count, spare_.size()));
     const uint64_t words = words_for(max_sges_);
@@ -183,7 +186,7 @@ class SharedReceiveQueue {
   base::SpscRing<std::byte*> free_;    // from the worker to the application
   base::SpscRing<std::byte*> posted_;  // from the application to the worker
 
-  // The worker's.
+  // The members from here on belong to the worker.
   ReceiveWaiters waiters_;
   uint32_t taken_ = 0;
   uint32_t limit_ = 0;       // 0: not armed

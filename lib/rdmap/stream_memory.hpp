@@ -12,8 +12,8 @@
 
 namespace rnic::rdmap {
 
-/// The STags that may be used on one stream, by those who belong to its protection domain (RFC 5040
-/// s.8.1): each access is checked when it takes place, as a region may be gone by then.
+/// Access to memory by the STags that one stream of a protection domain may use (RFC 5040 s.8.1).
+/// Each access is checked when it takes place, as a region may be gone by then.
 class StreamMemory {
  public:
   /// \param table outlives this \param who the stream and its protection domain
@@ -28,17 +28,17 @@ class StreamMemory {
                           .pd = who_.pd,
                           .stream = who_.stream});
   }
-  /// An STag that names nothing of the table, now or ever, and is hard to guess.
+  /// Draws an STag that never names anything in the table and is hard to guess.
   [[nodiscard]] uint32_t draw_list_stag() { return table_.draw_nobodys().value; }
   /// Copies `octets`, at most ddp::Pieces::kMax of them, to the memory of `sink`, which is as long.
   /// Where that is refused nothing is written.
   [[nodiscard]] mem::AccessFault store(const Sge& sink, base::ByteView octets) const;
-  /// Finds the memory of an SGE list, as ddp::locate() says.
+  /// Finds the memory of an SGE list, as ddp::locate() does.
   [[nodiscard]] mem::AccessFault locate(std::span<const Sge> sges, uint64_t offset, uint32_t length,
                                         AccessSet rights, ddp::Pieces& out) const {
     return ddp::locate(table_, who_, sges, offset, length, rights, out);
   }
-  /// The access to all of each piece.
+  /// Checks the access to all of each piece.
   [[nodiscard]] mem::AccessFault check(std::span<const Sge> sges, AccessSet rights) const {
     for (const Sge& sge : sges) {
       if (sge.length == 0) continue;
@@ -51,7 +51,7 @@ class StreamMemory {
   [[nodiscard]] mem::AccessFault invalidate(uint32_t stag) {
     return table_.invalidate(mem::Stag{stag}, who_.pd, who_.stream);
   }
-  /// On behalf of this side.
+  /// Invalidates on behalf of this side.
   [[nodiscard]] mem::AccessFault invalidate_local(uint32_t stag) {
     return table_.invalidate_local(mem::Stag{stag}, who_.pd, who_.stream);
   }

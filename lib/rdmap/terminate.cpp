@@ -18,13 +18,14 @@ bool possible(const Terminate& t) {
   return code_name({static_cast<FaultLayer>(t.layer), t.type, t.code}) != nullptr;
 }
 
-/// RFC 5040 figure 10: headers with every error but local catastrophic ones and the LLP's.
+/// RFC 5040 figure 10: every error has headers, except local catastrophic ones and those of the
+/// LLP. \return whether `t` has the headers that it should have
 bool has_due_headers(const Terminate& t) {
   const bool due = t.layer != kLlp && t.type != 0;
   return due == (t.ddp_header_size != 0);
 }
 
-/// How well a reading fits: 0 when it is impossible.
+/// A rank of how well a reading fits; 0: it is impossible.
 int fit(const std::optional<Terminate>& t) {
   if (!t || !possible(*t)) return 0;
   return 1 + (t->exact ? 2 : 0) + (has_due_headers(*t) ? 1 : 0);
@@ -76,7 +77,7 @@ Terminate terminate_for(const Fault& fault, const ddp::SegmentReport& segment,
   return t;
 }
 
-/// \param siw_fits the other reading is possible, too
+/// The reading in words. \param siw_fits the other reading is possible, too
 std::string wording(const Fault& fault, base::ByteView octets, bool as_siw, bool siw_fits) {
   std::string text = "Terminate received: " + describe(fault);
   const uint8_t high = octets[0] >> 4;

@@ -27,9 +27,9 @@ class SentTerminate {
   void set(const wire::Terminate& terminate) {
     size_ = wire::write_terminate(octets_.data(), terminate);
   }
-  /// As payload of the message, which only reads it.
+  /// Adds its octets to the payload of the message, which only reads them.
   void add_to(ddp::Pieces& out) { out.add(octets_.data(), size_); }
-  /// 0: there is none.
+  /// Octets of the Terminate; 0: there is none.
   [[nodiscard]] uint32_t size() const { return size_; }
 
  private:
@@ -37,7 +37,7 @@ class SentTerminate {
   uint32_t size_ = 0;  // Invariant: <= octets_.size()
 };
 
-/// What a received Terminate says.
+/// The content of a received Terminate.
 struct ReceivedTerminate {
   wire::Terminate header;
   wire::TerminateBitOrder order = wire::TerminateBitOrder::Rfc;
@@ -50,7 +50,7 @@ struct ReceivedTerminate {
 /// reading is possible.
 [[nodiscard]] std::optional<ReceivedTerminate> read_terminate(base::ByteView octets);
 
-/// "41 43 00 ..."
+/// The octets as a text: "41 43 00 ...".
 [[nodiscard]] std::string hex(base::ByteView octets);
 
 }  // namespace rnic::rdmap

@@ -13,8 +13,8 @@
 namespace rnic::rdmap {
 
 /// A ring of at most `depth` requests of 1 to `max_units` units each, between one application
-/// thread and the worker. A request lies in one piece and starts on a cache line: where less than
-/// the longest would fit before the end of the memory, both sides go on at its beginning.
+/// thread and the worker. A request lies in one piece and starts on a cache line: if the longest
+/// request would not fit before the end of the memory, both sides go on at its beginning.
 ///
 /// Marks, which run modulo 2^32: retired <= taken <= published <= written, written - retired <=
 /// depth. A request that was retired may be overwritten at once.
@@ -29,7 +29,7 @@ class WorkRing {
   WorkRing(uint32_t depth, uint32_t max_units)
       : depth_(depth), max_units_(max_units), units_(size_for(depth, max_units)) {}
 
-  /// What a ring asks the machine for.
+  /// Octets of memory that a ring takes.
   [[nodiscard]] static uint64_t octets_for(uint64_t depth, uint32_t max_units) {
     return base::ZeroArray<Unit>::octets_for(size_for(depth, max_units));
   }
@@ -37,11 +37,12 @@ class WorkRing {
 
   // --- Application: one thread at a time ---
 
-  /// May another request be written? The worker is done with the one whose place it takes.
+  /// \return whether another request may be written: the worker is done with the one whose place it
+  /// takes
   [[nodiscard]] bool has_room() const {
     return written_ - retired_.load(std::memory_order_acquire) < depth_;
   }
-  /// Memory for the next request, of `units` units; only when has_room().
+  /// Memory for the next request, of `units` units. Precondition: has_room().
   [[nodiscard]] std::byte* write(uint32_t units) {
     RNIC_DCHECK(units >= 1 && units <= max_units_);
     std::byte* const place = units_[write_at_].octets;
@@ -49,7 +50,7 @@ class WorkRing {
     ++written_;
     return place;
   }
-  /// All that was written is the worker's.
+  /// Hands all requests written so far to the worker.
   void publish() { published_.store(written_, std::memory_order_release); }
 
   // --- Worker ---
@@ -62,12 +63,12 @@ class WorkRing {
     }
     return units_[take_at_].octets;
   }
-  /// The request at front(), of `units` units, is now the worker's to retire.
+  /// Takes the request at front(), of `units` units; the worker has to retire it.
   void take(uint32_t units) {
     take_at_ = behind(take_at_, units);
     ++taken_;
   }
-  /// The oldest that was taken is not looked at any more.
+  /// The worker does not look at the oldest request taken any more.
   void retire() {
     const uint32_t retired = retired_.load(std::memory_order_relaxed);
     RNIC_DCHECK(retired != taken_);
@@ -77,7 +78,7 @@ class WorkRing {
   [[nodiscard]] uint32_t in_hand() const {
     return taken_ - retired_.load(std::memory_order_relaxed);
   }
-  /// The worker's view of the marks.
+  /// Checks the marks as the worker sees them.
   void validate() const { RNIC_CHECK(in_hand() + (seen_ - taken_) <= depth_); }
 
  private:
@@ -85,8 +86,8 @@ class WorkRing {
     std::byte octets[kUnit];
   };
 
-  // Enough for `depth` of the longest and what is left over at the end: of the oldest request in
-  // use and the next to be written one never reaches the other.
+  // The memory is enough for `depth` of the longest requests and the gap at the end, so that the
+  // next request written never reaches the oldest one in use.
   static uint64_t size_for(uint64_t depth, uint32_t max_units) {
     return (depth + 1) * max_units - 1;
   }
