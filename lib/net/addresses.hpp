@@ -1,5 +1,6 @@
 /// \file
-/// Addresses between their forms on the wire and IpAddress, and those that follow from others.
+/// Converts addresses between their form on the wire and IpAddress, and derives addresses from
+/// others.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,8 @@ inline constexpr IpAddress kAllNodes = from_wire(wire::kAllNodes);
   return from_wire(wire::solicited_node(to_wire(address)));
 }
 
-/// fe80:: and the modified EUI-64 of the MAC address (RFC 4291 s.2.5.6, RFC 2464 s.4).
+/// The link-local address of a MAC address: fe80:: with its modified EUI-64 (RFC 4291 s.2.5.6, RFC
+/// 2464 s.4).
 [[nodiscard]] constexpr IpAddress link_local_address(const wire::MacAddress& mac) {
   const uint64_t upper = uint64_t{mac[0] ^ 2u} << 16 | uint64_t{mac[1]} << 8 | mac[2];
   const uint64_t lower = uint64_t{mac[3]} << 16 | uint64_t{mac[4]} << 8 | mac[5];

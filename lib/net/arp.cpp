@@ -20,13 +20,14 @@ void Arp::input(base::ByteView octets, base::Now now) {
   }
   const IpAddress sender = IpAddress::v4(arp->sender_ip);
   if (!routes_.is_ours(arp->target_ip)) {
-    // What others say to each other teaches us nothing. An announcement (RFC 5227 s.3) may be a
-    // lie, but where we know its sender it makes us ask.
+    // Messages between other hosts are not used. An announcement (RFC 5227 s.3) may be forged, so a
+    // known neighbour is only asked for its address again.
     const bool announcement = arp->sender_ip == arp->target_ip && routes_.is_neighbour(sender);
     if (announcement) neighbours_.on_claim(sender, arp->sender_mac, now);
     return;
   }
-  // RFC 5227 s.2.1.1: a probe has no sender address yet; it is answered, but not learned.
+  // RFC 5227 s.2.1.1: a probe has no sender address yet, so it is answered, but its sender is not
+  // learned.
   const bool probe = arp->operation == wire::kArpRequest && arp->sender_ip == 0;
   if (!probe && !routes_.is_neighbour(sender)) {
     ++counters_.arp_malformed;
@@ -41,7 +42,8 @@ void Arp::input(base::ByteView octets, base::Now now) {
   send(reply, arp->sender_mac, counters_.arp_replies_out, now);
 }
 
-// RFC 5227 s.2.4 (c): the address is kept, and defended by an announcement, not too often.
+// Another host claims one of our addresses. The address is kept and defended by an announcement, at
+// most once in kDefendInterval (RFC 5227 s.2.4 (c)).
 void Arp::conflict(const wire::Arp& claim, base::Now now) {
   ++counters_.address_conflicts;
   if (now < may_defend_) return;

@@ -1,5 +1,5 @@
 /// \file
-/// ARP of one interface (RFC 826, RFC 5227): questions and answers; the table is `neighbours`.
+/// ARP of one interface (RFC 826, RFC 5227): requests and replies; class Neighbours has the table.
 #pragma once
 
 #include "base/bytes.hpp"
@@ -19,9 +19,10 @@ class Arp {
       Counters& counters)
       : mac_(mac), routes_(routes), neighbours_(neighbours), output_(output), counters_(counters) {}
 
-  /// The octets behind the Ethernet header.
+  /// Takes a received ARP packet: the octets behind the Ethernet header.
   void input(base::ByteView octets, base::Now now);
-  /// \param known nullptr: everybody is asked
+  /// Sends a request for the address of `target`. \param known its last known address; nullptr: the
+  /// request is a broadcast
   void solicit(uint32_t target, const port::MacAddress* known, base::Now now);
 
  private:

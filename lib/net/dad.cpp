@@ -11,8 +11,8 @@ namespace rnic::net {
 Dad::Dad(const Config& config, Routes& routes, Counters& counters, base::Now now)
     : routes_(routes), counters_(counters), interval_(config.neighbour_retry) {
   if (config.dad_transmits == 0) return;
-  // RFC 4862 s.5.4.2: the first solicitation waits for a random time, since hosts that were
-  // switched on at once would ask at once.
+  // RFC 4862 s.5.4.2: the first solicitation waits for a random time, since hosts that are switched
+  // on at the same time would otherwise ask at the same time.
   base::Prng random(config.seed ^ 0x6461640000000000ull);
   constexpr base::Duration kMostDelay = std::chrono::seconds(1);
   const auto delay = base::Duration(random.below(static_cast<uint64_t>(kMostDelay.count())));
@@ -28,7 +28,7 @@ const Dad::Tentative* Dad::find(const IpAddress& address) const {
   return it == tentative_.end() ? nullptr : &*it;
 }
 
-// RFC 4862 s.5.4.5
+// RFC 4862 s.5.4.5: a duplicate address is not used.
 void Dad::conflict(const IpAddress& address) {
   ++counters_.duplicate_addresses;
   base::log(base::LogLevel::Error, "net", [&] {

@@ -1,6 +1,6 @@
 /// \file
-/// Duplicate address detection of one interface's IPv6 addresses (RFC 4862 s.5.4): before one is
-/// used, the link is asked whether somebody has it.
+/// Duplicate address detection for the IPv6 addresses of one interface (RFC 4862 s.5.4): before an
+/// address is used, the link is asked whether another host has it.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@
 
 namespace rnic::net {
 
-/// Keeps each address out of use (Routes::set_usable) until nobody has answered
-/// Config::dad_transmits solicitations, config.neighbour_retry apart. An address that somebody has
-/// stays out of use for good; it is counted, and a line in the log names it.
+/// Keeps each address out of use (Routes::set_usable) until Config::dad_transmits solicitations,
+/// Config::neighbour_retry apart, have stayed unanswered. An address that another host has is never
+/// used; it is counted and named in the log.
 class Dad {
  public:
   /// All references outlive this.
@@ -27,10 +27,10 @@ class Dad {
   [[nodiscard]] bool is_tentative(const IpAddress& address) const {
     return !tentative_.empty() && find(address) != nullptr;
   }
-  /// Somebody else has, or is about to take, a tentative address.
+  /// Another host has, or is about to take, a tentative address.
   void conflict(const IpAddress& address);
 
-  /// \return an address to be asked for now; call until there is none.
+  /// \return an address for which a solicitation is due now. To be called until there is none.
   std::optional<IpAddress> due(base::Now now);
   [[nodiscard]] base::Now next_deadline() const;
   /// Checks that no tentative address is in use.

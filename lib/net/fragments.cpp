@@ -41,7 +41,8 @@ std::optional<uint8_t> join_ecn(uint8_t seen, uint8_t first) {
 Fragments::Fragments(const Config& config, Reassembler* reassembler, Counters& counters)
     : timeout_(config.reassembly_timeout),
       reports_(config.fragments == FragmentPolicy::Drop || config.fragments == FragmentPolicy::Mtu),
-      // "Possibly the same size as the local link's MTU": of the datagram with an IPv4 header.
+      // RFC 5044 s.A.5.1: "Possibly the same size as the local link's MTU", which includes the IPv4
+      // header.
       datagram_octets_(config.fragments == FragmentPolicy::Mtu ? config.mtu - wire::kIpv4Header
                                                                : Reassembler::kMaxOctets),
       octets_max_(octets_of(config)),
@@ -88,7 +89,7 @@ std::optional<Reassembled> Fragments::add(const Fragment& fragment, base::Now no
   const bool room = make_room(datagram, range, now);
   record(datagram, fragment, range);
   if (!room) {
-    --datagram.count;  // the reassembler does not have it
+    --datagram.count;  // the reassembler does not have this fragment
     datagram.octets -= length;
     ++counters_.ip_fragments_dropped;
     refuse(datagram, now);
@@ -122,7 +123,8 @@ std::optional<Reassembled> Fragments::keep(Datagram& datagram, const Fragment& f
 }
 
 Fragments::Datagram& Fragments::find_or_make(const Fragment& fragment, base::Now now) {
-  // RFC 8200 s.4.5: the next header of an IPv6 datagram is that of its first fragment.
+  // RFC 8200 s.4.5: the next header of an IPv6 datagram is that of its first fragment, so it is no
+  // part of the key.
   const uint8_t key_protocol = fragment.source.is_v4() ? fragment.protocol : uint8_t{0};
   Datagram* free_place = nullptr;
   Datagram* oldest = &datagrams_[0];
@@ -148,7 +150,7 @@ Fragments::Datagram& Fragments::find_or_make(const Fragment& fragment, base::Now
   free_place->destination = fragment.destination;
   free_place->id = fragment.id;
   free_place->key_protocol = key_protocol;
-  // One time for all of it, from its first fragment to arrive (RFC 8200 s.4.5).
+  // The time of a datagram begins with the first fragment to arrive (RFC 8200 s.4.5).
   free_place->deadline = now + timeout_;
   next_deadline_ = base::earlier(next_deadline_, free_place->deadline);
   return *free_place;
@@ -190,7 +192,7 @@ bool Fragments::make_room(const Datagram& datagram, const Range& range, base::No
       if (!d.taken || d.dead || &d == &datagram || d.octets == 0) continue;
       if (oldest == nullptr || static_cast<int32_t>(d.number - oldest->number) < 0) oldest = &d;
     }
-    RNIC_CHECK(oldest != nullptr);  // its own octets fit
+    RNIC_CHECK(oldest != nullptr);  // the datagram's own octets fit, so others have some
     refuse(*oldest, now);
   }
   return true;
@@ -264,7 +266,7 @@ bool Fragments::expire_one(base::Now now, ExpiredDatagram& expired) {
     release(d);
     return true;
   }
-  update_deadline();  // the deadline was that of a datagram that has given up its place
+  update_deadline();  // the deadline was that of a datagram whose place was given to another one
   return false;
 }
 

@@ -1,11 +1,12 @@
 /// \file
-/// Which fragments belong together, and which of them are believed (RFC 791, RFC 8200 s.4.5, RFC
+/// Decides which fragments belong together and which are accepted (RFC 791, RFC 8200 s.4.5, RFC
 /// 5722, RFC 3168 s.5.3).
 ///
-/// Exact duplicates are ignored; any other overlap ends the whole datagram, and so does a fragment
-/// past the end or more than Reassembler::kMaxFragments. An ended datagram stays known until its
-/// time is over, so that its late fragments begin nothing new. When the table is full the oldest
-/// datagram goes: a flood costs others their slow path, not the host its memory.
+/// Exact duplicates are ignored. Any other overlap ends the whole datagram, and so does a fragment
+/// past the end or one beyond Reassembler::kMaxFragments. An ended datagram stays known until its
+/// time is over, so that its late fragments begin no new datagram. When the table is full the
+/// oldest datagram is given up: a flood can cost others their reassembly, but not the host its
+/// memory.
 #pragma once
 
 #include <array>
@@ -23,39 +24,39 @@
 
 namespace rnic::net {
 
-/// One fragment, its header checked.
+/// One fragment whose header was checked.
 struct Fragment {
   IpAddress source;
   IpAddress destination;
   uint32_t id = 0;
-  uint8_t protocol = 0;  ///< of IPv6: the fragment header's next header
+  uint8_t protocol = 0;  ///< IPv6: the next header field of the fragment header
   uint8_t ecn = 0;
   uint32_t offset = 0;  ///< octets
   bool more = false;
   base::ByteView octets;
-  base::ByteView packet;  ///< from the IP header on, to be quoted
+  base::ByteView packet;  ///< the packet from its IP header on, to be quoted
 };
 
-/// The datagram that fragments made.
+/// A datagram that was reassembled.
 struct Reassembled {
   uint8_t protocol = 0;
   uint8_t ecn = 0;
   base::ByteView payload;  ///< valid until the next fragment
 };
 
-/// A datagram whose time was over and whose first fragment had come: to be reported (RFC 1122
-/// s.3.3.2, RFC 8200 s.4.5).
+/// A datagram whose time is over. It is reported if its first fragment had come (RFC 1122 s.3.3.2,
+/// RFC 8200 s.4.5).
 struct ExpiredDatagram {
   IpAddress source;
   IpAddress destination;
   base::ByteView quote;  ///< the beginning of its first fragment; valid until the next call
 };
 
-/// A datagram that the policy did not keep, when its sender is to be told (RFC 5044 s.A.5.1).
+/// A datagram that the policy did not keep and whose sender is to be told (RFC 5044 s.A.5.1).
 struct RefusedDatagram {
   IpAddress source;
   IpAddress destination;
-  uint32_t mtu = 0;      ///< octets of its first fragment: what came through in one piece
+  uint32_t mtu = 0;      ///< octets of its first fragment: a size that passes in one piece
   base::ByteView quote;  ///< valid until the next call
 };
 
@@ -68,13 +69,13 @@ class Fragments {
   Fragments& operator=(const Fragments&) = delete;
 
   std::optional<Reassembled> add(const Fragment& fragment, base::Now now);
-  /// The datagram that the latest add() did not keep; empty when asked again.
+  /// Takes the datagram that the latest add() did not keep; empty at the next call.
   std::optional<RefusedDatagram> take_refused() { return std::exchange(refused_, {}); }
-  /// Ends one datagram whose time is over; call until it says that there is none.
-  /// \return whether one was ended; `expired` has an empty quote when nothing is to be reported
+  /// Ends one datagram whose time is over. To be called until there is none.
+  /// \return one was ended; `expired` has an empty quote when nothing is to be reported
   bool expire_one(base::Now now, ExpiredDatagram& expired);
   [[nodiscard]] base::Now next_deadline() const { return next_deadline_; }
-  /// Counts the octets that wait anew, of each datagram and of all.
+  /// Recounts the waiting octets of each datagram and of all.
   void validate() const;
 
  private:
@@ -92,8 +93,8 @@ class Fragments {
     IpAddress source;
     IpAddress destination;
     uint32_t id = 0;
-    uint8_t key_protocol = 0;  // IPv4: fragments of two protocols are of two datagrams
-    uint8_t protocol = 0;      // as the first fragment says
+    uint8_t key_protocol = 0;  // IPv4: part of the key; 0 for IPv6
+    uint8_t protocol = 0;      // protocol of the first fragment
     uint8_t ecn_seen = 0;      // a bit for each codepoint
     uint8_t ecn_first = 0;
     uint32_t count = 0;
@@ -112,7 +113,8 @@ class Fragments {
   [[nodiscard]] static Verdict judge(const Datagram& datagram, const Range& range, bool more);
   static void record(Datagram& datagram, const Fragment& fragment, const Range& range);
   std::optional<Reassembled> keep(Datagram& datagram, const Fragment& fragment, base::Now now);
-  /// Gives up the octets of other datagrams until there is room. False: this fragment finds none.
+  /// Gives up the octets of other datagrams until there is room. False: there is no room for this
+  /// fragment.
   bool make_room(const Datagram& datagram, const Range& range, base::Now now);
   void refuse(Datagram& datagram, base::Now now);
   void report_refused(const IpAddress& source, const IpAddress& destination, uint32_t size,
@@ -123,10 +125,10 @@ class Fragments {
   void update_deadline();
 
   base::Duration timeout_;
-  bool reports_;              // the sender learns of datagrams that are refused
-  uint32_t datagram_octets_;  // most of one datagram
-  uint64_t octets_max_;       // most of all of them
-  uint64_t octets_ = 0;       // of those that wait
+  bool reports_;              // senders are told of refused datagrams
+  uint32_t datagram_octets_;  // the largest datagram
+  uint64_t octets_max_;       // limit of octets_
+  uint64_t octets_ = 0;       // octets of the datagrams that wait
   std::optional<RefusedDatagram> refused_;
   Reassembler* reassembler_;
   Counters& counters_;
@@ -135,8 +137,8 @@ class Fragments {
   base::Now next_deadline_ = base::kNever;
 };
 
-/// The codepoint of a datagram whose fragments carried the codepoints in `seen` (a bit each).
-/// Empty: to be dropped, as a mark would be lost or invented (RFC 3168 s.5.3).
+/// The codepoint of a datagram whose fragments carried the codepoints in `seen` (a bit for each).
+/// Empty: the datagram has to be dropped, since a mark would be lost or invented (RFC 3168 s.5.3).
 [[nodiscard]] std::optional<uint8_t> join_ecn(uint8_t seen, uint8_t first);
 
 }  // namespace rnic::net

@@ -61,7 +61,7 @@ void Icmp::input6(const IpIn& in, uint8_t hop_limit, base::Now now) {
   if (type >= wire::kIcmpv6RouterSolicitation && type <= wire::kIcmpv6Redirect) {
     return nd_.input(in, hop_limit, now);
   }
-  // Every other message is between two hosts.
+  // Every other message must go from one host to another.
   if (!in.destination.is_unicast() || !routes_.is_other_host(in.source)) {
     ++counters_.icmp_other;
     return;

@@ -1,6 +1,7 @@
 /// \file
-/// ICMP and ICMPv6 of one interface: echo is answered (RFC 1122 s.3.2.2.6, RFC 4443 s.4.2), errors
-/// are handed up and reported, both within limits; redirects are ignored.
+/// ICMP and ICMPv6 of one interface: echo requests are answered (RFC 1122 s.3.2.2.6, RFC 4443
+/// s.4.2), received errors are handed up, and errors are sent; answers and errors are limited in
+/// rate. Redirects are ignored.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +42,8 @@ class Icmp {
   void report(const IcmpErrorOut& error, base::ByteView packet, const IpAddress& local,
               const IpAddress& to, base::Now now);
 
-  /// Tells the sender of fragments how much came through in one piece (RFC 792: fragmentation
-  /// needed; of IPv6: packet too big).
+  /// Tells the sender of fragments a packet size that passes in one piece (RFC 792: fragmentation
+  /// needed; in IPv6: packet too big).
   void report_too_large(base::ByteView quote, uint32_t mtu, const IpAddress& local,
                         const IpAddress& to, base::Now now);
 

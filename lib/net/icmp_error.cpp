@@ -13,7 +13,7 @@ namespace rnic::net {
 
 namespace {
 
-constexpr uint32_t kQuotedL4 = 8;  // what every quote has of the transport header (RFC 792)
+constexpr uint32_t kQuotedL4 = 8;  // octets of the transport header in every quote (RFC 792)
 
 llp::IcmpError::Kind kind_of(uint8_t type, uint8_t code) {
   if (type == wire::kIcmpSourceQuench) return llp::IcmpError::Kind::SourceQuench;
@@ -35,7 +35,7 @@ llp::IcmpError::Kind kind_of_v6(uint8_t type, uint8_t code) {
       type == wire::kIcmpv6Unreachable &&
       (code == wire::kIcmpv6Prohibited || code == wire::kIcmpv6PortUnreachable ||
        code == wire::kIcmpv6SourcePolicy || code == wire::kIcmpv6RejectRoute);
-  // Of IPv6 this says that the peer does not know TCP, as protocol unreachable does of IPv4.
+  // In IPv6 this means that the peer does not know TCP, like protocol unreachable in IPv4.
   const bool unknown =
       type == wire::kIcmpv6ParameterProblem && code == wire::kIcmpv6UnknownNextHeader;
   return unreachable || unknown ? llp::IcmpError::Kind::Hard : llp::IcmpError::Kind::Soft;
@@ -46,7 +46,8 @@ llp::IcmpError::Kind kind_of_v6(uint8_t type, uint8_t code) {
 std::optional<llp::IcmpError> read_icmp_error(base::ByteView message, const Routes& routes) {
   if (message.size() < wire::kIcmpHeader + wire::kIpv4Header) return std::nullopt;
   const base::ByteView quote = message.subspan(wire::kIcmpHeader);
-  // The quote ends before the quoted packet's total length, so wire::parse_ipv4() will not do.
+  // The quote is shorter than the total length of the quoted packet, so wire::parse_ipv4() cannot
+  // be used.
   const uint8_t* ip = quote.data();
   const uint32_t header = (ip[wire::kIpv4VersionAt] & 15u) * 4;
   if (ip[wire::kIpv4VersionAt] >> 4 != 4 || header < wire::kIpv4Header ||
@@ -77,7 +78,7 @@ std::optional<llp::IcmpError> read_icmpv6_error(base::ByteView message, const Ro
   if (message.size() < wire::kIcmpHeader + wire::kIpv6Header + kQuotedL4) return std::nullopt;
   const base::ByteView quote = message.subspan(wire::kIcmpHeader);
   const uint8_t* ip = quote.data();
-  // What we send has no extension headers.
+  // Our own packets have no extension headers.
   if (ip[0] >> 4 != 6 || ip[wire::kIpv6NextHeaderAt] != wire::kProtocolTcp) return std::nullopt;
   llp::IcmpError error;
   error.type = message[wire::kIcmpTypeAt];
@@ -105,7 +106,7 @@ bool may_report4(base::ByteView packet) {
   if ((base::load_be16(ip + wire::kIpv4FragmentAt) & wire::kIpv4OffsetMask) != 0) return false;
   if (ip[wire::kIpv4ProtocolAt] != wire::kProtocolIcmp) return true;
   if (packet.size() <= header) return false;
-  // All types but echo requests and replies count as errors, since types to come may be errors.
+  // All types but echo requests and replies count as errors, since future types may be errors.
   const uint8_t type = packet[header];
   return type == wire::kIcmpEchoRequest || type == wire::kIcmpEchoReply;
 }
@@ -114,7 +115,7 @@ bool may_report6(base::ByteView packet) {
   if (packet.size() < wire::kIpv6Header) return false;
   const IpAddress source = from_wire(wire::load_ipv6_address(packet.data() + wire::kIpv6SourceAt));
   if (!source.is_unicast()) return false;
-  // Where the chain of headers cannot be walked to its end, the packet is taken for no error.
+  // If the chain of headers cannot be walked to its end, the packet counts as no error.
   const Ipv6Chain chain = walk_ipv6(packet, wire::kIpv6NextHeaderAt, wire::kIpv6Header);
   if (chain.protocol != wire::kNextIcmpv6 || chain.result != Ipv6Chain::Result::Payload) {
     return true;

@@ -11,14 +11,14 @@
 
 namespace rnic::net {
 
-/// Reads a whole error message with a good checksum. Empty: it is about nothing that we can have
-/// sent by TCP, quotes too little, or tells an impossible MTU (RFC 8201 s.4).
+/// Reads a whole error message with a good checksum. Empty: the message is not about a TCP packet
+/// that we can have sent, quotes too little, or tells an impossible MTU (RFC 8201 s.4).
 [[nodiscard]] std::optional<llp::IcmpError> read_icmp_error(base::ByteView message,
                                                             const Routes& routes);
 [[nodiscard]] std::optional<llp::IcmpError> read_icmpv6_error(base::ByteView message,
                                                               const Routes& routes);
 
-/// An error about a packet that was received.
+/// An error to be sent about a received packet.
 struct IcmpErrorOut {
   uint8_t type = 0;
   uint8_t code = 0;
@@ -26,18 +26,17 @@ struct IcmpErrorOut {
 };
 
 /// True when an error may be sent about `packet`, a valid IPv4 packet from its header on: not about
-/// an ICMP error, a group, a fragment that is not the first (RFC 1122 s.3.2.2). The addresses are
-/// the caller's to judge.
+/// an ICMP error, nor about a fragment that is not the first (RFC 1122 s.3.2.2). The caller judges
+/// the addresses.
 [[nodiscard]] bool may_report4(base::ByteView packet);
 /// The same for IPv6 (RFC 4443 s.2.4 e).
 [[nodiscard]] bool may_report6(base::ByteView packet);
 
-/// Octets of an IPv4 message are at most 576 (RFC 1812 s.4.3.2.3), of an IPv6 one at most 1280 (RFC
-/// 4443 s.2.4 c), with IP header.
+/// The largest error messages in octets, with IP header (RFC 1812 s.4.3.2.3, RFC 4443 s.2.4 c).
 inline constexpr uint32_t kIcmpErrorMax4 = 576;
 inline constexpr uint32_t kIcmpErrorMax6 = 1280;
 
-/// Writes the message, checksum 0. \return its octets, at most `room`
+/// Writes the message with a checksum field of 0. \return its octets, at most `room`
 uint32_t write_icmp_error(uint8_t* p, uint32_t room, const IcmpErrorOut& error,
                           base::ByteView packet);
 

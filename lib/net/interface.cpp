@@ -42,15 +42,15 @@ class Interface::Impl final : public NeighbourUser {
   }
 
   /// All queues of a device see the fragments of a TCP segment, and all have the device's
-  /// addresses: one of the queues reports what never becomes whole, and looks for duplicates of the
-  /// addresses.
+  /// addresses. Only queue 0 reports datagrams that never become whole, and looks for duplicates of
+  /// the addresses.
   static Config for_queue(Config config, const port::ReceiveSpread& spread) {
     if (spread.queue != 0) config.icmp_errors_per_second = config.dad_transmits = 0;
     return config;
   }
 
   std::optional<TcpIn> input(const port::Packet& frame, base::Now now) {
-    TcpIn in = pair_.nothing();  // only ever in registers, when it is inlined
+    TcpIn in = pair_.nothing();  // kept in registers when the calls are inlined
     if (pair_.open(frame, in, counters_)) [[likely]] {
       ++counters_.frames_in;
       return in;
@@ -105,7 +105,7 @@ class Interface::Impl final : public NeighbourUser {
   port::MacAddress mac_;
   Routes routes_;
   TxQueue tx_;
-  Neighbours neighbours_;  // behind tx_ and port_: its parked frames go back first
+  Neighbours neighbours_;  // declared after tx_ and port_, so its parked frames go back first
   Output output_;
   Arp arp_;
   Dad dad_;
@@ -132,15 +132,15 @@ std::optional<IpIn> Interface::Impl::input_any(const port::Packet& frame, base::
   if (type == wire::kEtherTypeIpv4 && ours) [[likely]] {
     return ipv4_.input(frame, opened->packet, now);
   }
-  // RFC 1122 s.3.3.6: an IP packet to one host does not come in a link layer broadcast. Groups are
-  // IPv6's (RFC 2464 s.7).
+  // RFC 1122 s.3.3.6: an IP packet to one host is not accepted from a link layer broadcast. Link
+  // layer groups are used by IPv6 only (RFC 2464 s.7).
   const bool to_group = to[0] == 0x33 && to[1] == 0x33 && type == wire::kEtherTypeIpv6;
   if (!ours && !to_group && !(to == wire::kMacBroadcast && type == wire::kEtherTypeArp)) {
     ++counters_.not_ours;
     return std::nullopt;
   }
-  // A packet that we sent to a group may come back from a hub: it is not another host's (RFC 4862
-  // s.5.4.3).
+  // A packet that we sent to a group may come back from a hub and must not be taken for another
+  // host's (RFC 4862 s.5.4.3).
   if (to_group && wire::load_mac(frame.data + wire::kEtherSourceAt) == mac_) {
     ++counters_.not_ours;
     return std::nullopt;

@@ -1,5 +1,6 @@
 /// \file
-/// Received IPv4 packets (RFC 1122 s.3.2.1): checks, fragments, who gets them.
+/// Takes received IPv4 packets (RFC 1122 s.3.2.1): checks them, collects fragments and passes
+/// packets on.
 #pragma once
 
 #include <optional>
@@ -14,8 +15,8 @@
 
 namespace rnic::net {
 
-/// The port vouches for a received checksum, or we look ourselves.
-/// \param trusted checksums left open count as good: the medium is memory.
+/// The port vouches for a received checksum; otherwise it has to be computed.
+/// \param trusted checksums that were left open count as good, since the medium is memory
 [[nodiscard]] inline bool vouched(port::Checksum checksum, bool trusted) {
   return checksum == port::Checksum::Good || (trusted && checksum == port::Checksum::Open);
 }
@@ -31,8 +32,8 @@ class Ipv4Input {
         counters_(counters),
         trusted_(trusted) {}
 
-  /// \param octets what follows the Ethernet header of `frame`
-  /// \return a TCP packet for us; everything else was served or counted.
+  /// \param octets the octets behind the Ethernet header of `frame`
+  /// \return a TCP packet for us; any other packet was handled or counted here
   std::optional<IpIn> input(const port::Packet& frame, base::ByteView octets, base::Now now);
 
  private:

@@ -1,5 +1,5 @@
 /// \file
-/// Headers of outgoing IPv4 packets: a prepared template, completed for each packet.
+/// Writes the headers of outgoing IPv4 packets from a template that is completed for each packet.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ class Ipv4Output {
     fixed_sum_ = wire::checksum_add(0, header_);
   }
 
-  /// Writes kIpv4Header octets in front of `l4_length` others.
+  /// Writes a header of kIpv4Header octets, which `l4_length` octets follow.
   void write(uint8_t* p, uint32_t source, uint32_t destination, uint8_t protocol,
              uint8_t traffic_class, uint8_t hop_limit, uint32_t l4_length) {
     std::memcpy(p, header_.data(), header_.size());
@@ -34,7 +34,7 @@ class Ipv4Output {
     p[wire::kIpv4ProtocolAt] = protocol;
     base::store_be32(p + wire::kIpv4SourceAt, source);
     base::store_be32(p + wire::kIpv4DestinationAt, destination);
-    // Only what differs from the template is added to its sum (RFC 1071 s.2 A).
+    // Only the fields that differ from the template are added to its sum (RFC 1071 s.2 A).
     uint32_t sum = fixed_sum_ + length + id + protocol + (source >> 16) + (source & 0xffff) +
                    (destination >> 16) + (destination & 0xffff);
     if ((traffic_class | hop_limit) != 0) [[unlikely]] {
@@ -51,7 +51,7 @@ class Ipv4Output {
  private:
   std::array<uint8_t, wire::kIpv4Header> header_{};
   uint32_t fixed_sum_ = 0;
-  // RFC 6864 s.4.1: with DF its value means nothing; counting helps whoever reads a trace.
+  // RFC 6864 s.4.1: with DF the value has no meaning; a count helps readers of a trace.
   uint16_t id_ = 0;
 };
 

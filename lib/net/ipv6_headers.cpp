@@ -21,7 +21,7 @@ class Walk {
     for (uint32_t headers = 0;; ++headers) {
       switch (chain_.protocol) {
         case wire::kNextHopByHop:
-          // RFC 8200 s.4.1: hop-by-hop options stand only right behind the IPv6 header.
+          // RFC 8200 s.4.1: hop-by-hop options are allowed only directly behind the IPv6 header.
           if (headers != 0 || chain_.at != wire::kIpv6Header) {
             return problem(wire::kIcmpv6UnknownNextHeader, chain_.next_at);
           }
@@ -53,15 +53,15 @@ class Walk {
     return false;
   }
 
-  // Passes one header that has its length in the second octet.
+  // Passes over one header whose second octet tells its length.
   bool step() {
     const uint32_t at = chain_.at;
     if (packet_.size() < at + 8) return stop(Result::Truncated);
     const uint32_t length = (packet_[at + 1] + 1u) * 8;
     if (packet_.size() < at + length) return stop(Result::Truncated);
     if (chain_.protocol == wire::kNextRouting) {
-      // RFC 8200 s.4.4, RFC 5095: no type of routing header is known here, and one without segments
-      // left is passed over.
+      // RFC 8200 s.4.4, RFC 5095: no type of routing header is known here. A routing header without
+      // segments left is passed over.
       if (packet_[at + 3] != 0) {
         problem(wire::kIcmpv6BadField, at + 2);
         return false;
@@ -75,7 +75,7 @@ class Walk {
     return true;
   }
 
-  // RFC 8200 s.4.2: the two highest bits of an unknown option say what becomes of the packet.
+  // RFC 8200 s.4.2: the two highest bits of an unknown option tell what to do with the packet.
   bool options(uint32_t at, uint32_t end_at) {
     while (at < end_at) {
       if (++options_ > kIpv6MaxOptions) return stop(Result::Drop);

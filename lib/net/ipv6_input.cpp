@@ -10,8 +10,8 @@ namespace rnic::net {
 
 namespace {
 
-// RFC 6980 s.5: neighbour discovery does not believe what comes with a fragment header, whatever
-// its hop limit.
+// RFC 6980 s.5: neighbour discovery ignores messages with a fragment header. This hop limit stands
+// for them, since only 255 is accepted.
 constexpr uint8_t kFragmented = 0;
 
 }  // namespace
@@ -26,7 +26,7 @@ std::optional<IpIn> Ipv6Input::input(const port::Packet& frame, base::ByteView o
   IpIn in;
   in.source = from_wire(ip->source);
   in.destination = from_wire(ip->destination);
-  // A mapped address on the wire would be taken for IPv4's (RFC 4038 s.4.2).
+  // A mapped address on the wire would be taken for an IPv4 address (RFC 4038 s.4.2).
   const bool ours = !in.destination.is_v4() && routes_.is_ours(in.destination);
   if (to_group ? !routes_.is_our_group(in.destination)
                : !ours && !routes_.is_our_group(in.destination)) {
@@ -50,7 +50,8 @@ std::optional<IpIn> Ipv6Input::input(const port::Packet& frame, base::ByteView o
   return other(in, *ip, packet, now);
 }
 
-// The packet has extension headers, is ICMPv6's, for a group, or of a host without an address.
+// Takes the less common packets: those with extension headers, of ICMPv6, to a group, or from a
+// host without an address.
 std::optional<IpIn> Ipv6Input::other(IpIn in, const wire::Ipv6& ip, base::ByteView packet,
                                      base::Now now) {
   const Ipv6Chain chain = walk_ipv6(packet, wire::kIpv6NextHeaderAt, wire::kIpv6Header);
@@ -79,7 +80,7 @@ std::optional<IpIn> Ipv6Input::other(IpIn in, const wire::Ipv6& ip, base::ByteVi
     return std::nullopt;
   }
   in.payload = in.payload.subspan(inner.at);
-  // No error is reported: it would quote a packet that nobody has sent.
+  // No error is reported, since it would quote a packet that nobody has sent.
   return deliver(in, inner, {}, kFragmented, now);
 }
 
@@ -104,7 +105,7 @@ std::optional<IpIn> Ipv6Input::deliver(IpIn& in, const Ipv6Chain& chain, base::B
   return std::nullopt;
 }
 
-// RFC 8200 s.4.5. \return true when the datagram is whole: `in` is it.
+// Adds a fragment (RFC 8200 s.4.5). \return the datagram is whole, and `in` is set to it
 bool Ipv6Input::add_fragment(IpIn& in, const Ipv6Chain& chain, base::ByteView packet,
                              base::Now now) {
   const uint8_t* header = &packet[chain.at];
@@ -130,7 +131,7 @@ bool Ipv6Input::add_fragment(IpIn& in, const Ipv6Chain& chain, base::ByteView pa
     return false;
   }
   if (fragment.offset == 0) {
-    // RFC 7112: the first fragment has all headers, as a filter has to see them.
+    // RFC 7112: the first fragment must have all headers, so that a filter can see them.
     const Ipv6Chain inner = walk_fragmentable(fragment.octets, fragment.protocol);
     const bool whole = inner.result == Ipv6Chain::Result::Payload &&
                        (inner.protocol != wire::kProtocolTcp ||
@@ -163,7 +164,7 @@ std::optional<IpIn> Ipv6Input::drop(const IpIn& in, const Ipv6Chain& chain, base
   return std::nullopt;
 }
 
-// RFC 4443 s.2.4 e, s.3.4
+// Reports a parameter problem if it may be reported (RFC 4443 s.2.4 e, s.3.4).
 void Ipv6Input::report(const IpIn& in, uint8_t code, uint32_t pointer, bool not_to_group,
                        base::ByteView packet, base::Now now) {
   if (packet.empty() || !routes_.is_other_host(in.source)) return;

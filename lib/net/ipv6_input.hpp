@@ -1,5 +1,6 @@
 /// \file
-/// Received IPv6 packets (RFC 8200): checks, extension headers, fragments, who gets them.
+/// Takes received IPv6 packets (RFC 8200): checks them, walks extension headers, collects fragments
+/// and passes packets on.
 #pragma once
 
 #include <optional>
@@ -27,9 +28,9 @@ class Ipv6Input {
         counters_(counters),
         trusted_(trusted) {}
 
-  /// \param octets what follows the Ethernet header of `frame`
+  /// \param octets the octets behind the Ethernet header of `frame`
   /// \param to_group the frame was for an Ethernet group
-  /// \return a TCP packet for us; everything else was served or counted.
+  /// \return a TCP packet for us; any other packet was handled or counted here
   std::optional<IpIn> input(const port::Packet& frame, base::ByteView octets, bool to_group,
                             base::Now now);
 

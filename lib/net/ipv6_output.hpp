@@ -1,5 +1,5 @@
 /// \file
-/// Headers of outgoing IPv6 packets.
+/// Writes the headers of outgoing IPv6 packets.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ class Ipv6Output {
   }
 
  private:
-  // RFC 6437 s.3: the same for all packets of a flow, spread evenly, hard to guess. Not zero, which
-  // says that there is none.
+  // The flow label is the same for all packets of a flow, evenly spread and hard to guess (RFC 6437
+  // s.3). It is never 0, which would mean that there is none.
   [[nodiscard]] uint32_t flow_label(const IpAddress& source, const IpAddress& destination,
                                     uint8_t protocol, const uint8_t* l4, uint32_t length) const {
     const uint64_t ports = length >= 4 && protocol != wire::kNextIcmpv6 ? base::load_be32(l4) : 0;

@@ -1,6 +1,6 @@
 /// \file
-/// The short way in for a packet like the one before it: between two addresses that were checked
-/// already, with a plain IP header.
+/// The fast path for a received packet that is like the one before it: its two addresses were
+/// checked before, and its IP header is plain.
 #pragma once
 
 #include <array>
@@ -19,17 +19,17 @@
 
 namespace rnic::net {
 
-/// Remembers the source and destination of the last TCP packet that passed all checks. A frame
-/// between the same two, to our MAC address and untagged, with the plainest IP header there is,
-/// needs no more than its lengths and its header checksum checked.
+/// Remembers the source and destination of the last TCP packet that passed all checks. For an
+/// untagged frame between the same two addresses, to our MAC address and with an IP header without
+/// options, only the lengths and the header checksum have to be checked.
 class KnownPair {
  public:
-  /// \param vlan of the interface; on one with a VLAN nothing is remembered. \param trusted as in
+  /// \param vlan VLAN of the interface; if it has one, nothing is remembered. \param trusted as in
   /// vouched()
   KnownPair(const port::MacAddress& mac, uint16_t vlan, bool trusted)
       : mac_(mac), untagged_(vlan == 0), trusted_(trusted) {}
 
-  /// \param frame passed all checks, and `in` is its packet
+  /// Remembers the addresses. \param frame has passed all checks. \param in its packet
   void learn(const port::Packet& frame, const IpIn& in) {
     forget();
     source_ = in.source;
@@ -50,15 +50,16 @@ class KnownPair {
       std::memcpy(addresses_.data(), frame.data + kAddresses6At, 32);
     }
   }
-  /// A packet of no octets between the two addresses that were learnt last.
+  /// An empty packet between the two addresses that were learnt last.
   [[nodiscard]] TcpIn nothing() const { return {.source = source_, .destination = destination_}; }
-  /// The addresses have to be checked anew.
+  /// Forgets the pair, so that the next frame takes all checks.
   void forget() {
     first_.clear();
     known6_ = false;
   }
 
-  /// True: the frame holds a TCP packet of the pair, and `in` is it. False: it needs all checks.
+  /// True: the frame holds a TCP packet of the pair, and `in` is set to it. False: the frame has to
+  /// take all checks.
   [[nodiscard]] bool open(const port::Packet& frame, TcpIn& in, Counters& counters) const {
     if (frame.length < wire::kEtherHeader + wire::kIpv4Header) return false;
     const __m128i first = first_.compare(frame.data, kFirstMask);
@@ -74,15 +75,17 @@ class KnownPair {
   static constexpr uint32_t kAddresses4At = wire::kEtherHeader + wire::kIpv4SourceAt;
   static constexpr uint32_t kAddresses6At = wire::kEtherHeader + wire::kIpv6SourceAt;
   static constexpr uint32_t kPlain6 = wire::kEtherTypeIpv6 << 4 | 6;
-  // Destination, type, version and header length; not the source, not the type of service.
+  // The mask selects destination, type, version and header length, but not the source and the type
+  // of service.
   static constexpr base::OctetPattern::Octets kFirstMask{
       0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0};
-  // The header's last sixteen octets: more fragments and the offset, protocol, both addresses.
+  // The last sixteen octets of the header: the mask selects the fragment bits, the protocol and
+  // both addresses.
   static constexpr uint32_t kSecondAt = wire::kEtherHeader + wire::kIpv4Header - 16;
   static constexpr base::OctetPattern::Octets kSecondMask{
       0, 0, 0x3f, 0xff, 0, 0xff, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
-  /// Eight octets, in the machine's order: they are only compared.
+  /// Eight octets in the machine's order, since they are only compared.
   [[nodiscard]] static uint64_t words(const uint8_t* p) {
     uint64_t v;
     std::memcpy(&v, p, sizeof v);
@@ -134,9 +137,9 @@ class KnownPair {
   bool untagged_;
   bool trusted_;
   bool known6_ = false;
-  base::OctetPattern first_;             // of IPv4 frames: octets 0 to 15
-  base::OctetPattern second_;            // from kSecondAt on
-  std::array<uint64_t, 4> addresses_{};  // of IPv6, as on the wire
+  base::OctetPattern first_;             // octets 0 to 15 of IPv4 frames
+  base::OctetPattern second_;            // octets of IPv4 frames from kSecondAt on
+  std::array<uint64_t, 4> addresses_{};  // IPv6 addresses as on the wire
   IpAddress source_;
   IpAddress destination_;
 };

@@ -23,10 +23,10 @@ class LinkHeader {
     size_ = wire::kEtherHeader + (vlan == 0 ? 0 : wire::kVlanTag);
   }
 
-  /// Octets in front of the packet.
+  /// Octets of the header, in front of the packet.
   [[nodiscard]] uint32_t size() const { return size_; }
 
-  /// Writes all but the destination.
+  /// Writes the header except for the destination.
   void write(uint8_t* frame, uint16_t type) const {
     constexpr size_t kSource = sizeof(port::MacAddress);
     std::memcpy(frame + wire::kEtherSourceAt, octets_.data() + wire::kEtherSourceAt, kSource);
@@ -41,7 +41,8 @@ class LinkHeader {
     base::ByteView packet;
   };
 
-  /// Opens a frame of at least an Ethernet header. Empty: it is of another VLAN (counted).
+  /// Opens a frame, which has at least an Ethernet header. Empty: the frame is of another VLAN
+  /// (counted).
   [[nodiscard]] std::optional<Opened> open(base::ByteView frame, Counters& counters) const {
     const uint16_t type = base::load_be16(frame.data() + wire::kEtherTypeAt);
     if (vlan_ == 0 && type != wire::kEtherTypeVlan) [[likely]] {
@@ -51,7 +52,8 @@ class LinkHeader {
   }
 
  private:
-  // IEEE 802.1Q s.6.9: identifier 0 is a priority only, the frame belongs to no VLAN.
+  // Opens a frame on an interface with a VLAN, or a frame with a tag. A tag with identifier 0 only
+  // gives a priority, and its frame belongs to no VLAN (IEEE 802.1Q s.6.9).
   [[nodiscard]] std::optional<Opened> open_tagged(base::ByteView frame, uint16_t type,
                                                   Counters& counters) const {
     const bool tagged = type == wire::kEtherTypeVlan;

@@ -16,7 +16,7 @@ void Nd::input(const IpIn& in, uint8_t hop_limit, base::Now now) {
     ++counters_.nd_ignored;
     return;
   }
-  // RFC 4861 s.7.1: 255 proves that no router has passed it on.
+  // RFC 4861 s.7.1: a hop limit of 255 proves that no router has forwarded the message.
   if (hop_limit != wire::kNdHopLimit) return malformed();
   const std::optional<wire::NeighbourMessage> message = wire::parse_neighbour_message(in.payload);
   if (!message || (message->link && !wire::is_station(*message->link))) return malformed();
@@ -30,22 +30,23 @@ void Nd::input(const IpIn& in, uint8_t hop_limit, base::Now now) {
 void Nd::on_solicitation(const IpIn& in, const wire::NeighbourMessage& message, base::Now now) {
   const IpAddress target = from_wire(message.target);
   const bool to_group = !in.destination.is_unicast();
-  // A host without an address sends it to the group, and without an option (RFC 4861 s.7.1.1).
+  // A host without an address sends its solicitation to the group, and without an option (RFC 4861
+  // s.7.1.1).
   const bool probe = in.source.is_unspecified();
   if (probe ? message.link.has_value() || in.destination != solicited_node(target)
             : !routes_.is_neighbour(in.source)) {
     return malformed();
   }
-  // RFC 4862 s.5.4.3: another one asks for the address that we ask for; a neighbour that only wants
-  // to talk to it gets no answer yet.
+  // RFC 4862 s.5.4.3: a probe shows that another host wants the same tentative address. A neighbour
+  // that only wants to talk to this address gets no answer yet.
   if (dad_.is_tentative(target)) {
     if (probe) dad_.conflict(target);
     return;
   }
   if (!routes_.is_ours(target)) return;
-  if (to_group && !probe && !message.link) return malformed();  // s.4.3: MUST carry it
-  // Neighbours that we know, hosts that look whether an address is free, and all other hosts have
-  // limits of their own, so that none of them can use up the answers of the others.
+  if (to_group && !probe && !message.link) return malformed();  // s.4.3: it MUST carry the option
+  // Known neighbours, hosts that probe for an address, and all other hosts have separate limits, so
+  // that none of these groups can use up the answers of another.
   RateLimit* own = probe ? &probe_answers_ : neighbours_.share_of(in.source, message.link);
   if (own == nullptr) own = &answers_;
   if (!own->allow(now)) {
@@ -68,7 +69,7 @@ void Nd::on_solicitation(const IpIn& in, const wire::NeighbourMessage& message, 
   }
 }
 
-// RFC 4861 s.7.2.5, with the difference that neighbours.hpp explains.
+// Takes an advertisement (RFC 4861 s.7.2.5), with the difference that neighbours.hpp explains.
 void Nd::on_advertisement(const IpIn& in, const wire::NeighbourMessage& message, base::Now now) {
   const IpAddress target = from_wire(message.target);
   const bool solicited = (message.flags & wire::kNdFlagSolicited) != 0;

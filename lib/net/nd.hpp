@@ -1,7 +1,7 @@
 /// \file
 /// Neighbour discovery of one interface (RFC 4861): solicitations and advertisements of neighbours.
-/// Router and redirect messages are ignored: addresses and routes are configured. Its messages are
-/// also those of duplicate address detection (`dad`).
+/// Router and redirect messages are ignored: addresses and routes are configured. Duplicate address
+/// detection (class Dad) uses the same messages.
 #pragma once
 
 #include "base/time.hpp"
@@ -30,11 +30,12 @@ class Nd {
         answers_(Neighbours::kRequestsPerSecond, now),
         probe_answers_(Neighbours::kRequestsPerSecond, now) {}
 
-  /// An ICMPv6 message with a good checksum and one of neighbour discovery's types.
+  /// Takes an ICMPv6 message with a good checksum and a type of neighbour discovery.
   void input(const IpIn& in, uint8_t hop_limit, base::Now now);
-  /// \param known nullptr: the solicited-node group is asked
+  /// Sends a solicitation for `target`. \param known its last known address; nullptr: the
+  /// solicited-node group is asked
   void solicit(const IpAddress& target, const port::MacAddress* known, base::Now now);
-  /// Asks whether somebody has a tentative address of ours (RFC 4862 s.5.4.2).
+  /// Asks whether another host has a tentative address of ours (RFC 4862 s.5.4.2).
   void probe(const IpAddress& target, base::Now now);
 
  private:
@@ -50,8 +51,8 @@ class Nd {
   Neighbours& neighbours_;
   Output& output_;
   Counters& counters_;
-  RateLimit answers_;        // to hosts that are not known
-  RateLimit probe_answers_;  // to hosts that have no address yet
+  RateLimit answers_;        // limit of answers to hosts that are not known
+  RateLimit probe_answers_;  // limit of answers to hosts that have no address yet
 };
 
 }  // namespace rnic::net

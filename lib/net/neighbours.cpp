@@ -47,7 +47,7 @@ const port::MacAddress* Neighbours::find(const IpAddress& ip) {
   Entry* entry = lookup(ip);
   if (entry == nullptr || entry->state == State::Incomplete) return nullptr;
   entry->used = true;
-  if (entry->state == State::Stale) set_deadline(*entry, base::Now{});  // on_timers() asks for it
+  if (entry->state == State::Stale) set_deadline(*entry, base::Now{});  // on_timers() confirms it
   return &entry->mac;
 }
 
@@ -84,7 +84,7 @@ void Neighbours::set_state(Entry& entry, State next) {
   entry.state = next;
 }
 
-// Takes the oldest frame out of the entry; the caller owns it.
+// Takes the oldest frame out of the entry; the caller owns the frame.
 void Neighbours::unqueue(Entry& entry) {
   entry.parked_first = (entry.parked_first + 1) % kParked;
   --entry.parked_count;
@@ -96,7 +96,7 @@ void Neighbours::on_answer(const IpAddress& ip, const std::optional<port::MacAdd
   Entry* entry = lookup(ip);
   if (entry == nullptr) return;
   if (entry->state == State::Reachable || entry->state == State::Stale) return;
-  // RFC 4861 s.7.2.5: without an address there is nothing to complete an entry with.
+  // RFC 4861 s.7.2.5: without an address an entry cannot be completed.
   const bool incomplete = entry->state == State::Incomplete;
   if (!mac && incomplete) return;
   if (mac && !incomplete && !overrides && *mac != entry->mac) return;
@@ -140,7 +140,8 @@ void Neighbours::on_silence(const IpAddress& ip, base::Now now) {
   if (Entry* entry = lookup(ip); entry != nullptr) doubt(*entry, now);
 }
 
-// Anybody can write in another host's name, so a new address is only believed after a question.
+// Anybody can send in another host's name, so a new address is believed only after it was asked
+// for.
 void Neighbours::doubt(Entry& entry, base::Now now) {
   if (entry.state != State::Reachable && entry.state != State::Stale) return;
   set_state(entry, State::Probing);
@@ -165,17 +166,18 @@ Neighbours::Entry* Neighbours::make(const IpAddress& ip, bool may_replace_used, 
   return entry;
 }
 
-// How much an entry is worth; 0: it is not given up. Anybody can make us send to addresses that
-// nobody has, by packets in their names: an entry for such an address never takes the place of a
-// neighbour that is there. Nor does a host that asks for us, of which there can be as many, take
-// the place of one that we talk to.
+// The worth of an entry when a place is needed; 0: the entry is not given up. Anybody can make us
+// send to addresses that nobody has, by packets in their names. So when we want to reach a new
+// address, an incomplete entry is worth less than a neighbour that has answered. A host that asks
+// for us, of which there can be as many, does not take the place of a neighbour that we talk to.
 uint32_t Neighbours::worth(const Entry& entry, bool may_replace_used) {
   if (entry.state == State::Incomplete) return may_replace_used ? 1 : 2;
   if (!entry.used) return may_replace_used ? 2 : 1;
   return may_replace_used ? 3 : 0;
 }
 
-// Finds a free place, or that of the entry that is worth the least, the oldest one among equals.
+// Finds a free place, or the place of the entry that is worth the least; among equals the oldest
+// one.
 Neighbours::Entry* Neighbours::take_place(bool may_replace_used) {
   if (size_ < entries_.size()) {
     for (Entry& entry : made()) {
@@ -234,11 +236,12 @@ void Neighbours::confirm(Entry& entry, const port::MacAddress& mac, base::Now no
 void Neighbours::ask(Entry& entry, base::Now now) {
   ++entry.requests;
   set_deadline(entry, now + config_.neighbour_retry);
-  // The search for those who are not there must not keep us from confirming those who are.
+  // Known neighbours are confirmed under a limit of their own, so that requests for absent hosts
+  // cannot prevent it.
   if (!(entry.state == State::Probing ? confirmations_ : requests_).allow(now)) return;
   entry.asked = true;
-  // The known address is asked first; when it is silent, everybody is (RFC 1122 s.2.3.2.1, unicast
-  // poll).
+  // The first question goes to the known address; if it stays unanswered, the next ones go to
+  // everybody (RFC 1122 s.2.3.2.1, unicast poll).
   const bool unicast =
       entry.state == State::Probing && entry.requests == 1 && config_.neighbour_retries > 1;
   user_.solicit(entry.ip, unicast ? &entry.mac : nullptr, now);
@@ -246,8 +249,8 @@ void Neighbours::ask(Entry& entry, base::Now now) {
 
 void Neighbours::expire(Entry& entry, base::Now now) {
   if (entry.state == State::Reachable && !entry.used) {
-    // RFC 4861 s.7.3.2: the entry is kept, so that a burst after a pause need not wait for an
-    // answer.
+    // RFC 4861 s.7.3.2: the entry is kept, so that a burst after a pause does not have to wait for
+    // an answer.
     set_state(entry, State::Stale);
     entry.deadline = base::kNever;
     ++generation_;

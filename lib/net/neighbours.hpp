@@ -1,6 +1,7 @@
 /// \file
-/// The neighbours of one interface (RFC 826, RFC 1122 s.2.3.2, RFC 4861 s.7): bounded, aged, with
-/// the frames that wait for an answer. One table for both families; `arp` and `nd` speak for it.
+/// The neighbours of one interface (RFC 826, RFC 1122 s.2.3.2, RFC 4861 s.7): a bounded table whose
+/// entries age, with the frames that wait for an answer. The table serves both families; Arp and Nd
+/// exchange its messages.
 #pragma once
 
 #include <array>
@@ -20,74 +21,77 @@
 
 namespace rnic::net {
 
-/// The table calls the interface through it.
+/// The calls of the table to its interface.
 class NeighbourUser {
  public:
   virtual ~NeighbourUser() = default;
-  /// Asks for the link-layer address of `target`: of the neighbour itself at its last address, or
-  /// of everybody when `known` is nullptr.
+  /// Asks for the link-layer address of `target`. \param known the last known address, which is
+  /// asked; nullptr: everybody is asked
   virtual void solicit(const IpAddress& target, const port::MacAddress* known, base::Now now) = 0;
-  /// A parked frame may go. The frame is handed over.
+  /// A parked frame may be sent. Its ownership passes to the user.
   virtual void unpark(port::Packet& frame, const port::MacAddress& to, base::Now now) = 0;
-  /// A parked frame is given up. The frame is handed over.
+  /// A parked frame is given up. Its ownership passes to the user.
   virtual void drop_parked(port::Packet& frame) = 0;
 };
 
 /// Entries are only made for addresses that we want to reach and for hosts that ask for us. A known
-/// address changes only by the answer to a question of ours: a new one that somebody else claims
-/// makes us ask (stricter than RFC 4861 s.7.2.3, which would believe and then ask).
+/// address changes only by the answer to a question of ours: a message that claims a new address
+/// makes us ask (this is stricter than RFC 4861 s.7.2.3, which believes the message and then asks).
 class Neighbours {
  public:
   static constexpr uint32_t kParked = 16;  ///< frames that wait for one neighbour
-  /// The same for all: answers to invented neighbours must not hold a port's buffers.
+  /// Frames that wait for all neighbours: frames to invented neighbours must not hold all buffers
+  /// of a port.
   static constexpr uint32_t kParkedInAll = 128;
-  static constexpr uint32_t kAnswersPerSecond = 50;     ///< to one neighbour
-  static constexpr uint32_t kRequestsPerSecond = 1000;  ///< over all neighbours; as many again to
-                                                        ///< confirm those that are known
+  static constexpr uint32_t kAnswersPerSecond = 50;  ///< to one neighbour
+  /// Requests over all neighbours; the same number again confirms known ones.
+  static constexpr uint32_t kRequestsPerSecond = 1000;
 
   Neighbours(const Config& config, NeighbourUser& user, Counters& counters, base::Now now);
   ~Neighbours();
   Neighbours(const Neighbours&) = delete;
   Neighbours& operator=(const Neighbours&) = delete;
 
-  /// The neighbour's address, or nullptr when it is not known. Valid while generation() stays.
+  /// The neighbour's address, or nullptr when it is not known. The pointer is valid until
+  /// generation() changes.
   const port::MacAddress* find(const IpAddress& ip);
-  /// Keeps the frame until the neighbour answers and asks for it. Call after find() found nothing.
+  /// Keeps the frame until the neighbour answers, and asks for the neighbour. Called when find()
+  /// has returned nullptr.
   void park(const IpAddress& ip, port::Packet& frame, base::Now now);
 
-  /// An answer to us: used only when a question is open. Without `mac` it confirms what is known;
-  /// unless it `overrides`, it does not change what is known.
+  /// The neighbour has answered us, which is used only while a question is open. Without `mac` the
+  /// answer confirms the known address; it changes the known address only if it `overrides`.
   void on_answer(const IpAddress& ip, const std::optional<port::MacAddress>& mac, bool overrides,
                  base::Now now);
-  /// The neighbour has asked for us: we will soon talk to it.
+  /// The neighbour has asked for us, so we will soon talk to it.
   void on_request(const IpAddress& ip, const port::MacAddress& mac, base::Now now);
   /// A segment came from `mac` in the neighbour's name. While there are more neighbours than may be
-  /// asked for, or than the table holds, answers to an unknown one go to that address: by no other
-  /// way would a new neighbour be answered in a flood of others (decision 16). It makes no entry,
-  /// and takes no place of one.
+  /// asked for, or than the table holds, answers to an unknown one go to that address: otherwise a
+  /// new neighbour would get no answer in a flood of others (decision 16). This makes no entry and
+  /// takes the place of none.
   void on_segment(const IpAddress& ip, const port::MacAddress& mac, base::Now now);
-  /// An announcement that nobody has asked for says that the neighbour is at `mac`.
+  /// An unsolicited announcement tells that the neighbour is at `mac`.
   void on_claim(const IpAddress& ip, const port::MacAddress& mac, base::Now now);
 
-  /// The limit of answers to a neighbour that is known, and at `mac` when that is given: questions
-  /// of others do not count against it. nullptr: the neighbour is not known.
+  /// The limit of answers to a known neighbour, whose address must be `mac` if that is given.
+  /// Questions of others do not count against this limit. nullptr: the neighbour is not known.
   [[nodiscard]] RateLimit* share_of(const IpAddress& ip,
                                     const std::optional<port::MacAddress>& mac);
 
-  /// What is sent to the neighbour draws no answers: it may be gone, or be elsewhere (RFC 1122
+  /// Packets to the neighbour stay unanswered: it may be gone, or have another address (RFC 1122
   /// s.2.3.2.1 (4), RFC 4861 s.7.3.1).
   void on_silence(const IpAddress& ip, base::Now now);
 
   void on_timers(base::Now now);
   [[nodiscard]] base::Now next_deadline() const { return next_deadline_; }
 
-  /// Changes whenever a result of find() may no longer hold, and when a neighbour was not used for
-  /// long.
+  /// A number that changes whenever a result of find() may have become invalid, and when a
+  /// neighbour was not used for long.
   [[nodiscard]] uint64_t generation() const { return generation_; }
-  /// Counts the entries and the parked frames anew: each neighbour is in the chain of its address,
-  /// and frames wait only for one whose address is not known.
+  /// Recounts the entries and the parked frames. Each neighbour must be in the chain of its
+  /// address, and frames wait only for neighbours whose address is not known.
   void validate() const;
-  /// The memory that a table asks the machine for.
+  /// The memory that a table of this size takes.
   [[nodiscard]] static uint64_t octets_for(uint32_t neighbours);
 
  private:
@@ -96,11 +100,11 @@ class Neighbours {
   struct Entry {
     IpAddress ip;
     port::MacAddress mac{};
-    State state = State::Free;  // set_state() changes it
-    bool used = false;          // since it was last confirmed
+    State state = State::Free;  // changed by set_state() only
+    bool used = false;          // used since it was last confirmed
     bool asked = false;         // Incomplete: a question has gone out
-    uint32_t requests = 0;      // without an answer; 0 where none is open
-    base::Now since{};          // made or confirmed
+    uint32_t requests = 0;      // requests without an answer; 0: no question is open
+    base::Now since{};          // when it was made or last confirmed
     base::Now deadline = base::kNever;
     uint32_t next = kNone;  // in its hash chain
     uint32_t parked_count = 0;
@@ -109,7 +113,7 @@ class Neighbours {
     std::array<port::Packet, kParked> parked;
   };
 
-  /// Where a segment came from.
+  /// The link-layer address from which a segment came.
   struct Sender {
     IpAddress ip;
     port::MacAddress mac{};
@@ -145,13 +149,13 @@ class Neighbours {
   RateLimit requests_;
   RateLimit confirmations_;
   base::ZeroArray<Entry> entries_;
-  uint32_t made_ = 0;  // entries behind this one were never used: their memory is untouched
+  uint32_t made_ = 0;  // entries from here on were never used, and their memory is untouched
   std::vector<uint32_t> heads_;  // power of two
-  std::vector<Sender> senders_;  // by hash; the latest one stays
+  std::vector<Sender> senders_;  // by hash of the address; the latest sender of a place stays
   uint32_t size_ = 0;            // entries that are not Free
-  uint32_t parked_ = 0;          // frames, of all entries
+  uint32_t parked_ = 0;          // parked frames of all entries
   uint64_t generation_ = 0;
-  base::Now next_deadline_ = base::kNever;  // not later than any entry's
+  base::Now next_deadline_ = base::kNever;  // not later than the deadline of any entry
 };
 
 }  // namespace rnic::net

@@ -17,7 +17,7 @@ Output::Output(const Config& config, port::Port& port, const Routes& routes, Nei
       ipv4_(config),
       ipv6_(config),
       checksum_open_(port.info().checksum != port::ChecksumMode::Software),
-      // A medium that is memory has no shortest frame as Ethernet has.
+      // A medium that is memory has no shortest frame, unlike Ethernet.
       shortest_(port.info().checksum == port::ChecksumMode::Trusted ? 0 : wire::kEtherShortest) {
   const uint32_t mtu = std::min(config.mtu, port.info().mtu);
   RNIC_CHECK(mtu >= 68);  // RFC 791: every net carries 68 octets
@@ -91,8 +91,8 @@ void Output::finish(TxFrame& frame, uint8_t protocol, uint32_t l4_length) {
   frame.l4 = nullptr;
 }
 
-// IEEE 802.3 s.3.2.8, RFC 894: a short frame is padded with zeros, which are no part of the packet.
-// Not every device does it.
+// Pads a short frame with zeros, which are no part of the packet (IEEE 802.3 s.3.2.8, RFC 894). Not
+// every device does this itself.
 void Output::pad(port::Packet& packet) const {
   std::memset(packet.data + packet.length, 0, shortest_ - packet.length);
   packet.length = shortest_;

@@ -1,5 +1,6 @@
 /// \file
-/// The way out of one interface: headers, next hops, neighbours, the burst.
+/// The output of one interface: writes headers, finds next hops and neighbours, and fills the
+/// burst.
 #pragma once
 
 #include <cstdint>
@@ -24,14 +25,14 @@ class Output {
   Output(const Config& config, port::Port& port, const Routes& routes, Neighbours& neighbours,
          TxQueue& tx, Counters& counters);
 
-  /// As Interface::begin() and send().
+  /// See Interface::begin() and Interface::send().
   bool begin(const IpAddress& source, const IpAddress& destination, TxFrame& frame, base::Now now);
   void send(TxFrame& frame, uint8_t protocol, uint32_t l4_length, base::Now now);
 
-  /// Room for a packet to a neighbour or a group, without a look at the routes.
+  /// Takes room for a packet to a neighbour or a group, without a look at the routes.
   bool begin_on_link(const IpAddress& source, const IpAddress& destination, TxFrame& frame,
                      base::Now now);
-  /// Such a packet is complete and goes to `mac`.
+  /// Completes a packet of begin_on_link() and sends it to `mac`.
   void send_on_link(TxFrame& frame, uint8_t protocol, uint32_t l4_length,
                     const port::MacAddress& mac, base::Now now);
 
@@ -46,13 +47,13 @@ class Output {
   [[nodiscard]] const LinkHeader& link() const { return link_; }
 
  private:
-  // The way of the last destination is remembered.
+  // The next hop of the last destination, which is remembered.
   struct Hop {
     bool valid = false;
     IpAddress destination;
     IpAddress next_hop;
     const port::MacAddress* mac = nullptr;  // nullptr: not looked up
-    uint64_t generation = 0;                // of the neighbours, when mac was looked up
+    uint64_t generation = 0;                // Neighbours::generation() when mac was looked up
   };
 
   bool find_hop(const IpAddress& destination);
@@ -68,7 +69,7 @@ class Output {
   Ipv4Output ipv4_;
   Ipv6Output ipv6_;
   bool checksum_open_;
-  uint32_t shortest_;  // frames are made that long
+  uint32_t shortest_;  // shorter frames are padded to this length
   uint32_t room4_;
   uint32_t room6_;
   Hop hop_;

@@ -11,7 +11,8 @@
 
 namespace rnic::net {
 
-/// A validated packet for this host; views into the received frame, or into the reassembler.
+/// A validated packet for this host. Its payload is a view into the received frame or the
+/// reassembler.
 struct IpIn {
   IpAddress source;
   IpAddress destination;
@@ -21,8 +22,8 @@ struct IpIn {
   base::ByteView payload;         ///< exactly the transport's octets, no padding
 };
 
-/// A TCP segment for this host, out of a validated packet. Its addresses are the interface's, not
-/// copies: they hold as long as the payload.
+/// A TCP segment for this host, from a validated packet. Its addresses are references into the
+/// interface, valid as long as the payload.
 struct TcpIn {
   const IpAddress& source;
   const IpAddress& destination;
@@ -34,7 +35,7 @@ struct TcpIn {
 /// An outgoing packet being built.
 struct TxFrame {
   port::Packet packet;
-  uint8_t* l4 = nullptr;  ///< where the IP payload starts
+  uint8_t* l4 = nullptr;  ///< start of the IP payload
   uint32_t l4_room = 0;   ///< octets of IP payload that fit the MTU
   bool l4_checksum_open = false;
   IpAddress source;
@@ -43,11 +44,11 @@ struct TxFrame {
   uint8_t hop_limit = 0;      ///< TTL; 0: the interface's default; likewise
 };
 
-/// The interface calls it for each ICMP error that a packet of ours may have caused.
+/// The user of an interface that is told of each ICMP error which a packet of ours may have caused.
 class IcmpErrorUser {
  public:
   virtual ~IcmpErrorUser() = default;
-  /// Views into the frame: valid during the call.
+  /// Takes an error. Its views into the frame are valid during the call.
   virtual void icmp_error(const llp::IcmpError& error, base::Now now) = 0;
 };
 

@@ -1,5 +1,5 @@
 /// \file
-/// Remembers the paths whose MTU is smaller than the link's (RFC 1191, RFC 8201).
+/// Remembers the MTUs of paths that are smaller than the link's (RFC 1191, RFC 8201).
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ class PathMtu {
  public:
   explicit PathMtu(base::Duration lifetime) : lifetime_(lifetime) {}
 
-  /// UINT32_MAX: nothing smaller is known.
+  /// The MTU of the path, in octets of an IP packet. UINT32_MAX: no limit is known.
   [[nodiscard]] uint32_t find(const IpAddress& destination, base::Now now) const {
     if (used_ == 0) [[likely]]
       return UINT32_MAX;
@@ -28,7 +28,7 @@ class PathMtu {
     return entry.mtu;
   }
 
-  /// \param mtu octets of an IP packet. Never raises what is known.
+  /// Remembers a smaller path MTU; a known MTU is never raised. \param mtu octets of an IP packet
   void reduce(const IpAddress& destination, uint32_t mtu, base::Now now) {
     if (!destination.is_v4() && mtu < kLeast6) return;  // RFC 8201 s.4
     mtu = std::min(std::max(mtu, kLeast4), find(destination, now));
@@ -36,7 +36,7 @@ class PathMtu {
     if (entry.destination == IpAddress{}) ++used_;
     entry = {destination, mtu, now + lifetime_};
   }
-  /// Counts the entries anew, each of which is in its place.
+  /// Recounts the entries, each of which must be in its place.
   void validate() const {
     uint32_t used = 0;
     for (size_t i = 0; i < kEntries; ++i) {

@@ -106,7 +106,7 @@ class QueueExchange::QueuePort final : public port::Port {
     return inner_.next_deadline();
   }
 
-  /// Frees the copies that nobody fetched.
+  /// Frees the copies that were not fetched.
   void drain() {
     for (base::SpscRing<port::Packet>& ring : from_) {
       for (port::Packet packet; ring.pop(packet);) inner_.free({&packet, 1});
@@ -139,10 +139,11 @@ class QueueExchange::QueuePort final : public port::Port {
 
   port::Port& inner_;
   std::vector<QueuePort*> others_;
-  std::deque<base::SpscRing<port::Packet>> from_;  // by the queue that fills it; rings do not move
+  // Indexed by the queue that fills the ring; rings do not move.
+  std::deque<base::SpscRing<port::Packet>> from_;
   uint64_t shared_ = 0;
   uint64_t share_lost_ = 0;
-  mutable port::PortCounters counters_;  // the inner one's and ours, put together when asked for
+  mutable port::PortCounters counters_;  // the inner port's and ours, put together by counters()
 };
 
 QueueExchange::QueueExchange(const std::vector<port::Port*>& queues) {

@@ -1,12 +1,13 @@
 /// \file
-/// The receive queues of one device as ports whose users each see what concerns all of them.
+/// Makes the receive queues of one device ports, and copies frames that concern all queues to each
+/// of them.
 ///
-/// A device's hash places whole TCP segments only. What else there is comes to a queue of its own
-/// choice, and may be about a connection, or a neighbour, of another: answers of neighbours (ARP,
-/// ICMPv6), ICMP errors, fragments of TCP, TCP behind IPv6 extension headers. Each of these is
-/// copied to every other queue; questions (ARP requests, solicitations, echo requests) stay where
-/// they came, so that they are answered once. A stack refuses what does not land on it
-/// (tcp::Egress::lands_here), so that copies do no harm.
+/// A device's hash places only whole TCP segments. Any other frame may come to any queue and may
+/// concern a connection, or a neighbour, of another one: answers of neighbours (ARP, ICMPv6), ICMP
+/// errors, fragments of TCP, TCP behind IPv6 extension headers. Each of these frames is copied to
+/// every other queue. Questions (ARP requests, solicitations, echo requests) stay in the queue to
+/// which they came, so that they are answered once. A stack ignores segments of connections that
+/// belong to another one (tcp::Egress::lands_here), so copies do no harm.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +19,17 @@
 
 namespace rnic::net {
 
-/// True for a frame that other queues' users have to see, too. Any octets at all are safe.
+/// The frame has to be seen by the users of the other queues, too. Any octets at all are safe.
 [[nodiscard]] bool concerns_all_queues(base::ByteView frame);
 
-/// Each port() may be used by a thread of its own. Copies wait in bounded rings; one that finds its
-/// ring full or no buffer is dropped and counted, as the network might have dropped it.
+/// Each port() may be used by a thread of its own. Copies wait in bounded rings. A copy is dropped
+/// and counted if its ring is full or there is no buffer, as the network might have dropped the
+/// frame.
 class QueueExchange {
  public:
-  static constexpr uint32_t kWaiting = 64;  ///< copies from one queue to another
+  static constexpr uint32_t kWaiting = 64;  ///< copies that wait between two queues
 
-  /// \param queues of one device, in the order of their numbers; outlive this
+  /// \param queues the queues of one device, in the order of their numbers; outlive this
   explicit QueueExchange(const std::vector<port::Port*>& queues);
   ~QueueExchange();
   QueueExchange(const QueueExchange&) = delete;

@@ -9,10 +9,11 @@
 
 namespace rnic::net {
 
-/// At most `per_second` events a second, and one second's worth at once. 0: never.
+/// Allows at most `per_second` events a second, and the events of one second at once. 0: allows
+/// none.
 class RateLimit {
  public:
-  /// Starts full.
+  /// The bucket is full at first.
   RateLimit(uint32_t per_second, base::Now now)
       : interval_(per_second == 0 ? base::Duration{0}
                                   : std::max(kSecond / per_second, base::Duration{1})),
@@ -20,7 +21,7 @@ class RateLimit {
 
   bool allow(base::Now now) {
     if (interval_ <= base::Duration{0}) return false;
-    // What has not been spent for a second is lost.
+    // The bucket holds the events of one second at most.
     spent_until_ = std::max(spent_until_, now - kSecond);
     if (now - spent_until_ < interval_) return false;
     spent_until_ += interval_;
@@ -30,8 +31,8 @@ class RateLimit {
  private:
   static constexpr base::Duration kSecond = std::chrono::seconds(1);
 
-  base::Duration interval_;  // of one event
-  base::Now spent_until_;    // the bucket's level is the time since then
+  base::Duration interval_;  // time for one event
+  base::Now spent_until_;    // the level of the bucket is the time since this moment
 };
 
 }  // namespace rnic::net

@@ -1,6 +1,6 @@
 /// \file
-/// Where the octets of fragments wait for each other. `drivers/dpdk` implements it with
-/// librte_ip_frag; what may be joined is decided here, in `fragments`.
+/// The interface of the memory in which the octets of fragments wait for each other. `drivers/dpdk`
+/// implements it with librte_ip_frag; class Fragments decides which fragments may be joined.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace rnic::net {
 
-/// One for each interface, its memory is bounded by its own limit. Single-threaded.
+/// Each interface has a Reassembler of its own, which bounds its memory. It is single-threaded.
 class Reassembler {
  public:
-  static constexpr uint32_t kMaxFragments = 8;    ///< of one datagram, as librte_ip_frag has it
+  static constexpr uint32_t kMaxFragments = 8;    ///< of one datagram, the limit of librte_ip_frag
   static constexpr uint32_t kMaxOctets = 65'515;  ///< of one datagram's payload
 
   enum class Outcome : uint8_t {
-    Kept,      ///< waits for the others
-    Complete,  ///< `payload` is the whole datagram's
-    Refused,   ///< no memory, or too long: the datagram was forgotten
+    Kept,      ///< the fragment waits for the others
+    Complete,  ///< `payload` is that of the whole datagram
+    Refused,   ///< there is no memory, or the datagram is too long: it was forgotten
   };
   struct Result {
     Outcome outcome = Outcome::Refused;
@@ -27,9 +27,9 @@ class Reassembler {
   };
 
   virtual ~Reassembler() = default;
-  /// Copies one fragment's octets. The caller has seen to it that fragments of one datagram do not
-  /// overlap, are at most kMaxFragments, begin at multiples of 8 and end within kMaxOctets.
-  /// \param datagram a number of the caller's; a new one begins a datagram
+  /// Copies the octets of one fragment. The caller makes sure that the fragments of a datagram do
+  /// not overlap, are at most kMaxFragments, begin at multiples of 8 and end within kMaxOctets.
+  /// \param datagram a number chosen by the caller; a new number begins a datagram
   virtual Result add(uint32_t datagram, uint32_t offset, bool more, base::ByteView octets,
                      base::Now now) = 0;
   /// Gives up a datagram of which fragments were kept.

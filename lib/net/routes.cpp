@@ -10,8 +10,8 @@ namespace rnic::net {
 
 namespace {
 
-// How many leading bits two addresses of one family have in common: at least 96 for the mapped
-// form.
+// The number of leading bits that two addresses of one family have in common: at least 96 for IPv4
+// in its mapped form.
 uint32_t common_bits(const IpAddress& a, const IpAddress& b) {
   const uint64_t high = a.high() ^ b.high();
   if (high != 0) return static_cast<uint32_t>(std::countl_zero(high));

@@ -1,6 +1,6 @@
 /// \file
-/// The addresses of one interface: what is ours, what is on the link, where a packet goes next and
-/// with which source.
+/// The addresses and routes of one interface: our addresses, the networks on the link, and the next
+/// hop and the source address for a destination.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@
 
 namespace rnic::net {
 
-/// Fixed at construction, but for IPv6 addresses that are not to be used (yet). A list searched
-/// from the longest prefix down: it is short, and the last destination's way is remembered
-/// elsewhere.
+/// All of it is fixed at construction, except that an IPv6 address may be unusable (yet). Routes
+/// are a list that is searched from the longest prefix down: it is short, and Output remembers the
+/// next hop of the last destination.
 class Routes {
  public:
-  /// An interface with an IPv6 address gets a link-local one made from `mac`, too, unless the
+  /// An interface with an IPv6 address also gets a link-local address made from `mac`, unless the
   /// configuration has one (RFC 4291 s.2.1, 2.5.6).
   Routes(const Config& config, const port::MacAddress& mac);
 
@@ -29,29 +29,32 @@ class Routes {
     return false;
   }
   [[nodiscard]] bool is_ours(const IpAddress& address) const;
-  /// A group that one of our addresses has to be in: all nodes, solicited node (RFC 4291 s.2.8).
+  /// A group that we have to be in because of our addresses: all nodes, or a solicited-node group
+  /// (RFC 4291 s.2.8).
   [[nodiscard]] bool is_our_group(const IpAddress& group) const;
   [[nodiscard]] bool has_ipv6() const { return !locals6_.empty(); }
-  /// All of IPv6, the unusable ones as well.
+  /// All our IPv6 addresses, unusable ones included.
   [[nodiscard]] std::vector<IpAddress> addresses6() const;
-  /// An unusable address is not ours and no source, but we stay in its groups (RFC 4862 s.5.4).
+  /// Makes an IPv6 address usable or unusable. An unusable address does not count as ours and is no
+  /// source, but we stay in its groups (RFC 4862 s.5.4).
   void set_usable(const IpAddress& address, bool usable);
 
-  /// One host other than us: not zero, loopback, multicast, reserved or a broadcast address
-  /// (RFC 1122 s.3.2.1.3).
+  /// The address is that of one other host: not ours, not zero, loopback, multicast, reserved or a
+  /// broadcast address (RFC 1122 s.3.2.1.3).
   [[nodiscard]] bool is_other_host(uint32_t v4) const {
     const uint32_t net = v4 >> 24;
     if (net == 0 || net == 127 || net >= 224) return false;
     for (const Local4& local : locals4_) {
       if (v4 == local.address) return false;
-      // Of a /31 and a /32 all addresses are hosts (RFC 3021).
+      // All addresses of a /31 or a /32 are hosts (RFC 3021).
       const uint32_t host = v4 & ~local.mask;
       const bool on_link = ((v4 ^ local.address) & local.mask) == 0;
       if (on_link && ~local.mask >= 2 && (host == 0 || host == ~local.mask)) return false;
     }
     return true;
   }
-  /// The same for both families; of IPv6 neither `::`, `::1`, multicast nor a mapped IPv4 address.
+  /// The same for both families. In IPv6 `::`, `::1`, multicast addresses and mapped IPv4 addresses
+  /// are no other hosts.
   [[nodiscard]] bool is_other_host(const IpAddress& address) const;
 
   /// A neighbour whose link-layer address we may ask for, or that may ask for ours.
@@ -60,9 +63,9 @@ class Routes {
   /// The neighbour that takes packets for `destination`.
   [[nodiscard]] std::optional<IpAddress> next_hop(const IpAddress& destination) const;
 
-  /// Of our addresses the one to speak to `destination` with (RFC 1122 s.3.3.4.3, RFC 6724 s.5):
-  /// of its scope, on the link of the next hop if there is one, the longest common prefix.
-  /// Unspecified: none of its family, or no route.
+  /// The address of ours to use towards `destination` (RFC 1122 s.3.3.4.3, RFC 6724 s.5):
+  /// preferably of its scope, then on the link of the next hop, then with the longest common
+  /// prefix. Unspecified: there is none of its family, or no route.
   [[nodiscard]] IpAddress source_for(const IpAddress& destination) const;
 
  private:

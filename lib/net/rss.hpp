@@ -1,6 +1,6 @@
 /// \file
-/// Which receive queue a NIC gives the segments of a connection to (receive-side scaling): the
-/// Toeplitz hash with a known key, in software, as NICs and rte_thash compute it.
+/// Computes the receive queue to which a NIC gives the segments of a connection (receive-side
+/// scaling): the Toeplitz hash with a known key, in software, as NICs and rte_thash compute it.
 #pragma once
 
 #include <array>
@@ -16,15 +16,15 @@ namespace rnic::net {
 inline constexpr uint32_t kRssKeyOctets = port::ReceiveSpread::kKeyOctets;
 using RssKey = std::array<uint8_t, kRssKeyOctets>;
 
-/// Repeats every 16 bits, so that both directions of a connection have one hash: the same worker
-/// may serve both ends, and it does not matter which end a hash is computed at.
+/// A key that repeats every 16 bits, so that both directions of a connection have the same hash:
+/// the same worker may serve both ends, and it does not matter for which end a hash is computed.
 inline constexpr RssKey kSymmetricRssKey = [] {
   RssKey key{};
   for (uint32_t i = 0; i < kRssKeyOctets; ++i) key[i] = i % 2 == 0 ? 0x6d : 0x5a;
   return key;
 }();
 
-/// Octets and key must be such that octets.size() + 4 <= kRssKeyOctets.
+/// The Toeplitz hash of at most kRssKeyOctets - 4 octets.
 [[nodiscard]] inline uint32_t toeplitz(base::ByteView octets, const RssKey& key) {
   uint32_t hash = 0;
   uint32_t window = base::load_be32(key.data());
@@ -38,7 +38,7 @@ inline constexpr RssKey kSymmetricRssKey = [] {
 }
 
 /// The hash of a received TCP segment.
-/// \param source, destination as the segment has them: source is the peer.
+/// \param source, destination as in the segment: source is the peer
 [[nodiscard]] inline uint32_t rss_hash(const Endpoint& source, const Endpoint& destination,
                                        const RssKey& key) {
   std::array<uint8_t, 36> tuple;
@@ -59,7 +59,7 @@ inline constexpr RssKey kSymmetricRssKey = [] {
   return toeplitz({tuple.data(), v4 ? 12u : 36u}, key);
 }
 
-/// A device's spread as a driver sets it up: the queues in turn over the places of the table.
+/// The spread of a device as a driver sets it up: the places of the table get the queues in turn.
 /// \param places a power of two, at least `queues`
 [[nodiscard]] inline port::ReceiveSpread even_spread(uint16_t queues, uint32_t places,
                                                      const RssKey& key = kSymmetricRssKey) {
@@ -71,14 +71,14 @@ inline constexpr RssKey kSymmetricRssKey = [] {
   return spread;
 }
 
-/// The queue, and so the worker, that gets what `remote` sends to `local`.
+/// The queue, and so the worker, that gets the segments from `remote` to `local`.
 [[nodiscard]] inline uint32_t queue_of(const port::ReceiveSpread& spread, const Endpoint& local,
                                        const Endpoint& remote) {
   if (spread.queues == 1) return 0;
   return spread.table[rss_hash(remote, local, spread.key) & (spread.table.size() - 1)];
 }
 
-/// Whether it comes to this port.
+/// Segments from `remote` to `local` come to this port.
 [[nodiscard]] inline bool lands_here(const port::ReceiveSpread& spread, const Endpoint& local,
                                      const Endpoint& remote) {
   return queue_of(spread, local, remote) == spread.queue;

@@ -40,7 +40,8 @@ bool TxQueue::make_room(base::Now now) {
   return unsent_count_ + open_ < kBurst;
 }
 
-// Asks for fewer buffers where a pool that is nearly empty refuses a whole burst of them.
+// Takes spare buffers from the port. It asks for fewer if the pool is nearly empty and refuses a
+// whole burst.
 bool TxQueue::refill() {
   for (const uint32_t n : {kBurst, 4u, 1u}) {
     if (port_.alloc(std::span(spare_).first(n))) {

@@ -11,7 +11,7 @@
 
 namespace rnic::net {
 
-/// Buffers are taken from the port and frames handed to it in bulk.
+/// Takes buffers from the port, and hands frames to it, in bulk.
 class TxQueue {
  public:
   static constexpr uint32_t kBurst = 32;
@@ -21,8 +21,8 @@ class TxQueue {
   TxQueue(const TxQueue&) = delete;
   TxQueue& operator=(const TxQueue&) = delete;
 
-  /// A buffer together with a place in the burst; give both back by push() or cancel(). False: the
-  /// burst stays full, or the pool is empty (counted).
+  /// Takes a buffer together with a place in the burst; push() or cancel() gives both back. False:
+  /// the burst stays full, or the pool is empty (counted).
   bool open(port::Packet& packet, base::Now now) {
     if (unsent_count_ + open_ >= kBurst && !make_room(now)) return false;
     if (spare_count_ == 0 && !refill()) return false;
@@ -40,17 +40,17 @@ class TxQueue {
   /// Takes back the buffer and the place.
   void cancel(port::Packet& packet);
 
-  /// The frame will be kept elsewhere: its place is given up.
+  /// Gives up the place of a frame that is kept elsewhere.
   void release_place() { --open_; }
 
-  /// Queues a frame that holds no place. False: no room, the frame stays the caller's.
+  /// Queues a frame that holds no place. False: there is no room, and the caller keeps the frame.
   bool push_late(const port::Packet& packet, base::Now now) {
     if (unsent_count_ + open_ >= kBurst && !make_room(now)) return false;
     append(packet, now);
     return true;
   }
 
-  /// \return true when nothing is left unsent.
+  /// Hands the burst to the port. \return nothing is left unsent
   bool flush(base::Now now);
   [[nodiscard]] uint32_t unsent() const { return unsent_count_; }
   /// Checks the bounds, and that each packet has its memory.

@@ -16,9 +16,9 @@ namespace rnic::tuf {
 struct SendLayout {
   FramedSendMode mode = FramedSendMode::Plain;  ///< mode of the next submission
   FrameFormat format;
-  std::optional<wire::TufKey>
-      key;          ///< alignment mode: the same key for the life of the direction (s.5)
-  MarkerGrid grid;  ///< marker mode
+  /// Alignment mode: the same key for the life of the direction (s.5).
+  std::optional<wire::TufKey> key;
+  MarkerGrid grid;                      ///< marker mode
   uint32_t max_pdu = wire::kTufPduMax;  ///< longest PDU that is sent, marker mode
 };
 
@@ -28,7 +28,7 @@ struct Batch {
   uint64_t at = 0;     ///< ring position of its first submission
   uint64_t past = 0;   ///< ring position behind its last submission
   uint32_t count = 0;  ///< submissions
-  uint32_t body = 0;   ///< their octets
+  uint32_t body = 0;   ///< octets of these submissions
   uint32_t size = 0;   ///< octets in the stream, with framing header or markers
   FramedSendMode mode = FramedSendMode::Plain;
 };

@@ -46,8 +46,8 @@ struct Agreed {
 /// alignment mode (s.4). 0: there is none.
 [[nodiscard]] uint8_t choose_mode(uint8_t receiver_wants, uint8_t sender_has);
 
-/// Decides by `own` and `peer`; empty when a direction has no mode in common, or the values
-/// are impossible.
+/// Agrees on both directions; empty when a direction has no mode in common, or values are
+/// impossible.
 [[nodiscard]] std::optional<Agreed> agree(const wire::TufStart& own, const wire::TufStart& peer);
 
 /// The Reply's choices are those that follow from both frames.

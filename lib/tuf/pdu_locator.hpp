@@ -72,8 +72,7 @@ class PduLocator final : public framing::LocatorDefaults {
   AlignmentWatch watch_;
   ReceiveLayout layout_;
   uint32_t skip_ = 0;
-  uint64_t frame_end_ =
-      0;  // end of the framing PDU at the delivery point, or begin of the next one
+  uint64_t frame_end_ = 0;  // end of the framing PDU at the delivery point, or begin of the next
 };
 
 using PduReceiver = framing::Receiver<PduLocator>;

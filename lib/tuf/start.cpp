@@ -77,8 +77,8 @@ bool Session::frame_right() const {
   return reader_.is_right(magic);
 }
 
-/// Reads the frame that is awaited, and fails the start-up where there is no memory for it.
-/// \return octets used
+/// Reads the awaited frame, and fails the start-up if there is no memory for it. \return octets
+/// used
 size_t Session::parse(base::ByteView octets, base::Now now) {
   size_t used = 0;
   if (!base::attempt([&] { used = read_frame(octets, now); })) {

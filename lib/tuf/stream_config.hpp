@@ -10,8 +10,8 @@
 namespace rnic::tuf {
 
 struct StreamConfig {
-  FramingOptions
-      framing;  ///< its modes and keys are not used: see set_send_mode() and set_receive_mode()
+  /// Its modes and keys are ignored: set_send_mode() and set_receive_mode() set them.
+  FramingOptions framing;
   uint32_t ring_octets = 256u << 10;  ///< size of the ring of each direction; at least kRingMin
 };
 /// The least size of a ring: it holds the longest PDU with its markers, and one that is being read.
