@@ -7,9 +7,10 @@
 namespace rnic::ddp {
 
 /// Segments may come in any order (RFC 5041 s.5.3), so neither their number nor the sum of their
-/// lengths tells that nothing was left out. This keeps a few words however many gaps there are.
+/// lengths tells that nothing was left out. A Coverage keeps a few words, however many gaps there
+/// are.
 ///
-/// Segments that continue each other are followed by `next_`. Each other segment [a, b) adds
+/// `next_` follows segments that continue each other. Each other segment [a, b) adds
 /// mix(b) - mix(a) to a sum, which telescopes along a chain of segments: the sum is that of one
 /// segment [0, length) when the segments cover [0, length) once, and otherwise only by a chance of
 /// one in 2^64, since `mix` depends on a key that the peer does not know.
@@ -24,7 +25,7 @@ class Coverage {
       sum_ += mix(from + length, key) - mix(from, key);
     }
   }
-  /// Every octet of [0, length) has come once, and no other.
+  /// \return whether every octet of [0, length) has come once, and no other octet
   [[nodiscard]] bool exactly(uint64_t length, uint64_t key) const {
     if (octets_ != length) return false;
     return sum_ == 0 ? next_ == length : sum_ + mix(next_, key) == mix(length, key);

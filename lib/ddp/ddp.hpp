@@ -10,8 +10,8 @@
 /// Invariants
 /// - No octet is written without mem::StagTable::access(), once per piece and segment.
 /// - A check that fails on a segment out of order has no effect but Hold.
-/// - The first check that fails in order is remembered, and reported to the user when the order has
-///   reached its segment. Nothing is placed from then on.
+/// - The first check that fails in order is remembered, and reported to the user when all segments
+///   before the faulty one are delivered. Nothing is placed from then on.
 /// - Nothing here allocates.
 ///
 /// Not here: opcodes, Reads, Terminate, the meaning of a queue (rdmap); CRC and order (mpa).
@@ -31,14 +31,14 @@
 
 namespace rnic::ddp {
 
-/// What a stream is made from.
+/// The configuration that a stream is made from.
 struct StreamConfig {
   Identity who;
   uint32_t queues = 1;  ///< untagged queues of the layer above: 0 .. queues - 1 (RFC 5041 s.4.3)
   uint64_t secret = 0;  ///< unknown to the peer; see Coverage
 };
 
-/// Where the stream counts; owned by the user's counters.
+/// The counters that the stream increments; the user owns them.
 struct Tally {
   uint64_t& segments_placed;
   uint64_t& octets_placed;
@@ -71,15 +71,16 @@ class User {
 
   // Placement. These may be called in any order, and again for a segment that was held: they have
   // no side effects.
-  /// Checks the upper fields of a tagged segment; says which rights its access needs, and where it
-  /// goes if its STag does not say that.
+  /// Checks the upper fields of a tagged segment. \param out gets the rights that its access needs,
+  /// and the memory that it goes to if its STag does not name it
   virtual Fault tagged_target(const wire::DdpTaggedHeader& header, uint32_t payload,
                               TaggedTarget& out) = 0;
-  /// Checks the upper fields of an untagged segment whose MSN has a buffer; says which.
+  /// Checks the upper fields of an untagged segment whose MSN has a buffer. \param out gets the
+  /// buffer
   virtual Fault untagged_target(const wire::DdpUntaggedHeader& header, UntaggedTarget& out) = 0;
 
-  /// No buffer is there for the message of an untagged segment. The user may make `missing` more
-  /// available to its queue, up to that of the message. \return he has
+  /// There is no buffer for the message of an untagged segment. The user may add `missing` buffers
+  /// to the queue, the last of them for this message. \return whether it has
   virtual bool find_buffer(const wire::DdpUntaggedHeader& header, uint32_t missing, bool in_order) {
     static_cast<void>(header);
     static_cast<void>(missing);
@@ -87,8 +88,9 @@ class User {
     return false;
   }
 
-  /// The message of an untagged segment in order is the first of its queue that has no buffer, and
-  /// none was found. \return it may wait for one: its segment is asked about again
+  /// The message of an untagged segment in order is the first of its queue without a buffer, and
+  /// none was found. \return whether the message may wait for one; the call is then repeated for
+  /// its segment
   virtual bool waits_for_buffer(const wire::DdpUntaggedHeader& header, base::Now now) {
     static_cast<void>(header);
     static_cast<void>(now);
@@ -103,12 +105,13 @@ class User {
 
   // Delivery, in stream order. A fault returned here comes back through fault().
   virtual Fault deliver_tagged(const wire::DdpTaggedHeader& header, uint32_t payload) = 0;
-  /// The last segment of a message was reached: `length` is the message's (DDP-5.4-02), and each
-  /// octet of it has come. `uniform`: all its segments had the RsvdULP of this header.
+  /// A whole message is delivered: `header` is that of its last segment, `length` is the length of
+  /// the message (DDP-5.4-02), and each octet of it has come. `uniform`: all its segments had the
+  /// RsvdULP of this header.
   virtual Fault deliver_untagged(const wire::DdpUntaggedHeader& header, uint64_t length,
                                  bool uniform, const SegmentReport& segment, base::Now now) = 0;
 
-  /// Once per stream, at the delivery point: the first check that failed.
+  /// Reports the first check that failed, at the delivery point. Called once per stream.
   virtual void fault(const Fault& fault, const SegmentReport& segment, base::Now now) = 0;
 
   virtual void may_send() = 0;
@@ -129,7 +132,8 @@ class Stream final : public llp::FramingUser {
 
   /// Adds that many buffers to an untagged queue. \param qn below StreamConfig::queues
   void provide(uint32_t qn, uint32_t buffers) { queues_[qn].provide(buffers); }
-  /// Has the first message of an untagged queue bear that number instead of 1; before any segment.
+  /// Gives the first message of an untagged queue the number `msn` instead of 1. Called before any
+  /// segment.
   void start_at(uint32_t qn, uint32_t msn) { queues_[qn].start_at(msn); }
   /// From here on nothing is placed or delivered (DDP-3-08).
   void stop() { stopped_ = true; }
@@ -159,7 +163,7 @@ class Stream final : public llp::FramingUser {
   void deliver_ulpdu(base::ByteView header, uint32_t ulpdu_length, base::Now now) override;
   void may_send() override { user_.may_send(); }
   void peer_silent() override { user_.peer_silent(); }
-  // DDP-3-02: nothing is to be done, as each cut uses the value of its own moment.
+  // DDP-3-02: nothing has to be done, since each cut uses the MULPDU of its own time.
   void mulpdu_changed(uint32_t) override {}
   void framing_error(llp::FramingError error, base::Now now) override {
     user_.framing_error(error, now);
@@ -188,7 +192,7 @@ class Stream final : public llp::FramingUser {
   std::unique_ptr<UntaggedQueue[]> queues_;
   bool stopped_ = false;
   bool finished_ = false;
-  Fault fault_;  // the first in-order failure, reported when the order has reached faulty_
+  Fault fault_;  // the first in-order failure, reported at the delivery of faulty_
   SegmentReport faulty_;
 };
 

@@ -39,10 +39,10 @@ inline constexpr Fault kAfterFinish{FaultLayer::Ddp, kLocalCatastrophic, 0x00, "
 
 /// RFC 5041 has no code for a ULPDU shorter than its header. It is reported as the catastrophic
 /// error of DDP, since a ULPDU without a header has no STag, QN or MSN that a buffer error could
-/// speak of.
+/// refer to.
 inline constexpr Fault kShortHeader{FaultLayer::Ddp, kLocalCatastrophic, 0x00, "BUG-02"};
 
-/// The tagged code for a refused access. RFC 5041 has none for missing rights (DDP-7.2-02): they
+/// The tagged code for a refused access. RFC 5041 has no code for missing rights (DDP-7.2-02): they
 /// are reported as RDMAP's remote protection error 0/1/02 "access rights violation", so that the
 /// peer learns the true cause (siw sends 1/1/00, invalid STag).
 [[nodiscard]] Fault tagged_fault(mem::AccessFault fault);

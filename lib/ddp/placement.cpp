@@ -16,7 +16,7 @@ mem::AccessFault add_access(const mem::StagTable& memory, const mem::AccessReque
   mem::AccessGrant grant = memory.access(request);
   if (grant.fault != mem::AccessFault::None) return grant.fault;
   out.add(grant.at, grant.run);
-  // All of it is allowed by now. What has no place in the list is not looked for.
+  // The whole access is allowed by now. Pieces without a place in the list are not looked up.
   for (mem::AccessRequest rest = request; grant.run != rest.length && !out.is_cut();) {
     rest.to += grant.run;
     rest.length -= grant.run;

@@ -12,14 +12,14 @@
 
 namespace rnic::ddp {
 
-/// On whose behalf memory is touched.
+/// The stream and protection domain on whose behalf memory is accessed.
 struct Identity {
   uint32_t pd = 0;
   uint64_t stream = 0;
 };
 
 /// Checked pieces of memory, in order; valid until the next call that may change registrations.
-/// Regions of many pieces may have more of them than a list takes: it then has the first ones.
+/// An access may touch more pieces than a list takes; the list then has the first ones.
 class Pieces {
  public:
   static constexpr uint32_t kMax = 16;
@@ -41,9 +41,9 @@ class Pieces {
     pieces_[count_++] = {at, static_cast<size_t>(length)};
   }
   [[nodiscard]] std::span<const base::ByteSpan> view() const { return {pieces_, count_}; }
-  /// Some did not find a place any more.
+  /// \return whether there are more pieces than the list has taken
   [[nodiscard]] bool is_cut() const { return cut_; }
-  /// Octets of those that it has.
+  /// Octets of the pieces in the list.
   [[nodiscard]] uint32_t octets() const;
 
  private:
@@ -60,14 +60,14 @@ class Pieces {
                                           const mem::AccessRequest& request, Pieces& out);
 
 /// Finds octets [offset, offset + length) of the list `sges` (covering at least that much) and
-/// checks the access to each piece that is touched, also to those that `out` has no place for. On
-/// failure `out` is worthless.
+/// checks the access to each piece that is touched, also to those that `out` has no place for.
+/// After a failure the contents of `out` are meaningless.
 [[nodiscard]] mem::AccessFault locate(const mem::StagTable& memory, const Identity& who,
                                       std::span<const Sge> sges, uint64_t offset, uint32_t length,
                                       AccessSet rights, Pieces& out);
 
 /// Copies the octets of `ulpdu` after the first `skip` into `target`, whose sizes add up to at most
-/// that.
+/// as many octets.
 void place(const llp::UlpduView& ulpdu, uint32_t skip, std::span<const base::ByteSpan> target);
 
 }  // namespace rnic::ddp

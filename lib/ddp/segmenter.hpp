@@ -11,7 +11,7 @@
 
 namespace rnic::ddp {
 
-/// What all segments of an outgoing message have in common.
+/// The fields that all segments of an outgoing message have in common.
 struct OutboundMessage {
   bool tagged = false;
   uint8_t version = 1;
@@ -37,7 +37,7 @@ struct Cut {
 };
 
 /// The segment at `offset` that fits `max` octets, header included. A zero-length message takes
-/// exactly one segment. `whole_only`: only a segment that ends the message will do.
+/// exactly one segment. \param whole_only only a segment that ends the message is acceptable
 [[nodiscard]] Cut cut(const OutboundMessage& message, uint32_t offset, uint32_t max,
                       bool whole_only);
 

@@ -31,9 +31,9 @@ void Stream::put(const llp::UlpduView& ulpdu, uint32_t skip,
   tally_.octets_placed += ulpdu.length - skip;
 }
 
-/// The target of a segment was cut: it is in more pieces than a list takes. What is behind the
-/// first ones follows, list by list; each octet of it was allowed with them. The call
-/// `find(placed, target)` finds what is behind the first `placed` octets of payload.
+/// Places the rest of a segment whose target has more pieces than a list takes, list by list. The
+/// access to all of it was allowed with the first list. The call `find(placed, target)` finds the
+/// pieces behind the first `placed` octets of payload.
 template <typename Find>
 void Stream::put_rest(const llp::UlpduView& ulpdu, uint32_t skip, Pieces& target,
                       const Find& find) {
@@ -83,7 +83,8 @@ Fault Stream::place_untagged(const llp::UlpduView& ulpdu, const wire::DdpUntagge
     target.add(buffer.internal.data() + header.mo, payload);
   } else if (locate(memory_, config_.who, buffer.sges, header.mo, payload, Access::LocalWrite,
                     target) != mem::AccessFault::None) {
-    // Our own user's buffer is at fault, not the peer: a local catastrophic error (RFC 5041 s.7.2).
+    // The fault is in our own user's buffer, not in the peer: a local catastrophic error (RFC 5041
+    // s.7.2).
     return kCatastrophic;
   }
   put(ulpdu, wire::kDdpUntaggedSize, target.view());
@@ -104,7 +105,7 @@ Fault Stream::check_and_place(const llp::UlpduView& ulpdu, base::ByteView prefix
   return kShortHeader;
 }
 
-/// Where that is why the segment was refused.
+/// Asks the user for a buffer if the segment was refused for want of one.
 bool Stream::find_buffer(const Fault& fault, base::ByteView prefix, bool in_order) {
   const bool lacks = fault.layer == FaultLayer::Ddp && fault.type == kUntaggedBuffer &&
                      (fault.code == kUntaggedNoBuffer.code || fault.code == kUntaggedMsnRange.code);
@@ -113,7 +114,7 @@ bool Stream::find_buffer(const Fault& fault, base::ByteView prefix, bool in_orde
   return header && user_.find_buffer(*header, queues_[header->qn].missing(header->msn), in_order);
 }
 
-/// RFC 5041 s.7.1: the LLP may wait for a buffer instead of an error.
+/// RFC 5041 s.7.1: instead of raising an error the stream may wait for a buffer.
 bool Stream::waits(const Fault& fault, base::ByteView prefix, base::Now now) {
   const bool lacks = fault.layer == FaultLayer::Ddp && fault.type == kUntaggedBuffer &&
                      fault.code == kUntaggedNoBuffer.code;
@@ -155,8 +156,8 @@ Fault Stream::deliver(base::ByteView prefix, uint32_t length, base::Now now) {
   if (!untagged) return kShortHeader;
   if (untagged->qn >= config_.queues) return kUntaggedQn;
   UntaggedQueue& queue = queues_[untagged->qn];
-  // The segment was placed ahead of the order because its buffer existed; the order shows that an
-  // MSN was left out.
+  // The segment was placed ahead of the order because its buffer existed; at its delivery it shows
+  // that an MSN was left out.
   if (untagged->msn != queue.deliver_msn()) return kUntaggedMsnRange;
   const uint32_t payload = length - wire::kDdpUntaggedSize;
   queue.reached(*untagged, payload, config_.secret);
@@ -171,8 +172,8 @@ Fault Stream::deliver(base::ByteView prefix, uint32_t length, base::Now now) {
 
 void Stream::deliver_ulpdu(base::ByteView header, uint32_t ulpdu_length, base::Now now) {
   if (stopped_) return;
-  // Segments before the faulty one may still wait for their delivery. It is recognised by its
-  // header.
+  // Segments before the faulty one may still wait for their delivery. The faulty one is recognised
+  // by its header.
   const bool faulty = fault_.failed() && same(report(header, ulpdu_length), faulty_);
   const Fault fault = faulty ? fault_ : deliver(header, ulpdu_length, now);
   if (!fault.failed()) return;

@@ -13,11 +13,11 @@
 
 namespace rnic::ddp {
 
-/// What the layer above says of a tagged segment.
+/// The answer of the layer above about a tagged segment.
 struct TaggedTarget {
-  AccessSet rights;  ///< that its access needs
-  /// Its STag names none of the table's: the segment goes to the list, from `offset` on. Empty: the
-  /// memory is what STag and TO say.
+  AccessSet rights;  ///< the rights that its access needs
+  /// Not empty: the STag is not in the table, and the segment goes to this list, from `offset` on.
+  /// Empty: STag and TO name the memory.
   std::span<const Sge> sges;
   uint64_t offset = 0;
 };

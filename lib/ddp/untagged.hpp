@@ -13,8 +13,8 @@
 
 namespace rnic::ddp {
 
-/// One queue: which MSNs have a buffer, and how much of the message that must be delivered next has
-/// come. Both ends of the range of MSNs only grow, modulo 2^32.
+/// One queue: the range of MSNs that have a buffer, and how much has come of the message that must
+/// be delivered next. Both ends of the range only grow, modulo 2^32.
 class UntaggedQueue {
  public:
   /// The owner made `n` more buffers available.
@@ -22,17 +22,17 @@ class UntaggedQueue {
   /// Fault 02 for the first message without a buffer, 03 for every other MSN outside the range
   /// between the first and the last available buffer.
   [[nodiscard]] Fault check(uint32_t msn) const;
-  /// How many more buffers there have to be until message `msn` has one.
+  /// How many buffers have to be added until message `msn` has one.
   [[nodiscard]] uint32_t missing(uint32_t msn) const { return msn - deliver_msn_ + 1 - buffers_; }
   /// The message that must be delivered next.
   [[nodiscard]] uint32_t deliver_msn() const { return deliver_msn_; }
-  /// The order has reached a segment of that message. \param key as Coverage's.
+  /// Counts a segment of that message at its delivery. \param key as for Coverage
   void reached(const wire::DdpUntaggedHeader& header, uint32_t payload, uint64_t key);
-  /// Its segments are [0, length), each octet once.
+  /// \return whether its segments cover [0, length), each octet once
   [[nodiscard]] bool whole(uint64_t length, uint64_t key) const {
     return coverage_.exactly(length, key);
   }
-  /// Its segments carry one and the same RsvdULP (DDP-4.3-02).
+  /// \return whether all its segments carry the same RsvdULP (DDP-4.3-02)
   [[nodiscard]] bool uniform() const { return !mixed_; }
   /// The message was delivered; its buffer is used up.
   void consume() {
@@ -47,7 +47,7 @@ class UntaggedQueue {
  private:
   uint32_t deliver_msn_ = 1;
   uint32_t buffers_ = 0;  // Invariant: MSNs [deliver_msn_, deliver_msn_ + buffers_) have buffers
-  // Of the message deliver_msn_:
+  // These describe the message deliver_msn_.
   Coverage coverage_;
   uint32_t rsvd_ulp_tail_ = 0;
   uint8_t rsvd_ulp_ = 0;
@@ -55,14 +55,14 @@ class UntaggedQueue {
   bool mixed_ = false;
 };
 
-/// Where an untagged message goes: registered memory, or memory of the layer above.
+/// The memory that an untagged message goes to: registered memory, or memory of the layer above.
 struct UntaggedTarget {
   std::span<const Sge> sges;
   base::ByteSpan internal;  ///< used when not empty
   uint64_t length = 0;      ///< of the buffer
 };
 
-/// MO and MO + length against the buffer.
+/// Checks MO and MO + length against the length of the buffer.
 [[nodiscard]] Fault check_offset(uint32_t mo, uint32_t payload, uint64_t buffer);
 
 }  // namespace rnic::ddp

@@ -1,5 +1,5 @@
 /// \file
-/// Which STags stand on the memory of a region.
+/// Dependents: the STags (windows and fast registrations) that stand on the memory of a region.
 #pragma once
 
 #include <cstdint>
@@ -8,31 +8,31 @@ namespace rnic::mem {
 
 class Dependents;
 
-/// Ties one STag to a region whose memory it stands on. Its owner keeps it in place; Dependents
-/// alone writes it.
+/// Ties one STag to a region whose memory it stands on. Its owner must not move it; only Dependents
+/// writes it.
 struct Tie {
   uint32_t slot = 0;
   Dependents* region = nullptr;  // nullptr: not tied
-  Tie** before = nullptr;        // what points here
+  Tie** before = nullptr;        // the pointer to this tie
   Tie* next = nullptr;
 };
 
-/// The ties of one region; octets that are zero are a region without any. It stays in its place
+/// The ties of one region. An object of zero octets is a region without ties. It must not move
 /// while it has some.
 class Dependents {
  public:
   [[nodiscard]] uint32_t count() const { return count_; }
-  /// The slot of one of them; only when count() is not 0.
+  /// The slot of one of the STags. Precondition: count() is not 0.
   [[nodiscard]] uint32_t first_slot() const { return first_->slot; }
 
-  /// \param tie not tied \param slot of the STag that stands on the region
+  /// Ties an STag to the region. \param tie not tied yet \param slot of the STag
   void add(Tie& tie, uint32_t slot) {
     tie = {.slot = slot, .region = this, .before = &first_, .next = first_};
     if (first_ != nullptr) first_->before = &tie.next;
     first_ = &tie;
     ++count_;
   }
-  /// From whatever region it is tied to, if there is one.
+  /// Removes a tie from its region, if it is tied to one.
   static void remove(Tie& tie) {
     if (tie.region == nullptr) return;
     *tie.before = tie.next;

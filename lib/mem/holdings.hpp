@@ -1,6 +1,6 @@
 /// \file
-/// What an STag has that an entry of a table has no place for: pieces of memory, and ties to
-/// regions.
+/// Holdings: the parts of an STag that do not fit an entry of the table, namely pieces of memory
+/// and ties to regions.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace rnic::mem {
 
-/// Of one STag. It stays in its place as long as it lives.
+/// The holding of one STag. It does not move as long as it lives.
 class Holding {
  public:
   Holding(uint32_t pieces, uint32_t ties, size_t position)
@@ -25,12 +25,13 @@ class Holding {
   [[nodiscard]] const PieceList& pieces() const { return pieces_; }
   [[nodiscard]] uint32_t capacity() const { return capacity_; }
 
-  /// Lets `slot`, whose it is, stand on a region; on as many as it was made for.
+  /// Lets `slot`, to which the holding belongs, stand on a region; on at most as many regions as it
+  /// was made for.
   void stand_on(Dependents& region, uint32_t slot);
-  /// It stands on no region and has no piece any more.
+  /// Removes all ties and all pieces.
   void clear();
 
-  /// Its place in Holdings, which alone writes it.
+  /// Its index in Holdings, which alone writes it.
   [[nodiscard]] size_t position() const { return position_; }
   void move_to(size_t position) { position_ = position; }
 
@@ -46,15 +47,16 @@ class Holdings {
  public:
   explicit Holdings(uint64_t max_pieces) : max_pieces_(max_pieces) {}
 
-  /// ResourceExhausted when the pieces of all of them would be too many. \throw std::bad_alloc
+  /// Makes a holding. ResourceExhausted: all holdings together would have too many pieces.
+  /// \throw std::bad_alloc
   Result<Holding*> make(uint32_t pieces, uint32_t ties);
-  /// It was made here.
+  /// Destroys a holding that make() made.
   void drop(Holding* holding);
   [[nodiscard]] uint64_t pieces() const { return pieces_; }
 
  private:
   uint64_t max_pieces_;
-  uint64_t pieces_ = 0;  // capacities of all
+  uint64_t pieces_ = 0;  // sum of the capacities of all holdings
   std::vector<std::unique_ptr<Holding>> all_;
 };
 

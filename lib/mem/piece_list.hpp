@@ -24,7 +24,7 @@ class PieceList {
   [[nodiscard]] size_t size() const { return pieces_.size(); }
   [[nodiscard]] bool full() const { return pieces_.size() == capacity_; }
   void clear() { pieces_.clear(); }
-  /// Only when not full(). \param length > 0; with all before it less than 2^64
+  /// Adds a piece. Precondition: not full(). \param length > 0; with all before it less than 2^64
   void add(uint8_t* address, uint64_t length) {
     pieces_.push_back({address, this->length() + length});
   }

@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint32_t kKeyBits = 8;
 constexpr uint32_t kIndexBits = 24;
-constexpr uint64_t kKeyPurpose = 0x5354616773;  // what the secret is used for here
+constexpr uint64_t kKeyPurpose = 0x5354616773;  // tells this use of the secret from others
 constexpr uint64_t kNobodysPurpose = 0x6e6f626f6479;
 constexpr uint64_t kOrderPurpose = 0x696e6465786573;
 
@@ -55,7 +55,8 @@ Stag StagNames::nobodys() {
   return Stag{above << slot_bits_ << kKeyBits | key};
 }
 
-/// Neither the bits above the slot's number nor a key that is drawn are what they were.
+/// A new value for the slot: the bits above the slot's number differ from the last ones, and so
+/// does a key that is drawn.
 Stag StagNames::renamed(Stag last, std::optional<uint8_t> key) {
   const uint32_t values = 1u << (kIndexBits - slot_bits_);
   const uint32_t step = 1 + static_cast<uint32_t>(source_.below(values - 1));

@@ -1,5 +1,5 @@
 /// \file
-/// Steering tags, and which of them are given out.
+/// Steering tags, and the record of those that are given out.
 #pragma once
 
 #include <cstdint>
@@ -22,16 +22,16 @@ struct Stag {
   friend constexpr bool operator==(Stag, Stag) = default;
 };
 
-/// Gives a value to each slot of a table. The low bits of an STag's index name the slot; the bits
-/// above them and the key are drawn anew each time, so that STags lie all over their range (RFC
-/// 5040 s.8.1.1 (8)). A slot that was given back is the last to be given out again (RFC 5042
-/// s.6.1.1), and never with the value that it had last.
+/// Gives an STag to each slot of a table. The low bits of an STag's index name the slot; the bits
+/// above them and the key are drawn anew each time, so that STags are spread over their whole range
+/// (RFC 5040 s.8.1.1 (8)). Of all free slots the one given back last is given out last (RFC 5042
+/// s.6.1.1), and never with the value that it had before.
 class StagNames {
  public:
   /// At least 9 bits of an STag are never a slot's number.
   static constexpr uint32_t kMaxSlots = (1u << 23) - 1;
 
-  /// \param limit slots 1 .. limit; slot 0 is nobody's. More than kMaxSlots are none.
+  /// \param limit slots are 1 .. limit, slot 0 is never given out; at most kMaxSlots
   StagNames(uint32_t limit, const base::Secret& secret);
 
   [[nodiscard]] static uint32_t slots_of(uint32_t limit);
@@ -42,19 +42,20 @@ class StagNames {
   [[nodiscard]] uint32_t live() const { return live_; }
   [[nodiscard]] bool empty() const { return live_ == limit(); }
 
-  /// The slot that any value would have; it may be above limit().
+  /// The slot that an STag names; for an STag that was not given out it may be above limit().
   [[nodiscard]] uint32_t slot_of(Stag stag) const { return stag.index() & slot_mask_; }
 
-  /// The STag of a free slot; only when not empty(). \param key nothing: one that is drawn
+  /// Takes a free slot and returns its STag. Precondition: not empty(). \param key nothing: it is
+  /// drawn
   [[nodiscard]] Stag take(std::optional<uint8_t> key);
-  /// A value that is no slot's and never will be one's: that of slot 0. It is not 0, which some
-  /// peers take for memory that needs no registration.
+  /// A value that no slot ever has: one of slot 0. It is never 0, which some peers take for memory
+  /// that needs no registration.
   [[nodiscard]] Stag nobodys();
   /// The same index with another key, which nobody can guess.
   [[nodiscard]] Stag with_new_key(Stag last) {
     return last.with_key(static_cast<uint8_t>(last.key() + 1 + source_.below(255)));
   }
-  /// \param last the value that the slot had last
+  /// Gives a slot back. \param last the value that it had last
   void give_back(Stag last);
 
  private:

@@ -14,7 +14,7 @@ namespace {
 
 uint64_t address_of(const uint8_t* memory) { return reinterpret_cast<uint64_t>(memory); }
 
-/// Memory that begins somewhere, if it has octets, and ends within the address space.
+/// Checks that memory with octets has an address, and ends within the address space.
 Status check_memory(const uint8_t* address, uint64_t length) {
   if (length == 0) return {};
   if (address == nullptr) {
@@ -27,8 +27,8 @@ Status check_memory(const uint8_t* address, uint64_t length) {
   return {};
 }
 
-/// Octets of all pieces. They overlap where the sum passes 2^64, and there may be more than an
-/// offset can count.
+/// Octets of all pieces. As pieces may overlap their sum may pass 2^64, and be more than an offset
+/// can count.
 Result<uint64_t> length_of(const RegionSpec& spec) {
   if (auto good = check_memory(spec.address, spec.length); !good) {
     return tl::unexpected(good.error());
@@ -116,7 +116,7 @@ StagTable::Slot* StagTable::owned(Stag stag) {
 
 // --- regions ---
 
-/// nullptr: the region needs none, as its octets follow each other.
+/// Makes the holding of a region; nullptr: it needs none, as its octets are contiguous.
 Result<Holding*> StagTable::holding_for(const RegionSpec& spec) {
   const uint32_t pieces = pieces_with_octets(spec.pieces);
   if (pieces <= 1) return nullptr;
@@ -128,7 +128,7 @@ Result<Holding*> StagTable::holding_for(const RegionSpec& spec) {
   return holding;
 }
 
-/// \param spec good \param holding what holding_for() made of it
+/// Sets up a region. \param spec checked \param holding made of it by holding_for()
 void StagTable::set_region(Stag stag, const RegionSpec& spec, Holding* holding) {
   const uint32_t slot = names_.slot_of(stag);
   base::ByteSpan memory{spec.address, spec.length};
@@ -219,7 +219,7 @@ uint32_t StagTable::dependents(Stag stag) const {
   return slot != nullptr ? slot->dependents.count() : 0;
 }
 
-/// No STag names it any more, and it stands on no region.
+/// Ends a slot: no STag names it any more, and it stands on no region.
 void StagTable::end(uint32_t slot) {
   entries_[slot].stag = kNobody;
   if (slots_[slot].kind != Kind::Region && slots_[slot].holding != nullptr) {
@@ -245,7 +245,7 @@ Status StagTable::remove(Stag stag) {
 
 namespace {
 
-/// What a window or a fast registration may give of a region with these rights.
+/// The rights that a window or a fast registration may give to a region with the rights `region`.
 AccessSet grantable(AccessSet region) {
   if (!region.contains(Access::Bind)) return {};
   AccessSet all = region | Access::RemoteRead | Access::RemoteInvalidate;
@@ -300,7 +300,7 @@ Result<Stag> StagTable::add_allocated(uint32_t pd, uint32_t max_pieces) {
   return add_unbound(pd, Kind::Allocated, max_pieces, kMaxSge);
 }
 
-/// May this part be given as the binding says?
+/// Checks whether this part may be given as the binding says.
 AccessFault StagTable::check_part(const Sge& part, const Binding& binding) const {
   const Entry* const region = find(Stag{part.stag});
   if (region == nullptr || slots_[names_.slot_of(Stag{part.stag})].kind != Kind::Region) {
@@ -341,7 +341,7 @@ AccessFault StagTable::check_parts(const Binding& binding, uint32_t max_pieces) 
   return AccessFault::None;
 }
 
-/// \param binding of a window, checked
+/// Binds a window. \param binding checked
 void StagTable::set_part(uint32_t slot, const Binding& binding) {
   const Sge& part = binding.parts[0];
   const Stag stag{part.stag};
@@ -359,7 +359,7 @@ void StagTable::set_part(uint32_t slot, const Binding& binding) {
   if (watches_aliases_) look_for_aliases(slot);
 }
 
-/// \param binding of an allocated STag, checked
+/// Registers the parts of an allocated STag. \param binding checked
 void StagTable::set_parts(uint32_t slot, const Binding& binding) {
   Holding& holding = *slots_[slot].holding;
   for (const Sge& part : binding.parts) {
@@ -402,8 +402,8 @@ AccessFault StagTable::bind(const Binding& binding) {
   if (!window && slot.kind != Kind::Allocated) return AccessFault::InvalidStag;
   if (slot.last.index() != binding.stag.index()) return AccessFault::InvalidStag;
   if (slot.pd != binding.pd) return AccessFault::NotAssociated;
-  // What is valid has to be invalidated first, and what was is not to be valid again at once: a
-  // segment that was under way then would find another memory under its STag.
+  // A valid STag has to be invalidated first, and the last valid one must not become valid again at
+  // once: a segment under way since then would find other memory under its STag.
   if (entries_[number].stag != kNobody || binding.stag == slot.last) return AccessFault::Rights;
   if (window && (binding.parts.size() != 1 || !kRemote.contains(binding.rights))) {
     return AccessFault::Rights;
@@ -457,8 +457,8 @@ Status StagTable::unbind(Stag stag) {
 
 namespace {
 
-/// Calls `visit(first, last)` with the addresses of each run of octets that `entry` lets be
-/// reached.
+/// Calls `visit(first, last)` with the addresses of each run of octets that `entry` gives access
+/// to.
 template <typename Entry, typename F>
 void for_each_run(const Entry& entry, F&& visit) {
   for (uint64_t done = 0; done < entry.length;) {
@@ -488,7 +488,7 @@ bool peers_write(const Entry& entry) {
 
 }  // namespace
 
-/// Those of one domain trust each other, but for what each has for itself alone.
+/// Peers of one domain trust each other, unless the two STags are bound to different streams.
 bool StagTable::may_distrust(const Entry& one, const Entry& other) const {
   if (one.pd != other.pd) return true;
   return one.stream != kAnyStream && other.stream != kAnyStream && one.stream != other.stream;
@@ -521,7 +521,7 @@ const StagTable::Entry* StagTable::find(Stag stag) const {
   return entry.stag == stag.value ? &entry : nullptr;
 }
 
-/// What windows are bound to stays.
+/// Revokes a slot, unless windows or fast registrations stand on its region (Rights).
 AccessFault StagTable::revoke(uint32_t slot) {
   if (slots_[slot].dependents.count() != 0) return AccessFault::Rights;
   end(slot);
@@ -531,7 +531,7 @@ AccessFault StagTable::revoke(uint32_t slot) {
 AccessFault StagTable::invalidate(Stag stag, uint32_t pd, uint64_t stream) {
   const Entry* const entry = find(stag);
   if (entry == nullptr) return AccessFault::InvalidStag;
-  // RFC 5040 s.5.3: an STag of another stream is not touched; s.8.1.1 (7): nor is a shared one.
+  // RFC 5040 s.5.3: an STag of another stream is left alone, and by s.8.1.1 (7) so is a shared one.
   if (entry->pd != pd || entry->stream != stream) return AccessFault::NotAssociated;
   if (!entry->rights.contains(Access::RemoteInvalidate)) return AccessFault::Rights;
   return revoke(names_.slot_of(stag));

@@ -19,7 +19,7 @@
 
 namespace rnic::mem {
 
-/// Why an access is refused; each has its own Terminate code in DDP or RDMAP.
+/// The reason why an access is refused. Each has its own Terminate code in DDP or RDMAP.
 enum class AccessFault : uint8_t {
   None,
   InvalidStag,    ///< no such STag, or revoked
@@ -29,7 +29,7 @@ enum class AccessFault : uint8_t {
   Bounds,
 };
 
-/// A request to touch memory: by whom it is made, where, and how.
+/// A request to access memory: on whose behalf, where, and with which rights.
 struct AccessRequest {
   Stag stag;
   uint64_t to = 0;      ///< tagged offset
@@ -39,26 +39,27 @@ struct AccessRequest {
   uint64_t stream = 0;  ///< StagTable::new_stream()
 };
 
-/// An access to all that was asked for is allowed, or refused.
+/// The answer to an AccessRequest: the access to all of it is allowed, or refused.
 struct AccessGrant {
   uint8_t* at = nullptr;  ///< first octet; nullptr when refused
-  /// Octets that follow each other from there, of those asked for: all, but where a piece of the
-  /// region ends before. Then the rest has to be asked for as well.
+  /// Contiguous octets from `at` on: all that were asked for, unless a piece of the region ends
+  /// before. In that case a further request has to ask for the rest.
   uint32_t run = 0;
   AccessFault fault = AccessFault::None;
 };
 
-/// What the owner wants to register.
+/// The description of a region to be registered.
 struct RegionSpec {
   uint8_t* address = nullptr;
   uint64_t length = 0;  ///< octets; 0: a region that no access fits
   uint32_t pd = 0;
   AccessSet rights;
-  /// TO of the first octet. Nothing: its address; 0 where there are pieces.
+  /// TO of the first octet. Nothing: its address, or 0 if there are pieces.
   std::optional<uint64_t> offset{};
   std::optional<uint64_t> stream{};  ///< usable on this stream only
-  std::optional<uint8_t> key{};      ///< nothing: one that nobody can guess
-  /// In place of address and length: memory that is one range of offsets. Copied.
+  std::optional<uint8_t> key{};      ///< nothing: a key that nobody can guess
+  /// Instead of address and length: pieces of memory that form one range of offsets. They are
+  /// copied.
   std::span<const base::ByteSpan> pieces{};
 };
 
@@ -66,107 +67,111 @@ struct RegionSpec {
 /// s.6.3.4), a fast registration to several parts as one range of offsets.
 struct Binding {
   Stag stag;                       ///< the window or allocated region, with the key that it gets
-  std::span<const Sge> parts;      ///< of a window exactly one
+  std::span<const Sge> parts;      ///< for a window exactly one
   uint64_t offset = 0;             ///< TO of the first octet
-  AccessSet rights;                ///< of a window remote ones alone
-  uint32_t pd = 0;                 ///< of who binds
-  std::optional<uint64_t> stream;  ///< of who binds; nothing: he is no queue pair
+  AccessSet rights;                ///< for a window only remote rights
+  uint32_t pd = 0;                 ///< of the binding side
+  std::optional<uint64_t> stream;  ///< of the binding queue pair; nothing: none binds
 };
 
-/// What a table may hold.
+/// The limits of a table.
 struct TableLimits {
   uint32_t stags = 0;                ///< regions and windows at once, StagNames::kMaxSlots at most
   uint64_t max_pieces = UINT64_MAX;  ///< of all regions of several pieces together
-  /// Look for memory that peers write to who may not trust each other: see aliased(). It costs a
-  /// walk over the table for each STag that lets a peer write.
+  /// Look for memory to which peers may write that may not trust each other: see aliased(). It
+  /// costs a walk over the table for each STag that lets a peer write.
   bool watch_aliases = false;
 };
 
 class StagTable {
  public:
-  /// \param secret keys and indices come from it, so that nobody can guess an STag from those that
-  /// he knows.
+  /// \param secret the source of keys and indices, so that known STags do not help to guess others
   StagTable(const TableLimits& limits, const base::Secret& secret);
   StagTable(uint32_t limit, const base::Secret& secret)
       : StagTable(TableLimits{.stags = limit}, secret) {}
 
   // --- Regions ---
 
-  /// RemoteInvalidate is for regions of one stream (RFC 5040 s.8.1.1 (7)).
+  /// Registers a region. The right RemoteInvalidate requires RegionSpec::stream (RFC 5040 s.8.1.1
+  /// (7)).
   Result<Stag> add(const RegionSpec& spec);
-  /// Registers the region of that STag anew: the index stays, the key is another one. NotFound,
-  /// WrongState while windows are bound to it; then, and in each other error, nothing has changed.
+  /// Registers the region of that STag anew: the index stays, the key changes. NotFound. WrongState
+  /// while windows are bound to the region. After any error nothing has changed.
   Result<Stag> change(Stag stag, const RegionSpec& spec);
-  /// What a region was registered with. \param pieces takes those of the result
+  /// The description that a region was registered with. \param pieces holds the pieces of the
+  /// result
   [[nodiscard]] Result<RegionSpec> describe(Stag stag, std::vector<base::ByteSpan>& pieces) const;
-  /// Revokes, and everything that stands on the region as well. After it has returned no access()
-  /// with this STag succeeds, nor with one of a window that was bound to it.
+  /// Revokes the STag and everything that stands on its region. After the call no access() succeeds
+  /// with this STag, nor with that of a window that was bound to the region.
   Status remove(Stag stag);
   /// How many windows and fast registrations stand on a region.
   [[nodiscard]] uint32_t dependents(Stag stag) const;
 
   // --- Windows and fast registration ---
   //
-  // They stand on regions of their domain that have Access::Bind, and end with them. What they give
-  // is what the region gives, or what its own side may do there: RemoteRead always, RemoteWrite and
-  // RemoteAtomic with LocalWrite.
+  // Windows and fast registrations stand on regions of their domain that have Access::Bind, and end
+  // with them. They may give the rights that the region gives, or that its own side has there:
+  // RemoteRead always, RemoteWrite and RemoteAtomic with LocalWrite.
 
-  /// A window that is not bound yet. remove() ends it.
+  /// Makes a window that is not bound yet. remove() ends it.
   Result<Stag> add_window(uint32_t pd, WindowType type);
-  /// An STag for fast registrations of at most so many pieces, which none is yet. remove() ends it.
+  /// Makes an STag for fast registrations of at most `max_pieces` pieces, which gives no access
+  /// yet. remove() ends it.
   Result<Stag> add_allocated(uint32_t pd, uint32_t max_pieces);
-  /// Binds a window of type 2 to its part on behalf of a queue pair, whose alone it is then, or
-  /// registers the parts of an allocated STag, which is that queue pair's alone if it may be
-  /// invalidated by the peer, else the domain's. It must not be valid, and gets another key.
-  /// Anything but None: nothing has changed.
+  /// Binds a window of type 2 to its part on behalf of a queue pair, or registers the parts of an
+  /// allocated STag. The window then belongs to that queue pair alone; so does the allocated STag
+  /// if the peer may invalidate it, otherwise it belongs to the domain. The STag must not be valid,
+  /// and gets the key of `binding`. After a fault nothing has changed.
   AccessFault bind(const Binding& binding);
-  /// Binds a window of type 1, wherever it is bound now, for all queue pairs of the domain. Its key
-  /// is drawn anew. In an error nothing has changed.
+  /// Binds a window of type 1 for all queue pairs of the domain, and replaces an earlier binding.
+  /// Its key is drawn anew. After an error nothing has changed.
   Result<Stag> bind_for_domain(const Binding& binding);
-  /// Ends the access by a window or an allocated STag, if there is one.
+  /// Ends the access that a window or an allocated STag gives, if it gives any.
   Status unbind(Stag stag);
 
   // --- Invalidation ---
 
-  /// Send with Invalidate (RFC 5040 s.5.3): checks that the STag belongs to pd and stream, is no
-  /// other stream's as well, and may be invalidated remotely, then revokes it. The slot stays with
-  /// the owner until remove().
+  /// Send with Invalidate (RFC 5040 s.5.3): checks that the STag belongs to `pd` and to `stream`
+  /// alone, and may be invalidated remotely, then revokes it. The owner keeps the slot until
+  /// remove().
   AccessFault invalidate(Stag stag, uint32_t pd, uint64_t stream);
-  /// The same on behalf of the region's own side, which needs no right for it.
+  /// Invalidates on behalf of the region's own side, which needs no right for it.
   AccessFault invalidate_local(Stag stag, uint32_t pd, uint64_t stream);
 
   // --- Access ---
 
-  /// The one check of identity, rights, wrap and bounds, in the order of RFC 5041 s.7.1 (wrap
-  /// before bounds, so that it can be told apart).
+  /// The one check of identity, rights, wrap and bounds, in the order of RFC 5041 s.7.1 (but wrap
+  /// before bounds, so that the two can be told apart).
   [[nodiscard]] AccessGrant access(const AccessRequest& request) const;
 
   // --- Facts ---
 
-  /// A number for a stream that no other has had: a region of one stream is never another one's.
+  /// A number for a stream that no other stream has had, so that a region bound to one stream never
+  /// becomes that of another one.
   [[nodiscard]] uint64_t new_stream() { return ++streams_; }
-  /// StagNames::nobodys()
+  /// As StagNames::nobodys().
   [[nodiscard]] Stag draw_nobodys() { return names_.nobodys(); }
   /// The protection domain of a region that is registered, revoked or not; 0: there is none.
   [[nodiscard]] uint32_t pd_of(Stag stag) const;
   [[nodiscard]] uint32_t live() const { return names_.live(); }
-  /// STags that came about with write access for a peer to memory that another STag lets another
-  /// peer write to: one of another domain, or of another queue pair where both are for one alone
-  /// (RFC 5042 s.6.3.6). Each has a line in the log. Only with TableLimits::watch_aliases.
+  /// Counts STags that were made with write access for a peer to memory to which another STag lets
+  /// another peer write: a peer of another domain, or of another queue pair if both STags are bound
+  /// to one queue pair (RFC 5042 s.6.3.6). Each is logged. Only with TableLimits::watch_aliases.
   [[nodiscard]] uint64_t aliased() const { return aliased_; }
   /// Pieces that count against TableLimits::max_pieces.
   [[nodiscard]] uint64_t pieces() const { return holdings_.pieces(); }
-  /// The slot of an STag that was given out here: one of 1 .. limit.
+  /// The slot of an STag that was given out here, 1 .. limit.
   [[nodiscard]] uint32_t slot_of(Stag stag) const { return names_.slot_of(stag); }
-  /// What a table asks the machine for.
+  /// Octets of memory that a table takes.
   [[nodiscard]] static uint64_t octets_for(uint32_t limit);
 
  private:
   static constexpr uint64_t kAnyStream = UINT64_MAX;
-  /// The value of an entry that no STag names. Entry 0 has another one, of slot 1.
+  /// Entry::stag of an entry that no STag names. Entry 0 has another value, one of slot 1.
   static constexpr uint32_t kNobody = 0;
 
-  /// What access() reads: one cache line. Octets that are zero are an entry of nobody.
+  /// The part of an STag that access() reads, in one cache line. An entry of zero octets is named
+  /// by no STag.
   struct alignas(64) Entry {
     uint64_t place;           // address of the first octet; with pieces its offset among them
     uint64_t base;            // TO of the first octet. Invariant: base + length <= 2^64
@@ -181,11 +186,11 @@ class StagTable {
 
   enum class Kind : uint8_t { Free, Region, WindowOfDomain, WindowOfQueuePair, Allocated };
 
-  /// What the owner of an STag has, valid or not.
+  /// The part of an STag that its owner keeps, whether the STag is valid or not.
   struct Slot {
     Dependents dependents;
     Holding* holding;
-    Stag name;  // what its owner calls it
+    Stag name;  // the STag that its owner knows
     Stag last;  // the value that it had last
     uint32_t pd;
     Kind kind;
@@ -207,7 +212,7 @@ class StagTable {
   void look_for_aliases(uint32_t slot);
 
   StagNames names_;
-  base::ZeroArray<Entry> entries_;  // by slot; of slot 0 nobody's
+  base::ZeroArray<Entry> entries_;  // by slot; slot 0 has no STag
   base::ZeroArray<Slot> slots_;
   Holdings holdings_;
   const bool watches_aliases_;

@@ -1,11 +1,11 @@
 /// \file
-/// Layer `port`: what the device stands on. A port sends and receives Ethernet frames in bursts: a
-/// DPDK ethdev (`drivers/dpdk`), a simulated link (`drivers/sim`), or a decorator around another
-/// port
-/// (`drivers/impair`, `drivers/pcap`).
+/// Layer `port`: the interface of what carries frames below a device. A port sends and receives
+/// Ethernet frames in bursts: a DPDK ethdev (`drivers/dpdk`), a simulated link (`drivers/sim`), or
+/// a decorator around another port (`drivers/impair`, `drivers/pcap`).
 ///
-/// A device with several queues is as many ports, one each, of one MAC address; a frame of one may
-/// be freed by another. One worker owns a port; nothing here is thread-safe. Time comes in as an
+/// An ethdev with several queues becomes several ports with one MAC address, one port per queue; a
+/// port may free a frame of another one. One worker owns a port; nothing here is thread-safe. Time
+/// comes in as an
 /// argument. A frame handed up is one contiguous run of octets: a port that receives chains makes
 /// them contiguous first (and counts).
 #pragma once
@@ -22,15 +22,15 @@
 
 namespace rnic::port {
 
-/// Octets in front of an IP packet at most: an Ethernet header with one 802.1Q tag.
+/// The most octets in front of an IP packet: an Ethernet header with one 802.1Q tag.
 inline constexpr uint32_t kLinkHeader = 18;
 
 /// Opaque owner of a frame's octets: an mbuf, a slot of the simulator's pool.
 struct Buffer;
 
-/// What is known about, or still to be done to, the checksums of a frame: of the IPv4 header, and
-/// of TCP over IPv4 or IPv6. Where one is left open, what its field holds means nothing: the port
-/// writes there what its device wants (the sum of the pseudo header, for a NIC).
+/// The state of a frame's checksums: of the IPv4 header, and of TCP over IPv4 or IPv6. The field of
+/// an open checksum is meaningless: the port writes into it what its device needs (for a NIC the
+/// sum of the pseudo header).
 enum class Checksum : uint8_t {
   Unknown,  ///< rx: software must check. tx: complete in the frame
   Good,     ///< rx: the port vouches for it (hardware, or a trusted medium)
@@ -38,8 +38,7 @@ enum class Checksum : uint8_t {
   Open,     ///< tx: left open; the port completes it (offload) or the medium is trusted
 };
 
-/// One frame. A value: whoever holds it last returns `buffer` to its port with free() or
-/// tx_burst().
+/// One frame, as a value. Its last holder returns `buffer` to its port by free() or tx_burst().
 struct Packet {
   uint8_t* data = nullptr;   ///< first octet of the Ethernet header
   uint32_t length = 0;       ///< octets from `data`, without FCS
@@ -56,21 +55,21 @@ using MacAddress = std::array<uint8_t, 6>;
 /// How the checksums of this port's frames are made and checked (design, section 5).
 enum class ChecksumMode : uint8_t {
   Offload,   ///< the device completes and checks them
-  Trusted,   ///< the medium is memory: left open, nobody checks
+  Trusted,   ///< the medium is memory: they stay open, nobody checks
   Software,  ///< we complete and check them
 };
 
 [[nodiscard]] const char* to_string(ChecksumMode mode);
 
-/// Which receive queue of a device gets a TCP segment (receive-side scaling): the Toeplitz hash of
-/// addresses and ports under `key` names a place of `table`, the table a queue. Everything else
-/// comes to one queue of the device's choice.
+/// How an ethdev chooses the receive queue of a TCP segment (receive-side scaling): the Toeplitz
+/// hash of addresses and ports under `key` selects an entry of `table`, which names the queue. All
+/// other frames come to one queue of the ethdev's choice.
 struct ReceiveSpread {
   static constexpr uint32_t kKeyOctets = 40;
   std::array<uint8_t, kKeyOctets> key{};
   std::vector<uint16_t> table;  ///< queue of each place, a power of two of them; empty: one queue
-  uint16_t queue = 0;           ///< this port's
-  uint16_t queues = 1;          ///< of the device, each a port
+  uint16_t queue = 0;           ///< the queue of this port
+  uint16_t queues = 1;          ///< queues of the ethdev, each a port
 };
 
 /// Fixed facts of a port.
@@ -98,7 +97,7 @@ struct PortCounters {
   uint64_t rx_share_lost = 0;  ///< copies not given: no buffer, or the other queue is behind
 };
 
-/// The edge.
+/// A port of Ethernet frames.
 class Port {
  public:
   virtual ~Port() = default;
@@ -119,13 +118,15 @@ class Port {
   /// Returns frames (received ones, or allocated and unsent ones) to their pool.
   virtual void free(std::span<const Packet> packets) = 0;
 
-  /// When rx_burst() or tx_burst() should be called although nothing arrived: a decorator that
-  /// holds frames back, a simulated link. kNever for a real device, which is polled anyway.
+  /// The time at which rx_burst() or tx_burst() should be called even if nothing arrived, as for a
+  /// decorator that holds frames back or a simulated link. kNever for a real device, which is
+  /// polled anyway.
   [[nodiscard]] virtual base::Now next_deadline() const { return base::kNever; }
 
-  /// For who wants to sleep until frames come: a descriptor that from this call on is readable for
-  /// poll() as soon as rx_burst() has frames to give, those included that it has by now. The same
-  /// one at each call; nobody reads or closes it. Nothing: this port can only be asked.
+  /// For a thread that sleeps until frames come: a descriptor that from this call on is readable
+  /// for poll() as soon as rx_burst() has frames to give, including frames that it has by now. It
+  /// is the same one at each call; nobody reads or closes it. Nothing: this port can only be
+  /// polled.
   virtual std::optional<int> arm() { return std::nullopt; }
 };
 

@@ -34,7 +34,7 @@ bool good_name(std::string_view name) {
          name.find_first_not_of(kAllowed) == std::string_view::npos;
 }
 
-/// The rules of one device by itself.
+/// Checks the rules that concern one device alone.
 class DeviceChecks {
  public:
   DeviceChecks(const Settings& settings, size_t index, const Places& places, Findings& findings)
@@ -69,13 +69,13 @@ class DeviceChecks {
   }
 
  private:
-  /// `key` as it is below the device: "mtu", "tcp.rto_min".
+  /// \param key below the device: "mtu", "tcp.rto_min"
   void wrong(const std::string& key, const std::string& message) {
     const bool shared = !places_.given(id_ + "." + key) && places_.given(key);
     findings_.add(places_.of(id_, key), shared ? key : "device." + device_.config.name + "." + key,
                   message);
   }
-  /// A rule between two keys is reported where one of them was set.
+  /// Reports the violation of a rule between two keys at the place where one of them was set.
   void wrong_pair(const std::string& key, const std::string& other, const std::string& message) {
     wrong(!set(key) && set(other) ? other : key, message);
   }
@@ -288,7 +288,7 @@ class DeviceChecks {
   Findings& findings_;
 };
 
-/// Reports the second and later users of what only one device may have.
+/// Reports the second and later devices that use something only one device may have.
 class Owners {
  public:
   Owners(const Settings& settings, const Places& places, Findings& findings)
@@ -297,7 +297,7 @@ class Owners {
   void claim(const std::string& key, const std::string& what, size_t index) {
     const auto [owner, first] = owners_.emplace(key + " " + what, index);
     if (first) return;
-    // Two devices of one name cannot be told apart by it.
+    // If two devices have the same name it cannot tell them apart.
     const std::string& mine = settings_.devices[index].config.name;
     const std::string& name = settings_.devices[owner->second].config.name;
     const std::string other = name == mine ? "another device" : "device " + name;
@@ -338,7 +338,7 @@ void check_worker(const Settings& settings, const Places& places, Findings& find
   }
 }
 
-/// What several parts are told stands in the file once.
+/// Copies values that stand once in the file to all parts that use them.
 void copy_shared(DeviceSettings& device) {
   device.config.tcp.max_connections = device.config.limits.max_connections;
   device.framing.receive_window = device.config.tcp.receive_window;
@@ -346,7 +346,7 @@ void copy_shared(DeviceSettings& device) {
   static_cast<framing::Config&>(device.config.tuf) = device.framing;
 }
 
-/// What a device on sockets takes from elsewhere.
+/// Fills in what a device on sockets takes from other keys.
 void complete_socket(DeviceSettings& device, bool silent_drop_given) {
   socket::Config& socket = device.socket;
   const tcp::Config& tcp = device.config.tcp;
@@ -371,8 +371,8 @@ void complete_socket(DeviceSettings& device, bool silent_drop_given) {
   if (!silent_drop_given) device.config.mpa.silent_drop = false;
 }
 
-/// On a wire checksums are left open. An impaired end completes its own and checks what it
-/// receives, so the other end has to do it, too.
+/// On a wire checksums are left open. An impaired end completes its own and checks those that it
+/// receives, so the other end has to do the same.
 void decorate_other_ends(Settings& settings) {
   for (const DeviceSettings& device : settings.devices) {
     if (!device.impair.enabled || !on_wire(device)) continue;
@@ -408,7 +408,7 @@ void complete(Settings& settings, const Places& places) {
     if (!places.given(id + ".impair.enabled")) {
       device.impair.enabled = places.any_below(id + ".impair");
     }
-    // The peer at the other end is one of ours, whose receiver is never late.
+    // The peer at the other end of a wire is one of our devices, whose receiver is never late.
     const bool delay_given =
         places.given(id + ".mpa.first_fpdu_delay") || places.given("mpa.first_fpdu_delay");
     if (on_wire(device) && !delay_given) device.config.mpa.first_fpdu_delay = base::Duration{};
@@ -437,7 +437,7 @@ void check(const Settings& settings, const Places& places, Findings& findings) {
     const DeviceSettings& device = settings.devices[i];
     DeviceChecks(settings, i, places, findings).run();
     owners.claim("name", quoted(device.config.name), i);
-    if (device.on_socket()) continue;  // the system's addresses are for everybody
+    if (device.on_socket()) continue;  // devices may share the system's addresses
     if (!device.port.empty()) owners.claim("port", quoted(device.port), i);
     if (places.given(table(i) + ".address")) {
       owners.claim("address", quoted(to_string(device.config.net.address)), i);

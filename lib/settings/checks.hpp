@@ -1,6 +1,5 @@
 /// \file
-/// What no single key can say: defaults that depend on other keys, and rules across keys. Private
-/// to settings.
+/// Defaults that depend on other keys, and rules across keys. Private to settings.
 #pragma once
 
 #include "settings/findings.hpp"
@@ -11,7 +10,7 @@ namespace rnic::settings {
 /// Fills in what the file left out: MTU, MAC and seed of each device, and which impairments are on.
 void complete(Settings& settings, const Places& places);
 
-/// The rules across keys; each violation is a line in `findings`.
+/// Checks the rules across keys; each violation becomes a line in `findings`.
 void check(const Settings& settings, const Places& places, Findings& findings);
 
 }  // namespace rnic::settings

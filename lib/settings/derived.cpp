@@ -9,9 +9,9 @@ namespace {
 
 constexpr uint64_t kRooms = 8;
 
-// What each connection needs of it, so that a device with twice the connections is set up by one
-// number; the floors are what a device of few connections needs to be as quick. From the defaults
-// come the defaults of the structs.
+// Each rule gives what a connection needs, so that a device with twice the connections is set up by
+// one number; the lower bounds are what a device with few connections needs to be as quick. With
+// the default limits the rules give the defaults of the structs.
 // clang-format off
 constexpr Rule kRules[] = {
     {.key = "limits.max_qps", .from = "limits.max_connections", .at_least = 64},

@@ -62,7 +62,7 @@ struct Part {
   std::string_view help;
 };
 
-/// What a tier is to the reader.
+/// The part of the page for a tier.
 Part part_of(Tier tier) {
   switch (tier) {
     case Tier::Basic: return {"Basic keys", "What sets up a device. Most files need no others."};
@@ -76,7 +76,7 @@ Part part_of(Tier tier) {
           "application needs them."};
 }
 
-/// The table of one section: those of its keys that are in the tier. Empty: there are none.
+/// The table of one section, with its keys of the tier. Empty: there are none.
 std::string rows(const Section& section, Tier tier, std::span<const KeyDoc> docs) {
   std::string out;
   const auto keys = all_keys();

@@ -1,5 +1,5 @@
 /// \file
-/// Where each value of the configuration came from, and what is wrong with it. Private to this
+/// The place that each value of the configuration came from, and the errors found. Private to this
 /// folder.
 #pragma once
 
@@ -17,21 +17,21 @@ namespace rnic::settings {
 
 /// A line of the file, or an override.
 struct Place {
-  uint32_t order = 0;  ///< the line; overrides come behind all lines
+  uint32_t order = 0;  ///< the line number; overrides come after all lines
   std::string text;    ///< "nic.toml:7" or `override "tcp.sack=no"`
 };
 
-/// Everything that is wrong, one line each.
+/// All errors found, one line each.
 class Findings {
  public:
   void add(const Place& place, const std::string& key, const std::string& message) {
     std::pair line(place.order, place.text + ": " + (key.empty() ? "" : key + ": ") + message);
-    // A value that holds for all devices is wrong for each of them: once is enough.
+    // A value that holds for all devices is wrong for each of them, but is reported once.
     if (std::find(found_.begin(), found_.end(), line) == found_.end()) found_.push_back(line);
   }
   [[nodiscard]] bool empty() const { return found_.empty(); }
 
-  /// The lines in the order of the file, not more than fit a screen.
+  /// The lines in the order of the file, at most as many as fit a screen.
   [[nodiscard]] Error error() {
     constexpr size_t kMost = 20;
     std::stable_sort(found_.begin(), found_.end(),
@@ -50,22 +50,22 @@ class Findings {
   std::vector<std::pair<uint32_t, std::string>> found_;
 };
 
-/// Where a key was set. Devices and wires count from 0: "tcp.rto_min", "device#0.tcp.rto_min",
-/// "wire#1.name"; the table itself is "device#0".
+/// The places at which keys were set. Devices and wires count from 0: "tcp.rto_min",
+/// "device#0.tcp.rto_min", "wire#1.name"; the table itself is "device#0".
 class Places {
  public:
   explicit Places(std::string file) : file_{0, std::move(file)} {}
 
   void set(const std::string& id, const Place& place) { places_.insert_or_assign(id, place); }
   [[nodiscard]] bool given(const std::string& id) const { return places_.contains(id); }
-  /// True when any key below `id` was set.
+  /// \return whether any key below `id` was set
   [[nodiscard]] bool any_below(const std::string& id) const {
     const auto found = places_.lower_bound(id + ".");
     return found != places_.end() && found->first.starts_with(id + ".");
   }
 
-  /// Where `key` of the table `table` ("device#0") got its value: there, in the section for all
-  /// devices, or, by default, at the table's head or nowhere in particular.
+  /// The place where `key` of `table` ("device#0") got its value: in the table, in the section for
+  /// all devices, or, for a default, the table's head or no place in particular.
   [[nodiscard]] const Place& of(const std::string& table, const std::string& key) const {
     std::string own = table;
     own.append(".").append(key);

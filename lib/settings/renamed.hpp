@@ -11,15 +11,15 @@ namespace rnic::settings {
 /// One key by its full names, without a device: "mpa.hold_limit", "framing.hold_limit".
 struct Renamed {
   std::string_view was;
-  std::string_view now;  ///< of a section that a device may have for itself
+  std::string_view now;  ///< in a section that a device may override
 };
 
 [[nodiscard]] std::span<const Renamed> all_renamed();
-/// nullptr: no key was ever called that.
+/// The row of an old name; nullptr: no key ever had it.
 [[nodiscard]] const Renamed* find_renamed(std::string_view section, std::string_view name);
 
-/// What is wrong with the old name, and what to write instead. \param device its name; empty: it
-/// stands where it holds for all. \param in_override it is no line of a file
+/// The message for an old name, with what to write instead. \param device the device's name; empty:
+/// the key stands in the section for all devices. \param in_override the key is in an override
 [[nodiscard]] std::string renamed_text(const Renamed& renamed, std::string_view device,
                                        bool in_override);
 

@@ -17,18 +17,18 @@
 namespace rnic::settings {
 namespace {
 
-constexpr size_t kMostTables = 256;        // wires, and devices
+constexpr size_t kMostTables = 256;        // of wires, and of devices
 constexpr size_t kMostOctets = 1u << 20;   // of a file
 constexpr uint32_t kOverrides = 1u << 30;  // their order begins behind the last line of any file
 
-/// Where the keys of one table go.
+/// The target of the keys of one table.
 struct Group {
   std::string section;  ///< in the table of keys: "device.impair"
   std::string id;       ///< in Places: "device#0.impair"
   std::string shown;    ///< to the user: "device.rnic0.impair"
   Scope scope;
 
-  /// Of the device that it belongs to; empty: the table is of all of them.
+  /// The name of the device that the table belongs to; empty: the table is for all devices.
   [[nodiscard]] std::string device_name() const {
     return id.starts_with("device#") ? scope.device->config.name : std::string();
   }
@@ -64,7 +64,7 @@ std::string nearest_key(const Group& group, std::string_view name) {
   return meant.empty() ? path_of(name) : group.shown + "." + meant;
 }
 
-/// Sections that stand by themselves, and those below a device.
+/// The names of the sections below a device, or of those that stand by themselves.
 std::vector<std::string> section_names(bool below_device) {
   std::vector<std::string> names;
   for (const Section& section : all_sections()) {
@@ -109,7 +109,7 @@ class Reader {
   Result<Settings> read(std::string_view text, std::span<const std::string> overrides) {
     toml::table root;
     try {
-      // Without the file's name: for that the parser asks for memory where it must not throw.
+      // The parser is not given the file's name: it would allocate for it where it must not throw.
       root = toml::parse(text);
     } catch (const toml::parse_error& error) {
       findings_.add(line(error.source()), "", std::string(error.description()));
@@ -294,7 +294,7 @@ class Reader {
       }
     }
     const bool named = path[0] == "device" || path[0] == "wire";
-    // Each override is looked at twice; its mistakes are reported once.
+    // Each override is processed twice, but its mistakes are reported once.
     if (named == shared) return;
     if (equals == std::string::npos) {
       findings_.add(place, "", "has no value: write KEY=VALUE, as in tcp.rto_min=5ms");

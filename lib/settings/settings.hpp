@@ -29,15 +29,15 @@ struct EalSettings {
   std::vector<std::string> args;  ///< appended to DPDK's arguments as they are
 };
 
-/// [worker]: who polls the devices.
+/// [worker]: the threads that poll the devices.
 struct WorkerSettings {
   enum Mode : uint8_t { Inline, Threaded } mode = Inline;
-  /// Auto: sleep where workers and the application's thread outnumber the cores, spin otherwise.
+  /// Auto: sleep if workers and the application's thread outnumber the cores, spin otherwise.
   enum Idle : uint8_t { Spin, Yield, Sleep, Auto } idle = Auto;
   std::vector<uint32_t> cores;  ///< threaded mode, one per device; empty: unpinned
 };
 
-/// How the name of a port on one of our wires begins: "wire:NAME:0" or "wire:NAME:1".
+/// The beginning of the name of a port on a wire: "wire:NAME:0" or "wire:NAME:1".
 inline constexpr std::string_view kWirePrefix = "wire:";
 
 /// [[wire]]: a pair of cross-connected memory ports, whose ends are "wire:NAME:0" and
@@ -48,13 +48,14 @@ struct WireSettings {
   uint32_t ring_size = 1024;  ///< frames
 };
 
-/// [device.impair]: on when the section has any key and does not say `enabled = false`, and at the
-/// other end of an impaired wire, where it damages nothing but completes the checksums.
+/// [device.impair]: it is on if the section has any key and does not say `enabled = false`. It is
+/// also on at the other end of an impaired wire, where it damages nothing but completes the
+/// checksums.
 struct ImpairSettings {
   bool enabled = false;
   impair::Config config;
   bool seed_given = false;  ///< false: drawn when the port opens
-  uint64_t seed = 0;        ///< of the damage, and of nothing else
+  uint64_t seed = 0;        ///< of the damage only
 };
 
 /// [device.capture]
@@ -62,7 +63,7 @@ struct CaptureSettings {
   std::string file;  ///< empty: no capture
 };
 
-/// What a device of the public API has that a bare one has not.
+/// The defaults of a device of the public API, as far as they differ from DeviceConfig's.
 inline device::DeviceConfig default_device_config() {
   device::DeviceConfig config;
   config.mpa.first_fpdu_delay = std::chrono::milliseconds(10);  // decision 9
@@ -76,14 +77,14 @@ struct DeviceSettings {
   std::array<uint8_t, 6> mac{};  ///< all zero: the port's own
   bool mac_given = false;        ///< false: derived from the index (wires) or the port's own
   uint32_t mtu = 0;              ///< as config.net.mtu; never 0 in parsed settings
-  framing::Config framing;       ///< [framing]; copied into what MPA and ULP framing are made from
-  socket::Config socket;         ///< what [tcp] and the device say is copied into it
+  framing::Config framing;       ///< [framing]; copied into those of MPA and ULP framing
+  socket::Config socket;         ///< filled in from [tcp] and the device's keys
   ImpairSettings impair;
   CaptureSettings capture;
   bool random_secret = true;  ///< false: ports, STags, keys and ISNs come from config.seed
-  std::vector<std::string_view> followed;  ///< limits that nobody gave: they follow from others
+  std::vector<std::string_view> followed;  ///< limits that follow from others
 
-  /// Sockets of the system instead of a port.
+  /// \return whether the device uses sockets of the system instead of a port
   [[nodiscard]] bool on_socket() const { return port == kSocketPort; }
   static constexpr std::string_view kSocketPort = "socket";
 };
@@ -102,21 +103,21 @@ struct Settings {
                                               const std::string& file_name,
                                               std::span<const std::string> overrides = {});
 
-/// The octets of a configuration file.
+/// Reads a configuration file.
 [[nodiscard]] Result<std::string> read_file(const std::string& path);
 
 /// The configuration without a file: two devices on a wire. Identical to config/loopback.toml.
 [[nodiscard]] std::string_view loopback_toml();
 
-/// A key's tier: for whom it is meant. docs/settings.md is in this order.
+/// A key's tier: the users that it is meant for. docs/settings.md is in this order.
 enum class Tier : uint8_t {
-  Basic,        ///< whoever sets up a device
-  Advanced,     ///< whoever has measured, or is told by a message
-  Conformance,  ///< who tries what a specification leaves open: authors of one, and tests
+  Basic,        ///< everybody who sets up a device
+  Advanced,     ///< users who have measured, or whom a message tells
+  Conformance,  ///< authors of specifications and tests, who try what a specification leaves open
 };
 inline constexpr std::array kTiers{Tier::Basic, Tier::Advanced, Tier::Conformance};
 
-/// The limit that `key` follows from in the end; itself where it was given or follows from none.
+/// The limit that `key` follows from in the end; `key` itself if it was given or follows from none.
 [[nodiscard]] std::string_view root_of(const DeviceSettings& device, std::string_view key);
 
 /// One row of docs/settings.md.
@@ -125,14 +126,14 @@ struct KeyDoc {
   Tier tier = Tier::Basic;
   std::string unit;          ///< empty: none
   std::string default_text;  ///< as it is written in the file
-  std::string rule;          ///< what the default follows from; empty: nothing
+  std::string rule;          ///< the rule of the default; empty: a constant
   std::string range;
   std::string help;
 };
 
 [[nodiscard]] std::vector<KeyDoc> documented_keys();
 
-/// docs/settings.md, whole.
+/// The whole text of docs/settings.md.
 [[nodiscard]] std::string settings_markdown();
 
 }  // namespace rnic::settings

@@ -126,7 +126,7 @@ constexpr Section kSections[] = {
     {"device.capture", "[device.capture]", false, "Records the frames of the device."},
 };
 
-// One row a key: who turns it, where it goes, unit, range, what it does.
+// One row per key: its tier, its target, unit, range, and what it does.
 // clang-format off
 constexpr Key kKeys[] = {
     {"eal", "hugepages", Basic, in_eal<&Eal::hugepages>, "", kNone,

@@ -10,7 +10,7 @@
 
 namespace rnic::settings {
 
-/// What the keys of a section are stored in; a key touches only the one of its section.
+/// The structs that keys are stored in; a key writes only the struct of its section.
 struct Scope {
   EalSettings* eal = nullptr;
   WorkerSettings* worker = nullptr;
@@ -33,8 +33,8 @@ struct Key {
   std::string_view unit;
   Range range;
   std::string_view help;
-  std::string_view default_note = {};  ///< where the default is not a constant
-  std::string_view range_note = {};    ///< where the type does not tell
+  std::string_view default_note = {};  ///< for a default that is not a constant
+  std::string_view range_note = {};    ///< for a range that the type does not tell
 
   [[nodiscard]] Accepted accepted() const { return {range, unit == "octets"}; }
   [[nodiscard]] std::string path() const { return std::string(section) + "." + std::string(name); }
@@ -42,7 +42,7 @@ struct Key {
 
 [[nodiscard]] std::span<const Section> all_sections();
 [[nodiscard]] std::span<const Key> all_keys();
-/// nullptr: none of that name.
+/// The section of that name; nullptr: there is none.
 [[nodiscard]] const Section* find_section(std::string_view name);
 [[nodiscard]] const Key* find_key(std::string_view section, std::string_view name);
 

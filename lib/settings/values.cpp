@@ -19,7 +19,7 @@ struct Unit {
   std::string_view name;
   int64_t factor;
 };
-// Largest first: the first that divides a value is the one it is written with.
+// The largest unit comes first: a value is written with the first unit that divides it.
 constexpr Unit kTimeUnits[] = {
     {"h", 3'600'000'000'000}, {"min", 60'000'000'000}, {"s", 1'000'000'000},
     {"ms", 1'000'000},        {"us", 1'000},           {"ns", 1}};
@@ -76,7 +76,7 @@ std::string with_unit(int64_t value, std::span<const Unit> units) {
   return "0";
 }
 
-/// "1.5s" -> 1.5e9. Nothing for what is not a number with a unit of the table.
+/// Parses "1.5s" to 1.5e9. Nothing: the text is not a number with a unit of the table.
 std::optional<double> parse_with_unit(std::string_view text, std::span<const Unit> units) {
   // from_chars would take "inf" and "nan".
   if (text.empty() || text[0] < '0' || text[0] > '9') return {};
@@ -92,7 +92,7 @@ std::optional<double> parse_with_unit(std::string_view text, std::span<const Uni
   return {};
 }
 
-/// A target of whole numbers; bool is none.
+/// True for a target of whole numbers; bool is not one.
 template <typename To>
 constexpr bool kIsNumber = std::is_pointer_v<To>&& std::is_unsigned_v<std::remove_pointer_t<To>> &&
                            !std::is_same_v<To, bool*>;
@@ -101,7 +101,7 @@ std::string out_of_range(const Raw& raw, const std::string& range) {
   return shown(raw) + " is out of range: " + range;
 }
 
-/// "10.0.0.1/24"; nothing for what is not that.
+/// Parses "10.0.0.1/24"; nothing: the text is not a prefix.
 std::optional<net::Prefix> parse_prefix(const std::string& text) {
   const size_t slash = text.find('/');
   if (slash == std::string::npos) return {};
@@ -158,7 +158,7 @@ struct Assign {
     } else {
       return shown(raw) + " is not a number";
     }
-    // Written so that NaN fails.
+    // The comparison is written so that NaN fails.
     if (!(value >= static_cast<double>(limits.range.lo) &&
           value <= static_cast<double>(limits.range.hi))) {
       return out_of_range(raw, range_text(target, limits));
@@ -374,7 +374,7 @@ Raw scalar_from_text(bool takes_numbers, std::string_view text) {
   return {std::string(text)};
 }
 
-/// `[a, "b,c"]`, or one element without brackets.
+/// Parses a list such as `[a, "b,c"]`, or one element without brackets.
 Raw list_from_text(bool takes_numbers, std::string_view text) {
   std::vector<Raw> out;
   if (text.size() < 2 || text.front() != '[' || text.back() != ']') {

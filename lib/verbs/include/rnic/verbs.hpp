@@ -289,10 +289,10 @@ class QueuePair {
   Status modify(const QueuePairChange& change);
 
   /// Posts a request to the send queue, as post_receive() does to the receive queue.
-  /// ResourceExhausted: the queue is full. InvalidArgument: the request can never work. Unsupported:
-  /// the request is one of RFC 7306, and the device has these disabled. WrongState: a receive of a
-  /// queue pair that takes its receives from a shared receive queue. Any other trouble, such as
-  /// memory that is not registered, shows in the completion.
+  /// ResourceExhausted: the queue is full. InvalidArgument: the request can never work.
+  /// Unsupported: the request is one of RFC 7306, and the device has these disabled. WrongState: a
+  /// receive of a queue pair that takes its receives from a shared receive queue. Any other
+  /// trouble, such as memory that is not registered, shows in the completion.
   Status post_send(const SendRequest& request);
   Status post_receive(const ReceiveRequest& request);
   /// Posts a list of requests in order with one doorbell, up to the first that post_send() or
