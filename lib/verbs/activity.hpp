@@ -1,5 +1,5 @@
 /// \file
-/// Activity: how threads of the application wait for what workers do.
+/// Activity: lets threads of the application wait until workers have done something.
 #pragma once
 
 #include <atomic>
@@ -10,12 +10,11 @@
 
 namespace rnic::verbs {
 
-/// Counts the turns in which a worker served something while somebody waited. Whoever waits reads
-/// the count first, then looks whether what it waits for has come, and sleeps until the count is
-/// another one.
+/// Counts the turns in which a worker served something while somebody waited. A thread that waits
+/// reads the count first, then checks its condition, and sleeps until the count has changed.
 class Activity {
  public:
-  /// A worker, behind such a turn. Costs a fence and a look while nobody waits.
+  /// Called by a worker after such a turn. Costs a fence and a load while nobody waits.
   void happened() {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (waiters_.load(std::memory_order_relaxed) == 0) return;
@@ -26,7 +25,7 @@ class Activity {
     changed_.notify_all();
   }
 
-  /// Somebody waits while it lives. Any thread.
+  /// Marks that somebody waits, for as long as it lives. Any thread.
   class Waiter {
    public:
     explicit Waiter(Activity& activity) : activity_(activity) {
@@ -41,7 +40,7 @@ class Activity {
       const std::lock_guard lock(activity_.mutex_);
       return activity_.turns_;
     }
-    /// Until turns() is not `seen` any more, `longest` at the longest.
+    /// Sleeps until turns() differs from `seen`, at most for `longest`.
     void sleep(uint64_t seen, std::chrono::nanoseconds longest) const {
       std::unique_lock lock(activity_.mutex_);
       activity_.changed_.wait_for(lock, longest, [&] { return activity_.turns_ != seen; });

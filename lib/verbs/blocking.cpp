@@ -25,7 +25,7 @@ using verbs::WaitEnd;
 
 namespace {
 
-/// Carries `body` out on what stands behind a Connection.
+/// Carries `body` out on the link of a Connection.
 template <typename Body>
 auto on_link(const char* call, const std::unique_ptr<BlockingLink>& link, TimeLimit limit,
              Body&& body) -> decltype(body(*link, WaitEnd(link->desk().context(), limit.span()))) {
@@ -48,7 +48,7 @@ Result<Connection> connect_to(const std::shared_ptr<EventDesk>& desk, const Endp
   return Connection(std::move(*link));
 }
 
-/// One peer that asks for `local`. Nothing: it went away again.
+/// Accepts one peer that asks for `local`. Nothing: it went away again.
 Result<std::optional<Connection>> accept_one(const std::shared_ptr<EventDesk>& desk,
                                              const Endpoint& local, const WaitEnd& end,
                                              const ConnectionOptions& options) {
@@ -60,7 +60,7 @@ Result<std::optional<Connection>> accept_one(const std::shared_ptr<EventDesk>& d
     return base::fail(ErrorCode::TimedOut, "nobody asked for a connection in time");
   }
   const auto accepted = (*link)->accept(*request, options);
-  // One that was refused for want of something stays, and the call may be made again.
+  // A request that was refused for want of a resource stays, and the call may be made again.
   if (!accepted && accepted.error().code != ErrorCode::NotFound) {
     return tl::unexpected(accepted.error());
   }
@@ -187,7 +187,7 @@ Listener::~Listener() {
   if (desk_ == nullptr || desk_->is_abandoned()) return;
   quietly([this] {
     static_cast<void>(desk_->device().unlisten(local_));
-    desk_->sort_events();  // who has asked since somebody last waited is rejected, too
+    desk_->sort_events();  // rejects requests that came since the last wait, too
     while (const auto request = desk_->request_at(local_)) {
       static_cast<void>(desk_->device().reject(*request));
       static_cast<void>(desk_->drop_request(*request));
@@ -266,7 +266,7 @@ Result<std::pair<Connection, Connection>> Adapter::connect_pair(Adapter& far, ui
     if (!listener) return tl::unexpected(std::move(listener.error()));
     auto link = BlockingLink::make(desk_, options);
     if (!link) return tl::unexpected(std::move(link.error()));
-    far.desk_->sort_events();  // a device whose events nobody takes rejects who asks
+    far.desk_->sort_events();  // requests of a device whose events nobody takes are rejected
     if (auto started = (*link)->connect(there, options); !started) {
       return tl::unexpected(std::move(started.error()));
     }

@@ -13,7 +13,8 @@ namespace rnic::verbs {
 
 namespace {
 
-/// A request at a time, and room for one more: a place is free once its completion was polled.
+/// One request is under way at a time, with room for one more, because a place is free only when
+/// its completion was polled.
 constexpr uint32_t kSendDepth = 2;
 
 ErrorCode code_of(CompletionCause cause) {
@@ -78,11 +79,11 @@ BlockingLink::BlockingLink(std::shared_ptr<EventDesk> desk) : desk_(std::move(de
 
 BlockingLink::~BlockingLink() {
   if (enrolled_ == 0 || desk_->is_abandoned()) return;
-  // The queue pair ends first: what is told of it then is nobody's.
+  // The queue pair ends first, so that later events about it concern nobody.
   static_cast<void>(qp_.destroy());
   quietly([this] {
-    // An inline device gives the connection's place back in its next turn, and who only calls
-    // connect() again would give it none.
+    // An inline device gives the connection's place back in its next turn, and a caller that only
+    // calls connect() again would give it no turn.
     desk_->context().poll();
     desk_->strike(enrolled_);
   });
@@ -162,7 +163,7 @@ Result<Completion> BlockingLink::carry_out(SendRequest request, const WaitEnd& e
   const auto completed = [&] { return send_cq_.poll({&done, 1}) == 1; };
   const bool in_time = desk_->wait(std::ref(completed), end);
   if (!in_time) {
-    // The device must not have the caller's memory any longer.
+    // The device must not use the caller's memory any longer.
     flush();
     if (send_cq_.poll({&done, 1}) != 1 || done.status != CompletionStatus::Success) {
       return base::fail(ErrorCode::TimedOut,
@@ -185,7 +186,7 @@ Result<Completion> BlockingLink::send(std::span<const std::byte> message, const 
   if (message.size() <= kMaxInline) {
     request.inline_data = message;
   } else {
-    // Its former octets have left: a call does not return before its request has completed.
+    // The buffer is free: an earlier call has not returned before its request had completed.
     std::ranges::copy(message, buffer(receives_));
     request.sges = {region_.sge(receives_ * message_size_, static_cast<uint32_t>(message.size()))};
   }
@@ -225,7 +226,7 @@ Status BlockingLink::close(const WaitEnd& end) {
   const auto ended = [this] {
     return desk_->ask(enrolled_, [](Fate& fate) { return fate.ended; });
   };
-  // One that has ended refuses, and that is what was wanted.
+  // A queue pair that has ended already refuses, which is fine here.
   if (auto closed = qp_.disconnect();
       !closed && !ended() && closed.error().code != ErrorCode::WrongState) {
     return closed;

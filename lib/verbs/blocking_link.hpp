@@ -1,6 +1,6 @@
 /// \file
-/// BlockingLink: what stands behind a blocking::Connection, a queue pair with queues and receives
-/// of its own.
+/// BlockingLink: the implementation of a blocking::Connection, a queue pair with queues and
+/// receives of its own.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace rnic::verbs {
 
 class BlockingLink {
  public:
-  /// Not connected; every receive is posted.
+  /// Makes a link that is not connected; all its receives are posted.
   static Result<std::unique_ptr<BlockingLink>> make(std::shared_ptr<EventDesk> desk,
                                                     const blocking::ConnectionOptions& options);
   explicit BlockingLink(std::shared_ptr<EventDesk> desk);
@@ -30,9 +30,9 @@ class BlockingLink {
 
   /// Starts a connection; await_established() tells how it went.
   Status connect(const Endpoint& remote, const blocking::ConnectionOptions& options);
-  /// NotFound: the request is gone.
+  /// Accepts a request. NotFound: the request is gone.
   Status accept(const RequestHandle& request, const blocking::ConnectionOptions& options);
-  /// \param who for the message of a TimedOut
+  /// Waits until the connection is established. \param who the peer, for the message of a TimedOut
   Status await_established(const WaitEnd& end, const std::string& who);
 
   Result<Completion> send(std::span<const std::byte> message, const WaitEnd& end);
@@ -49,11 +49,12 @@ class BlockingLink {
  private:
   Status set_up(const blocking::ConnectionOptions& options);
   Status post_receive(uint64_t slot);
-  /// Everything that was posted has completed when it has returned.
+  /// Flushes the queue pair: when the call returns everything posted has completed.
   void flush();
   [[nodiscard]] std::byte* buffer(uint64_t slot) { return buffers_.data() + slot * message_size_; }
 
-  // Destroyed from below: the queue pair first, the memory behind its region.
+  // The members are destroyed from the last one up: the queue pair first, the memory after its
+  // region.
   std::shared_ptr<EventDesk> desk_;
   std::vector<std::byte> buffers_;  // one for each receive; behind them one for send()
   MemoryRegion region_;

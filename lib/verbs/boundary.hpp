@@ -1,10 +1,10 @@
 /// \file
-/// The edge that no exception passes: what the machine does not give (memory, threads, descriptors)
-/// becomes an error of the call that asked for it.
+/// The boundary that no exception passes: if the machine does not give memory, a thread or a
+/// descriptor, the call that needed it returns an error.
 ///
 /// Every call of the public API that may allocate, or that a worker carries out, has its body in
-/// guarded(), guarded_or() or quietly(). A call that does neither, and touches what the worker or
-/// the system has, asks DeviceRuntime::is_abandoned() first. What is below leaves its objects as
+/// guarded(), guarded_or() or quietly(). Any other call that touches objects of the worker or the
+/// system checks DeviceRuntime::is_abandoned() first. Code below this layer leaves its objects as
 /// they were when it throws.
 #pragma once
 
@@ -16,22 +16,22 @@
 
 namespace rnic::verbs {
 
-/// What a call would reach is the parent's: on_worker() throws it.
+/// Thrown by on_worker() when the runtime belongs to the parent of this process.
 class AbandonedRuntime final : public std::exception {
  public:
   [[nodiscard]] const char* what() const noexcept override { return "abandoned by a fork"; }
 };
 
-/// The error that the exception being handled stands for. \param call of the API, for the message
+/// The error for the exception being handled. \param call the API's call, for the message
 [[nodiscard]] Error error_of_thrown(const char* call) noexcept;
 
-/// The answer of a handle that nothing was put into, or that was moved from or destroyed.
+/// The error of a handle that nothing was put into, or that was moved from or destroyed.
 [[nodiscard]] tl::unexpected<Error> empty_handle();
 
-/// The answer of a handle that was made before this process was forked.
+/// The error of a handle that was made before this process was forked.
 [[nodiscard]] tl::unexpected<Error> abandoned();
 
-/// What `body` returns, a Result or a Status; the error of what it throws.
+/// Returns what `body` returns, a Result or a Status, or the error for what it throws.
 template <typename F>
 auto guarded(const char* call, F&& body) -> decltype(body()) {
   try {
@@ -41,7 +41,8 @@ auto guarded(const char* call, F&& body) -> decltype(body()) {
   }
 }
 
-/// For what has no error to return: what `body` returns, or `otherwise` when it throws.
+/// For a call that cannot return an error: returns what `body` returns, or `otherwise` if it
+/// throws.
 template <typename R, typename F>
 R guarded_or(R otherwise, F&& body) {
   try {
@@ -57,7 +58,7 @@ void quietly(F&& body) noexcept {
   try {
     body();
   } catch (const std::exception&) {
-    // Calls below have done their work when they throw, or there was none.
+    // A call below that throws has either done its work or had none to do.
     return;
   }
 }

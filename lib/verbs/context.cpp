@@ -101,7 +101,7 @@ Result<Device> Context::device(const std::string& name) {
   if (runtime_->is_abandoned()) return verbs::abandoned();
   for (const auto& device : runtime_->devices()) {
     if (device->name == name) {
-      // It shares the context's life.
+      // The pointer keeps the whole runtime alive.
       return Device(std::shared_ptr<verbs::DeviceRuntime>(runtime_, device.get()));
     }
   }

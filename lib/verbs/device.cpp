@@ -118,7 +118,7 @@ void for_each_counter(verbs::DeviceRuntime& device, F&& visit) {
   if (device.impaired != nullptr) pass_on("impair", device.impaired->impair_counters());
   if (device.capture != nullptr) {
     device.capture->writer()
-        .flush();  // only then does the file system refuse what it has no room for
+        .flush();  // only a flush shows that the file system has no room
     pass_on("capture", device.capture->writer().counters());
   }
 }

@@ -27,8 +27,8 @@ ErrorCode code_of(StreamEnd end) {
   return ErrorCode::Reset;
 }
 
-/// A rule was broken. False of "the LLP connection was closed" (RFC 5044 s.8), the code that stands
-/// for every other end.
+/// \return whether the fault says that a rule was broken. False for "the LLP connection was closed"
+/// (RFC 5044 s.8), the code that stands for every other end.
 bool tells_of_a_rule(const Fault& fault) {
   return fault.layer != FaultLayer::Llp ||
          fault.code != static_cast<uint8_t>(llp::FramingError::Closed);
@@ -43,13 +43,13 @@ bool same(const RequestHandle& a, const RequestHandle& b) {
   return a.index == b.index && a.generation == b.generation;
 }
 
-/// For one more.
+/// Reserves room for one more element.
 template <typename T>
 void make_room(std::vector<T>& list) {
   if (list.size() == list.capacity()) list.reserve(2 * list.size() + 8);
 }
 
-/// Writes into the fate of a queue pair what an event says of it.
+/// Records in the fate of a queue pair what an event says about it.
 struct FateWriter {
   Fate& fate;
 
@@ -65,7 +65,7 @@ struct FateWriter {
     fate.ended = true;
   }
   template <typename Other>
-  void operator()(Other&) const {}  // what follows from it is told by completions
+  void operator()(Other&) const {}  // completions tell the consequences
 
  private:
   void fail(Error&& error) const {
@@ -106,7 +106,7 @@ bool EventDesk::wait(const std::function<bool()>& done, const WaitEnd& end) {
     sort_events();
     return done();
   };
-  // By reference, for which std::function needs no memory.
+  // Passed by reference, for which std::function needs no memory.
   return context_->wait_until(std::ref(sorted), end.left(*context_));
 }
 
@@ -123,10 +123,9 @@ void EventDesk::strike(uint32_t qp) {
 
 void EventDesk::sort_events() {
   const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) return;  // another thread is at it
+  if (!lock.owns_lock()) return;  // another thread sorts them
   for (;;) {
-    // An event that was taken has to have a place: without memory for it events wait where they
-    // are.
+    // An event that is taken needs a place: without memory for one, events wait in the device.
     const bool room = base::attempt([this] {
       make_room(others_);
       make_room(requests_);

@@ -1,7 +1,7 @@
 /// \file
-/// EventDesk: the events of one device, handed to those who wait for them (rnic/blocking.hpp).
+/// EventDesk: hands the events of one device to the calls that wait for them (rnic/blocking.hpp).
 ///
-/// Threads: every call may be made by several at once in a threaded context.
+/// Threads: in a threaded context several threads may make any of the calls at once.
 #pragma once
 
 #include <sys/types.h>
@@ -19,7 +19,7 @@
 
 namespace rnic::verbs {
 
-/// What became of the connection of one queue pair.
+/// The outcome of the connection of one queue pair.
 struct Fate {
   std::optional<event::Established> established{};
   std::optional<Error> failure{};  ///< why it was not established
@@ -27,11 +27,11 @@ struct Fate {
   bool ended = false;
 };
 
-/// A moment up to which a call waits, on the context's time line.
+/// The time until which a call waits, on the context's clock.
 class WaitEnd {
  public:
   WaitEnd(const Context& context, std::chrono::nanoseconds limit);
-  /// What is left of it: kForever where it never comes.
+  /// The time that is left; kForever: the wait has no end.
   [[nodiscard]] std::chrono::nanoseconds left(const Context& context) const;
 
  private:
@@ -40,7 +40,7 @@ class WaitEnd {
 
 class EventDesk {
  public:
-  /// Events that nobody has asked for yet, at most. Requests are bounded by the device:
+  /// The most events kept that nobody has asked for. The device bounds requests:
   /// limits.max_pending_requests.
   static constexpr size_t kMaxKept = 256;
 
@@ -50,7 +50,7 @@ class EventDesk {
   [[nodiscard]] Context& context() { return *context_; }
   [[nodiscard]] Device& device() { return device_; }
   [[nodiscard]] ProtectionDomain& pd() { return pd_; }
-  /// The process was forked from the one that opened it.
+  /// \return whether this process was forked from the one that opened the desk
   [[nodiscard]] bool is_abandoned() const;
 
   /// Sorts events until `done`. \return false: the end came first
@@ -62,19 +62,20 @@ class EventDesk {
   /// From now on events about this queue pair are its fate.
   void enroll(uint32_t qp);
   void strike(uint32_t qp);
-  /// \return what `ask` tells of the fate of a queue pair that is enrolled
+  /// \return what `ask` returns for the fate of a queue pair that is enrolled
   template <typename Ask>
   auto ask(uint32_t qp, Ask&& ask) {
     const std::lock_guard lock(mutex_);
     return ask(fates_.at(qp));
   }
 
-  /// The oldest request for where `local` says (Device::listen()). It stays until drop_request().
+  /// The oldest request for the listener on `local` (Device::listen()). It stays until
+  /// drop_request().
   std::optional<RequestHandle> request_at(const Endpoint& local);
-  /// It was answered, or is gone. \return what the peer gave as private data
+  /// Removes a request that was answered or is gone. \return the private data of the peer
   std::vector<uint8_t> drop_request(const RequestHandle& request);
 
-  /// Of nothing that is enrolled.
+  /// The oldest event that is not about an enrolled queue pair.
   std::optional<Event> take_other();
   [[nodiscard]] uint64_t lost() const;
 
@@ -90,7 +91,7 @@ class EventDesk {
   std::unordered_map<uint32_t, Fate> fates_;
   std::vector<event::ConnectRequest> requests_;
   std::vector<Event> others_;
-  uint64_t lost_ = 0;  // events there was no room for in others_
+  uint64_t lost_ = 0;  // events that found no room in others_
 };
 
 }  // namespace rnic::verbs

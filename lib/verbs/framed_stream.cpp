@@ -75,8 +75,8 @@ Result<size_t> FramedStream::send(std::span<const uint8_t> frame) {
   });
 }
 
-/// The answer of receive() and read(). `over` and `end` were read before the ring was looked at, so
-/// that the ring holds all that came before the end.
+/// The result of receive() and read(). `over` and `end` were read before the ring, so that the ring
+/// holds everything that came before the end.
 Result<size_t> FramedStream::taken(size_t octets, bool over, std::optional<StreamEnd> end) {
   if (octets != 0) {
     if (!end && socket().room_is_news()) tell();
@@ -170,7 +170,7 @@ uint16_t FramedStream::receive_interval() const {
 
 bool FramedStream::packing() const { return is_live() && socket().packing(); }
 
-// The worker changes the mode while this thread waits, so that the application side keeps still.
+// The worker changes the mode while this thread waits, so that the application side does not move.
 template <typename Change>
 Status FramedStream::change(Change&& make) {
   if (!is_live()) return not_live();

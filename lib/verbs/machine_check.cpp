@@ -12,7 +12,7 @@ namespace rnic::verbs {
 
 namespace {
 
-/// Like 0000:01:00.0; nothing else makes DPDK look at the bus.
+/// \return whether a port is named like 0000:01:00.0; only such a name makes DPDK scan the bus
 bool is_pci(const std::string& port) { return port.find(':') == 4 && !port.starts_with("wire:"); }
 
 void add(std::vector<MemoryShare>& shares, const std::string& device,
@@ -28,8 +28,8 @@ void add(std::vector<MemoryShare>& shares, const std::string& device,
   }
 }
 
-/// The key that a user who has not given this limit would have to change: the one that it follows
-/// from.
+/// The key to change for a share: the one that its limit follows from, if the user has not given
+/// the limit itself.
 std::string root_of(const settings::Settings& settings, const MemoryShare& share) {
   for (const settings::DeviceSettings& device : settings.devices) {
     if (device.config.name == share.of) return std::string(settings::root_of(device, share.key));
@@ -37,7 +37,7 @@ std::string root_of(const settings::Settings& settings, const MemoryShare& share
   return share.key;
 }
 
-/// What a key asks for of the descriptors that a process may have.
+/// The number of descriptors that a key needs.
 struct DescriptorShare {
   std::string key;
   uint64_t descriptors = 0;
@@ -179,7 +179,7 @@ Status check_descriptors(const settings::Settings& settings) {
     if (largest == nullptr || share.descriptors > largest->descriptors) largest = &share;
   }
   // By default a device has as many connections as a process usually has descriptors. A user who
-  // has asked for no more than that gets what there is.
+  // has not raised that limit is not refused.
   if (largest == nullptr || all <= limit.rlim_cur) return {};
   return refuse(*largest, "the devices on sockets ask for " + std::to_string(all) +
                               " descriptors together, " + std::to_string(largest->descriptors) +

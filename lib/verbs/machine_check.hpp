@@ -1,6 +1,6 @@
 /// \file
-/// Whether the machine can give what a configuration asks for at start. Each refusal is one line
-/// with what is asked for and what is there.
+/// Checks whether the machine has the resources that a configuration needs at start. Each refusal
+/// is one line that says how much is needed and how much there is.
 #pragma once
 
 #include "dpdk/eal.hpp"
@@ -9,42 +9,42 @@
 
 namespace rnic::verbs {
 
-/// One line of what is asked for.
+/// The memory that one setting needs.
 struct MemoryShare {
   std::string key;  ///< as docs/settings.md has it, without the device: "limits.hold_octets"
   std::string of;   ///< the device's name; empty: the process
   uint64_t octets = 0;
 };
 
-/// What a start with these settings asks the machine for: the tables of every device, and DPDK's
-/// memory where it is not hugepages.
+/// The memory that a start with these settings needs: the tables of every device, and DPDK's memory
+/// if it is not in hugepages.
 [[nodiscard]] std::vector<MemoryShare> memory_shares(const settings::Settings& settings);
 
-/// ResourceExhausted, naming the largest share, when all of it together is more than is there.
+/// ResourceExhausted, naming the largest share, if all shares together are more than there is.
 /// Without this check the memory would be taken page by page, until the kernel chooses a process to
 /// kill.
 [[nodiscard]] Status check_memory(const settings::Settings& settings, const MemoryBound& there);
 
-/// ResourceExhausted where a thread is to run on a core that this process may not use.
+/// ResourceExhausted if a thread is to run on a core that this process may not use.
 [[nodiscard]] Status check_cores(const settings::Settings& settings);
 
-/// ResourceExhausted where the system would cut buffers or backlogs of sockets in silence.
-/// \param root of the file system: "" but in tests
+/// ResourceExhausted if the system would silently cut buffers or backlogs of sockets.
+/// \param root the root of the file system: "" except in tests
 [[nodiscard]] Status check_socket_limits(const settings::Settings& settings,
                                          const std::string& root);
 
-/// ResourceExhausted where a device on sockets is to hold more connections or listeners than this
-/// process may have descriptors, or all of them together where somebody has asked for more than the
-/// defaults. Nothing is kept free for what else the process opens: the last of them are refused one
-/// by one, and counted.
+/// ResourceExhausted if a device on sockets may have more connections, or more listeners, than this
+/// process may have descriptors, or if all of them together are more and a limit was raised above
+/// its default. No descriptors are reserved for other files of the process: the last connections
+/// are refused one by one, and counted.
 [[nodiscard]] Status check_descriptors(const settings::Settings& settings);
 
-/// All of these.
+/// Makes all of these checks.
 [[nodiscard]] Status check_machine(const settings::Settings& settings);
 
-/// How DPDK is to be started.
+/// The configuration with which DPDK is started.
 [[nodiscard]] dpdk::EalConfig eal_config(const settings::Settings& settings);
-/// A device that needs DPDK.
+/// \return whether one of the devices needs DPDK
 [[nodiscard]] bool needs_eal(const settings::Settings& settings);
 
 }  // namespace rnic::verbs

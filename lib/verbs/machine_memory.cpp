@@ -25,7 +25,7 @@ std::string contents(const std::string& path) {
   return text.str();
 }
 
-/// The number behind `name` in a file of lines "name: number" or "name number"; 0: it has none.
+/// The number behind `name` in a text of lines "name: number" or "name number"; 0: there is none.
 uint64_t number_behind(const std::string& text, std::string_view name) {
   std::istringstream lines(text);
   std::string line;
@@ -55,9 +55,9 @@ constexpr GroupFiles kVersion1{"/sys/fs/cgroup/memory", "memory.limit_in_bytes",
                                "memory.usage_in_bytes", "total_inactive_file"};
 constexpr GroupFiles kVersion2{"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"};
 
-/// The least that a group and all groups above it have left. In a container the path may be one of
-/// the machine outside: groups that are not there are passed over, and the root of the mount is the
-/// container's.
+/// The least memory that a group and all groups above it have left. In a container the path may be
+/// one of the host: groups that do not exist are passed over, and the root of the mount is the
+/// container's own group.
 MemoryBound group_bound(const std::string& root, const GroupFiles& files, std::string path) {
   MemoryBound least;
   for (bool top = false; !top;) {
@@ -99,7 +99,7 @@ MemoryBound kernel_bound(const std::string& root) {
 
 MemoryBound process_bound() {
   MemoryBound least;
-  // Pages: all, resident, shared, text, 0, data and stack.
+  // The file has numbers of pages: all, resident, shared, text, 0, data and stack.
   std::istringstream statm(contents("/proc/self/statm"));
   uint64_t all = 0;
   uint64_t skipped = 0;

@@ -9,30 +9,32 @@
 
 namespace rnic::verbs {
 
-/// No more than so many octets are there, and who says so.
+/// An upper bound of the memory there is, and its origin.
 struct MemoryBound {
   uint64_t octets = UINT64_MAX;
   const char* by = "nobody";
 };
 
-/// MemAvailable, and what the control groups of this process (version 1 and 2, those above
-/// included) have left; file cache that the kernel would give up counts as left. What cannot be
-/// read bounds nothing. \param root of the file system: "" but in tests
+/// The smaller of MemAvailable and the memory left in the control groups of this process (version 1
+/// and 2, including the groups above); file cache that the kernel would give up counts as left.
+/// Files that cannot be read set no bound. \param root the root of the file system: "" except in
+/// tests
 [[nodiscard]] MemoryBound kernel_bound(const std::string& root);
-/// What setrlimit() leaves of address space (ulimit -v) and of data (ulimit -d).
+/// The memory that the limits of setrlimit() leave: address space (ulimit -v) and data (ulimit -d).
 [[nodiscard]] MemoryBound process_bound();
-/// The least of all these, now.
+/// The least of all these bounds, now.
 [[nodiscard]] MemoryBound machine_memory();
 
-/// A file with one number in it. False where there is none, or a word such as "max".
+/// Reads a file with one number in it. False: there is no such file, or it has a word such as
+/// "max".
 [[nodiscard]] bool read_number(const std::string& path, uint64_t& number);
 
-/// "22.9 GB"
+/// Octets as a text: "22.9 GB".
 [[nodiscard]] std::string memory_text(uint64_t octets);
 
-/// ResourceExhausted, with what is there and what is asked for, when a call asks for more than the
-/// machine has. What is less than kWorthAsking is not looked at: the allocation itself tells.
-/// \param what asks, for the message: "create_qp: queues of 65536 and 128 requests"
+/// ResourceExhausted, with both numbers, if a call needs more memory than the machine has. Less
+/// than kWorthAsking is not checked: the allocation itself fails then. \param what the user of the
+/// memory: "create_qp: queues of 65536 and 128 requests"
 [[nodiscard]] Status enough_memory(const std::string& what, uint64_t octets);
 inline constexpr uint64_t kWorthAsking = 16u << 20;
 

@@ -15,7 +15,7 @@ namespace rnic::verbs {
 
 namespace {
 
-/// What Linux takes and answers by its call PROCMAP_QUERY (proc_pid_maps(5)).
+/// The argument and answer of Linux's PROCMAP_QUERY (proc_pid_maps(5)).
 struct MapQuery {
   uint64_t size;
   uint64_t query_flags;
@@ -39,7 +39,7 @@ MapQuery query_of(uint64_t address) {
   return query;
 }
 
-/// Asks for a mapping that there is.
+/// Finds out whether the kernel supports the query, by asking for a mapping that exists.
 bool takes_questions(int fd) {
   MapQuery query = query_of(0);
   query.query_address = reinterpret_cast<uint64_t>(&query);
@@ -80,7 +80,7 @@ Status check_mapped(const char* call, std::span<const std::byte> memory, bool wr
                     const FindMapping& find) {
   if (memory.empty()) return {};
   uint64_t at = reinterpret_cast<uint64_t>(memory.data());
-  // The last octet, as a range may end with the address space.
+  // The loop ends by the last octet, as a range may end with the address space.
   const uint64_t last = at + (memory.size() - 1);
   if (last < at) return unfit(call, at, "begins a range that passes the end of the address space");
   for (;;) {
@@ -110,7 +110,7 @@ std::optional<Mapping> ProcessMaps::ask(uint64_t address) const {
 std::string ProcessMaps::text() const {
   std::string all;
   std::array<char, 16384> part;
-  // By position, as several threads may read at once.
+  // The reads give their position, as several threads may read at once.
   for (ssize_t n = 0;
        (n = pread(maps_.get(), part.data(), part.size(), static_cast<off_t>(all.size()))) > 0;) {
     all.append(part.data(), static_cast<size_t>(n));

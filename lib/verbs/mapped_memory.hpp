@@ -1,5 +1,5 @@
 /// \file
-/// Whether memory is the process's own, as the kernel tells it.
+/// Checks by the kernel's maps whether memory belongs to the process.
 #pragma once
 
 #include <cstddef>
@@ -22,11 +22,11 @@ struct Mapping {
   bool writable = false;
 };
 
-/// The mapping that has `address`; nothing: there is none.
+/// Finds the mapping that contains `address`; nothing: there is none.
 using FindMapping = std::function<std::optional<Mapping>(uint64_t address)>;
 
 /// InvalidArgument, with the first address at fault, unless each octet of `memory` is mapped and
-/// readable, and writable where that is asked for. No octet is touched. \param call for the message
+/// readable, and also writable if `writable`. No octet is touched. \param call for the message
 [[nodiscard]] Status check_mapped(const char* call, std::span<const std::byte> memory,
                                   bool writable, const FindMapping& find);
 
@@ -36,8 +36,9 @@ class ProcessMaps {
  public:
   ProcessMaps();
 
-  /// check_mapped() of the process as it is now: by one question a mapping where the kernel takes
-  /// them (Linux 6.11), else all of them are read. Environment: they could not be opened.
+  /// Does check_mapped() with the mappings of the process now: by one query per mapping if the
+  /// kernel supports it (Linux 6.11), otherwise by reading all of them. Environment: the file could
+  /// not be opened.
   [[nodiscard]] Status check(const char* call, std::span<const std::byte> memory,
                              bool writable) const;
 
@@ -49,7 +50,7 @@ class ProcessMaps {
   const bool takes_questions_;
 };
 
-/// What the text of a /proc/self/maps says of an address.
+/// The mapping of an address in the text of a /proc/self/maps; nothing: there is none.
 [[nodiscard]] std::optional<Mapping> mapping_in(const std::string& maps, uint64_t address);
 
 }  // namespace rnic::verbs

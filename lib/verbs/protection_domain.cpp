@@ -19,7 +19,8 @@ using verbs::quietly;
 
 namespace {
 
-/// Queues that are deeper than the limits allow are left to the device, which refuses them.
+/// Checks the memory for a queue pair's queues. Queues that are deeper than the limits allow pass
+/// here, because the device refuses them.
 Status enough_for(device::QueuePairSpec spec, const device::Limits& limits) {
   spec.send_depth = std::min(spec.send_depth, limits.max_work_depth);
   spec.receive_depth = std::min(spec.receive_depth, limits.max_work_depth);
@@ -42,7 +43,7 @@ void set_memory(mem::RegionSpec& spec, std::span<std::byte> memory) {
   spec.pieces = {};
 }
 
-/// Where its offsets begin unless the application says so.
+/// The first offset of a region if the application gives none.
 uint64_t base_of(const mem::RegionSpec& spec) { return reinterpret_cast<uint64_t>(spec.address); }
 
 uint64_t length_of(const mem::RegionSpec& spec) {
@@ -51,7 +52,8 @@ uint64_t length_of(const mem::RegionSpec& spec) {
   return length;
 }
 
-/// RFC 5042 s.7.3: an STag names memory of the process, and lets nobody do what it may not do.
+/// RFC 5042 s.7.3: an STag names memory of the process, and gives nobody more rights than the
+/// process has.
 Status check_memory(const char* call, const verbs::ProcessMaps& maps, const mem::RegionSpec& spec) {
   const bool writable =
       !AccessSet(Access::LocalRead | Access::RemoteRead | Access::RemoteInvalidate | Access::Bind)
@@ -93,7 +95,7 @@ Status ProtectionDomain::destroy() {
   });
 }
 
-/// \param spec has the memory; takes the rest
+/// Registers a region. \param spec names the memory; the rest is filled in from `options`
 Result<MemoryRegion> ProtectionDomain::register_spec(const char* call, mem::RegionSpec& spec,
                                                      const RegionOptions& options) {
   if (device_ == nullptr) return empty_handle();
@@ -195,7 +197,7 @@ Result<SharedReceiveQueue> ProtectionDomain::create_srq(const SharedReceiveQueue
                                          .depth = options.depth,
                                          .max_sges = options.max_sges,
                                          .context = options.context};
-    // What the limits do not allow is left to the device, which refuses it.
+    // A depth above the limits passes here, because the device refuses it.
     const uint64_t octets = rdmap::SharedReceiveQueue::octets_for(
         std::min(spec.depth, device_->device->config().limits.max_work_depth),
         std::min(spec.max_sges, kMaxSge));

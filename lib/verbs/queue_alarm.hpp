@@ -13,12 +13,12 @@
 
 namespace rnic::verbs {
 
-/// The worker rings, the thread that reads the queue arms.
+/// The worker rings the alarm, and the thread that reads the queue arms it.
 class QueueAlarm final : public device::QueueListener {
  public:
   /// ResourceExhausted when the system has no descriptor left.
-  /// \param driver the descriptor of who fills the queue, where that is the thread that reads it:
-  ///        then ours is readable, too, when it has something to do
+  /// \param driver set if the thread that reads the queue also drives the device: a descriptor that
+  ///        is readable when the device has something to do; then ours is readable, too
   static Result<std::unique_ptr<QueueAlarm>> open(std::optional<int> driver);
   ~QueueAlarm() override = default;
   QueueAlarm(const QueueAlarm&) = delete;
@@ -28,7 +28,8 @@ class QueueAlarm final : public device::QueueListener {
   void added(bool urgent) override { bell_.ring(urgent); }
   [[nodiscard]] bool awaits(bool urgent) const override { return bell_.is_armed_for(urgent); }
 
-  /// The next entry makes the descriptor readable. The caller looks at the queue behind it.
+  /// Has the next entry make the descriptor readable. The caller looks at the queue once more after
+  /// the call.
   void arm(base::BellFor what = base::BellFor::Anything) { bell_.arm(what); }
   /// There is more in the queue than the caller has taken.
   void keep_readable() { bell_.ring_unfenced(); }
@@ -41,7 +42,7 @@ class QueueAlarm final : public device::QueueListener {
       : bell_(std::move(signal)), poller_(std::move(poller)) {}
 
   wakeup::Bell bell_;
-  std::optional<wakeup::Poller> poller_;  // of the bell and the driver, where there is a driver
+  std::optional<wakeup::Poller> poller_;  // of the bell and the driver, if there is a driver
 };
 
 }  // namespace rnic::verbs

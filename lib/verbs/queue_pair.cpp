@@ -23,7 +23,7 @@ namespace {
 
 constexpr const char* kNoEnds = "the queue pair has no connection, which alone has two ends";
 
-/// An error of the program keeps its code where there is no memory for its words.
+/// An error that keeps its code even if there is no memory for its text.
 Status refused(ErrorCode code, const char* why) {
   return tl::unexpected(Error{code, base::worded([why] { return why; })});
 }
@@ -128,7 +128,7 @@ Status QueuePair::destroy() {
   return guarded("QueuePair::destroy", [&] {
     const auto device = std::exchange(device_, nullptr);
     device::QueuePair* const qp = std::exchange(qp_, nullptr);
-    const auto trace = std::move(trace_);  // it outlives the recording
+    const auto trace = std::move(trace_);  // keeps the sink until the recording has ended
     return on_worker(*device, [&](base::Now) {
       if (trace != nullptr) device->device->end_trace(*qp);
       return device->device->destroy_qp(qp);

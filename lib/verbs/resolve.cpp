@@ -48,7 +48,8 @@ std::optional<IpAddress> address_of(const addrinfo& answer) {
 
 Result<std::vector<Endpoint>> resolve(const std::string& host, uint16_t port) {
   return verbs::guarded("resolve", [&]() -> Result<std::vector<Endpoint>> {
-    // getaddrinfo() would see the octets before a zero, and take none for this machine.
+    // getaddrinfo() would see only the octets before a zero, and take an empty name for this
+    // machine.
     if (host.empty() || host.find('\0') != std::string::npos) {
       return base::fail(ErrorCode::InvalidArgument,
                         "resolve: give the name of a host, or an address");

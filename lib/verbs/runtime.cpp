@@ -19,8 +19,8 @@ using base::fail;
 
 namespace {
 
-/// The name of an ethdev, unique in the process: contexts that are opened one after the other count
-/// on. It has as much of the wire's own name as there is room for.
+/// The name of an ethdev, unique in the process: the numbers go on from one context to the next. It
+/// has as much of the wire's own name as there is room for.
 std::string unique_port_name(const std::string& wire, char end) {
   static std::atomic<uint32_t> counter{0};
   const std::string tail = std::string("_") + end + std::to_string(counter++);
@@ -42,8 +42,7 @@ Result<uint64_t> system_random() {
   return value;
 }
 
-/// The seed of an impaired port. A line in the log has it, given or drawn, so that a run can be
-/// repeated.
+/// The seed of an impaired port, given or drawn. It is logged, so that a run can be repeated.
 Result<uint64_t> impair_seed(const settings::DeviceSettings& settings) {
   uint64_t seed = settings.impair.seed;
   if (!settings.impair.seed_given) {
@@ -90,7 +89,7 @@ void Runtime::End::operator()(Runtime* runtime) const noexcept {
   }
 }
 
-/// Something has to know it, or it counts as lost.
+/// Keeps an abandoned runtime in a list: otherwise a leak checker would count it as lost.
 void Runtime::keep_for_ever() noexcept {
   static constinit std::atomic<Runtime*> latest{nullptr};
   kept_before_ = latest.exchange(this);
@@ -257,8 +256,8 @@ Status Runtime::start_on_socket(const settings::DeviceSettings& settings,
   return {};
 }
 
-/// What `auto` means here. More threads than cores: one that spins would only keep another from
-/// running.
+/// Decides what `auto` means here. With more threads than cores the workers sleep, because a thread
+/// that spins would only keep another one from running.
 settings::WorkerSettings::Idle Runtime::idle_of(const settings::WorkerSettings& worker) const {
   using Idle = settings::WorkerSettings::Idle;
   if (worker.idle != Idle::Auto) return worker.idle;

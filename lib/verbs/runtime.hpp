@@ -1,5 +1,5 @@
 /// \file
-/// What stands behind a Context: ports, devices, workers, the clock.
+/// Runtime: the implementation of a Context, with its ports, devices, workers and clock.
 #pragma once
 
 #include <functional>
@@ -43,29 +43,30 @@ struct DeviceRuntime {
   std::unique_ptr<net::Reassembler> reassembler;
   std::unique_ptr<device::Device> device;
   QueueAlarm* event_alarm = nullptr;  // the device's; nullptr: nobody has asked for a descriptor
-  bool arms_driver = false;           // inline: who waits for events waits for the device, too
+  bool arms_driver = false;           // inline: a wait for events waits for the device, too
   bool asked = true;  // inline: work was added, or a call made, since the latest turn
   const uint32_t generation = process::Generation::now();
 
-  /// It is the parent's: this process was forked since, and touches none of it.
+  /// \return whether the runtime belongs to the parent: this process was forked since, and must not
+  /// touch it
   [[nodiscard]] bool is_abandoned() const { return generation != process::Generation::now(); }
-  /// Work was added: wakes who drives the device.
+  /// Work was added: wakes the thread that drives the device.
   void wake();
-  /// Device::event_fd().
+  /// Implements Device::event_fd().
   Result<int> event_fd();
-  /// Made when it is first asked for.
+  /// The alarm of the device's events, made at the first call.
   Result<QueueAlarm*> alarm_of_events();
   /// The oldest event; nothing when there is none.
   std::optional<Event> poll_event();
-  /// Inline: one turn. \return what it served
+  /// Inline: does one turn. \return frames and doorbells served
   uint32_t turn();
 };
 
 class Runtime {
  public:
-  /// Ends a runtime; one that is abandoned stays as it is, because everything in it is the
-  /// parent's: rings and pools may be shared memory, the numbers of descriptors other files by now,
-  /// threads are not here to be joined, and a lock may be held for ever.
+  /// Ends a runtime, unless it is abandoned: then it stays as it is, because everything in it
+  /// belongs to the parent. Rings and pools may be shared memory, descriptors may be other files by
+  /// now, there are no threads to be joined, and a lock may be held for ever.
   struct End {
     void operator()(Runtime* runtime) const noexcept;
   };
@@ -81,22 +82,23 @@ class Runtime {
   [[nodiscard]] base::Now now() const { return clock_(); }
   [[nodiscard]] bool threaded() const { return !workers_.empty(); }
   [[nodiscard]] std::vector<std::unique_ptr<DeviceRuntime>>& devices() { return devices_; }
-  /// What may be registered.
+  /// The mappings of the process, which decide what memory may be registered.
   [[nodiscard]] const ProcessMaps& maps() const { return maps_; }
   uint32_t poll();
   [[nodiscard]] base::Now next_deadline() const;
 
-  /// What is readable when poll() has something to do. Inline; it is opened when first asked for.
+  /// Inline: the descriptor that is readable when poll() has something to do, opened at the first
+  /// call.
   Result<int> driver_fd();
-  /// The same, or a device has events: Context::fd().
+  /// Implements Context::fd(): readable as driver_fd() is, or while a device has events.
   Result<int> fd();
-  /// Inline, behind driver_fd(): Context::arm().
+  /// Implements Context::arm(). Inline; called after driver_fd().
   bool arm();
-  /// Inline: serves what was asked for since the latest turn, and arms.
+  /// Inline: serves what was asked for since the latest turn, then arms.
   void settle();
   /// Work was added by the thread that polls.
   void disturb();
-  /// Context::wait_until().
+  /// Implements Context::wait_until().
   bool wait_until(const std::function<bool()>& done, base::Now deadline);
   [[nodiscard]] const std::string& environment() const { return environment_; }
 
@@ -122,20 +124,20 @@ class Runtime {
 
   const process::Generation::Use use_;  // before the number of the generation is taken
   const uint32_t generation_ = process::Generation::now();
-  Runtime* kept_before_ = nullptr;  // of those that are abandoned
+  Runtime* kept_before_ = nullptr;  // the list of abandoned ones
   Clock clock_;
   ProcessMaps maps_;
   std::string environment_;
   settings::WorkerSettings::Idle idle_ = settings::WorkerSettings::Idle::Sleep;  // never Auto
   std::vector<std::unique_ptr<DeviceRuntime>> devices_;
   std::unique_ptr<Sleeper> sleeper_;  // inline, once somebody sleeps
-  std::optional<wakeup::Poller> fd_;  // of the sleeper's and of the events'
+  std::optional<wakeup::Poller> fd_;  // of the sleeper's descriptor and the events'
   Activity activity_;
   std::vector<std::unique_ptr<Worker>> workers_;  // stop before the devices go
 };
 
-/// Carries `call(now)` out where the device lives and returns what it returned. Throws
-/// AbandonedRuntime in a child of the process that the device lives in.
+/// Carries `call(now)` out on the device's thread and returns its result. Throws AbandonedRuntime
+/// in a child of the process that the device belongs to.
 template <typename F>
 auto on_worker(DeviceRuntime& device, F&& call) -> decltype(call(base::Now{})) {
   if (device.is_abandoned()) throw AbandonedRuntime();

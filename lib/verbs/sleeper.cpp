@@ -49,7 +49,7 @@ bool Sleeper::listen_to(Watched& watched) const {
 }
 
 bool Sleeper::arm(base::Now now) {
-  // First the bell, then the looks: what is added behind a look rings.
+  // The bell is armed before the devices are looked at: work added after the look rings it.
   bell_.arm();
   deadline_ = base::kNever;
   for (Watched& watched : devices_) {
@@ -83,7 +83,7 @@ void Sleeper::sleep(base::Now now, base::Now limit) const {
 }
 
 void Sleeper::set_timer(base::Now now) {
-  // A timer that is set too early wakes for nothing, and that is all; so it is seldom set.
+  // A timer that fires too early only causes a needless wake-up, so it is seldom set anew.
   if (now < timer_at_ && timer_at_ <= deadline_) return;
   if (timer_at_ == deadline_ && deadline_ == base::kNever) return;
   timer_at_ = deadline_;

@@ -1,5 +1,5 @@
 /// \file
-/// Sleeper: what a thread that drives devices sleeps on.
+/// Sleeper: lets a thread that drives devices sleep until there is work.
 #pragma once
 
 #include <memory>
@@ -15,15 +15,16 @@
 
 namespace rnic::verbs {
 
-/// One descriptor of several devices: what comes to their ports, the next deadline, and a bell.
+/// One descriptor for several devices: it becomes readable when something comes to their ports, at
+/// the next deadline, and when a bell rings.
 ///
 ///     while (devices have work) poll them;
 ///     if (sleeper.arm(now)) sleeper.sleep(now, limit);
 ///
-/// Belongs to the thread that drives the devices; any thread rings.
+/// Belongs to the thread that drives the devices; any thread may ring.
 class Sleeper {
  public:
-  /// Of a port that cannot tell of frames (net_memif, most NICs): how long it is left alone.
+  /// How long a port that cannot tell of frames (net_memif, most NICs) is left alone.
   static constexpr base::Duration kPause = std::chrono::microseconds(50);
 
   /// ResourceExhausted when the system has no descriptor left. \param devices outlive it
@@ -32,29 +33,30 @@ class Sleeper {
   Sleeper(const Sleeper&) = delete;
   Sleeper& operator=(const Sleeper&) = delete;
 
-  /// Behind a turn of all devices that served nothing. False: there is something to do now. True:
-  /// from here on fd() is readable as soon as there is.
+  /// Called after a turn of all devices that served nothing. \return false: there is something to
+  /// do now; true: fd() becomes readable as soon as there is
   bool arm(base::Now now);
   void disarm() { bell_.disarm(); }
-  /// Until there is something to do, `limit` at the longest. Behind arm().
+  /// Sleeps until there is something to do, at most until `limit`. Called after arm().
   void sleep(base::Now now, base::Now limit) const;
 
-  /// Any thread: work was added.
+  /// Work was added. Any thread.
   void ring() { bell_.ring(); }
   /// The thread that sleeps has added work itself.
   void ring_own() { bell_.ring_unfenced(); }
 
-  /// For poll() and epoll of others, who are to know of the deadline of the latest arm(), too.
+  /// The descriptor, for poll() and epoll of others; set_timer() makes it readable at the deadline
+  /// of the latest arm(), too.
   [[nodiscard]] int fd() const { return poller_.fd(); }
   void set_timer(base::Now now);
-  /// Behind a turn: whoever sleeps on the descriptor without another arm() must not sleep through a
-  /// deadline that has come in between.
+  /// Called after a turn: a thread that sleeps on the descriptor without another arm() must not
+  /// miss a deadline that was set in between.
   void check_timer();
 
  private:
   struct Watched {
     device::Device* device = nullptr;
-    std::optional<int> descriptor;  // that epoll knows of
+    std::optional<int> descriptor;  // the one that epoll watches
   };
 
   Sleeper(const std::vector<device::Device*>& devices, wakeup::EventSignal signal,
@@ -67,7 +69,7 @@ class Sleeper {
   wakeup::Poller poller_;              // of the bell, the timer and the ports
   wakeup::Descriptor timer_;           // a timerfd
   base::Now deadline_ = base::kNever;  // of the latest arm()
-  base::Now timer_at_ = base::kNever;  // what the timerfd is set to
+  base::Now timer_at_ = base::kNever;  // the time that the timerfd is set to
 };
 
 }  // namespace rnic::verbs

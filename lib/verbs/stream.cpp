@@ -93,7 +93,7 @@ Result<size_t> Stream::send(std::span<const uint8_t> octets) {
 Result<size_t> Stream::receive(std::span<uint8_t> octets) {
   return guarded("Stream::receive", [&]() -> Result<size_t> {
     if (!is_live()) return not_live();
-    // The end is read before the ring is looked at, so that the ring holds all that came before it.
+    // The end is read before the ring, so that the ring holds everything that came before the end.
     const auto end = how_ended();
     if (!end && socket().is_converted()) return converted();
     const uint32_t got = socket().take({octets.data(), octets.size()});

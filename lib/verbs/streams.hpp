@@ -1,5 +1,5 @@
 /// \file
-/// What plain and framed streams have in common.
+/// The parts that plain and framed streams have in common.
 #pragma once
 
 #include <string>
@@ -15,17 +15,18 @@ namespace rnic::verbs {
 [[nodiscard]] inline tl::unexpected<Error> error(ErrorCode code, std::string message) {
   return tl::unexpected(Error{code, std::move(message)});
 }
-/// Why a call on a stream that has ended fails.
+/// The error of a call on a stream that has ended.
 [[nodiscard]] tl::unexpected<Error> stream_failure(StreamEnd end, const std::string& peer);
-/// The application has closed the handle.
+/// The error of a call on a handle that the application has closed.
 [[nodiscard]] tl::unexpected<Error> gone();
-/// Rings a doorbell of the device, and wakes who drives it. Of an abandoned one there is nobody.
+/// Rings a doorbell of the device, and wakes the thread that drives it. Does nothing if the device
+/// is abandoned.
 inline void ring(DeviceRuntime& runtime, uint32_t doorbell) {
   if (runtime.is_abandoned()) return;
   runtime.device->ring_doorbell(doorbell);
   runtime.wake();
 }
-/// What is given, over what is there. InvalidArgument names a time out of its range.
+/// Options with those that `given` sets replaced. InvalidArgument names a time out of its range.
 [[nodiscard]] Result<tcp::ConnectionOptions> merged(tcp::ConnectionOptions out,
                                                     const StreamOptions& given);
 

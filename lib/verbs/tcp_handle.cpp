@@ -1,4 +1,4 @@
-// The handles of the public API: what plain and framed streams have in common.
+// The handles of the public API: the parts that plain and framed streams have in common.
 
 #include "rnic/tcp_handle.hpp"
 

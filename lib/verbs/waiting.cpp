@@ -1,4 +1,4 @@
-// How the application waits: descriptors for its own loop, and wait_until().
+// The ways in which the application waits: descriptors for its own loop, and wait_until().
 
 #include <algorithm>
 #include <chrono>
@@ -14,9 +14,9 @@ namespace {
 
 using Idle = settings::WorkerSettings::Idle;
 
-// What comes at once finds the thread awake; a sleep costs about as much as this.
+// Work that comes within this time finds the thread awake; a sleep costs about as much.
 constexpr base::Duration kSpin = std::chrono::microseconds(50);
-// A condition may depend on what the devices do not know of, another thread's doing for one.
+// A condition may depend on something that the devices do not know of, such as another thread.
 constexpr base::Duration kLookAgain = std::chrono::milliseconds(10);
 
 }  // namespace
@@ -52,7 +52,7 @@ Result<QueueAlarm*> DeviceRuntime::alarm_of_events() {
   QueueAlarm* const made = alarm->get();
   on_worker(*this, [&](base::Now) { device->set_event_listener(std::move(*alarm)); });
   event_alarm = made;
-  // What is there already was not told of.
+  // The alarm has not rung for events that are there already.
   event_alarm->arm();
   event_alarm->keep_readable();
   return made;
@@ -72,7 +72,7 @@ std::optional<Event> DeviceRuntime::poll_event() {
   event_alarm->arm();
   if (arms_driver) runtime->settle();
   event = device->poll_event();
-  // It came in between, and more may have.
+  // This event came in between, and there may be more.
   if (event) event_alarm->keep_readable();
   return event;
 }
@@ -128,10 +128,10 @@ bool Runtime::is_asked() const {
 }
 
 bool Runtime::arm() {
-  if (is_abandoned()) return true;  // whoever polls until there is nothing to do is to end
+  if (is_abandoned()) return true;  // a loop that polls until there is nothing to do has to end
   if (sleeper_ == nullptr) return false;
   const base::Now time = now();
-  // What a turn has left over tells of itself, by its port's descriptor or a deadline that is over.
+  // Work that a turn has left over makes itself known by its port's descriptor or a deadline.
   const bool nothing = sleeper_->arm(time) && !is_asked();
   if (nothing) {
     sleeper_->set_timer(time);
@@ -154,22 +154,22 @@ void Runtime::disturb() {
 
 bool Runtime::wait_until(const std::function<bool()>& done, base::Now deadline) {
   if (is_abandoned()) return done();
-  // It may fork. In the child there is nothing to wait for.
+  // The condition may fork, and in the child there is nothing to wait for.
   bool came = false;
   const auto over = [&] {
     came = done();
     return came || is_abandoned();
   };
-  // By reference, for which std::function needs no memory.
+  // Passed by reference, for which std::function needs no memory.
   const auto end = std::ref(over);
   return (threaded() ? watch_until(end, deadline) : drive_until(end, deadline)) && came;
 }
 
-/// Inline: this thread is the device.
+/// Inline: this thread drives the devices.
 bool Runtime::drive_until(const std::function<bool()>& done, base::Now deadline) {
   Sleeper* sleeper = nullptr;
   if (idle_ == Idle::Sleep) {
-    // Without a descriptor, or memory, to sleep on there is polling.
+    // Without a descriptor or memory for a sleeper the thread polls.
     if (!base::attempt([&] { sleeper = this->sleeper().value_or(nullptr); })) sleeper = nullptr;
   }
   base::Now idle_since = base::kNever;
@@ -184,7 +184,7 @@ bool Runtime::drive_until(const std::function<bool()>& done, base::Now deadline)
     if (idle_ == Idle::Yield) std::this_thread::yield();
     if (idle_since == base::kNever) idle_since = time;
     if (sleeper == nullptr || time - idle_since < kSpin || !sleeper->arm(time)) continue;
-    // The latest turn may have brought it although it served nothing: by a timer.
+    // The latest turn may have made the condition true although it served nothing, by a timer.
     const bool came = done();
     if (!came) sleeper->sleep(time, std::min(deadline, time + kLookAgain));
     sleeper->disarm();

@@ -23,10 +23,10 @@
 
 namespace rnic::verbs {
 
-/// Where a worker's time comes from.
+/// The source of a worker's time.
 using Clock = std::function<base::Now()>;
 
-/// One turn of a device's loop. No exception leaves it: a turn that ends early for want of memory
+/// Does one turn of a device's loop. It throws nothing: a turn that ends early for want of memory
 /// is counted (`device.starved_turns`).
 uint32_t turn(device::Device& device, base::Now now);
 
@@ -34,7 +34,7 @@ class Worker {
  public:
   struct Options {
     settings::WorkerSettings::Idle idle = settings::WorkerSettings::Idle::Sleep;
-    std::optional<uint32_t> core;  ///< pin to it
+    std::optional<uint32_t> core;  ///< the core to pin the thread to
   };
 
   /// ResourceExhausted when the system gives no descriptor or no thread.
@@ -47,8 +47,8 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// Carries `call(now)` out between two turns of the loop and waits for it; throws what it has
-  /// thrown. Not from the worker's own thread. Needs no memory.
+  /// Carries `call(now)` out between two turns of the loop and waits for it; throws what `call`
+  /// throws. Must not be called from the worker's own thread. Needs no memory.
   template <typename F>
   void run(F&& call) {
     using Body = std::remove_reference_t<F>;
@@ -62,7 +62,7 @@ class Worker {
   void wake() { sleeper_->ring(); }
 
  private:
-  /// A call on its way; it lives with its caller, who waits.
+  /// A call on its way. It lives on the stack of its caller, which waits for it.
   struct Call {
     void* what = nullptr;
     void (*carry_out)(void* what, base::Now now) = nullptr;
