@@ -103,7 +103,8 @@ class Crowd final : public port::Port {
   bool hear(const port::Packet& frame, base::Now now);
   [[nodiscard]] static std::optional<Heard> parse(base::ByteView frame);
   void hear(Stranger& stranger, const wire::TcpView& tcp, base::Now now);
-  /// Who waits for an answer says where it is (RFC 4861). \return one of us was asked for
+  /// Answers a solicitation for the address of a stranger (RFC 4861). \return a stranger was asked
+  /// for
   bool answer_solicitation(base::ByteView frame, base::Now now);
   void opened(Stranger& stranger, base::Now now);
   void replied(Stranger& stranger, base::Now now);

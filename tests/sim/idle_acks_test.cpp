@@ -22,8 +22,9 @@ class IdleAcksTest : public ::testing::Test {
 
 TEST_F(IdleAcksTest, AnAckThatSaysNothingNewIsIdle) { EXPECT_TRUE(idle(100)); }
 
-// Who looks on does not know which segment brought the order forward: the device may have dropped
-// any. Both are taken for one behind a hole, and the ACK of the first leaves the second its own.
+// An observer does not know which segment brought the order forward, since the device may have
+// dropped any. The judge takes both for segments behind a hole, so the ACK of the first leaves the
+// second its own ACK.
 TEST_F(IdleAcksTest, WhatLiesBeyondTheAckThatMovesIsOwedAnother) {
   behind_hole(120);
   behind_hole(150);

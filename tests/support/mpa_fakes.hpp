@@ -245,7 +245,7 @@ class MpaEnd {
     octets_user().established(emss, now);
   }
 
-  /// Who uses the stream: the session, or what was set since.
+  /// The user of the stream: the session, or the one that was set later.
   [[nodiscard]] llp::StreamUser& octets_user() {
     return stream.user != nullptr ? *stream.user : *session;
   }

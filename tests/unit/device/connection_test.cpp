@@ -70,7 +70,7 @@ TEST_F(Connections, RejectCarriesPrivateData) {
   EXPECT_FALSE(left().has<event::Established>());
   EXPECT_TRUE(left().take<event::Disconnected>().has_value());  // once
   EXPECT_FALSE(left().has<event::Disconnected>());
-  // Who said no is not told that the request is gone.
+  // The side that has rejected the request is not told that it is gone.
   EXPECT_FALSE(right().has<event::RequestWithdrawn>());
   EXPECT_FALSE(right().device->accept(request->request, *right().make_qp(), {}, now_).has_value());
   expect_all_returned();

@@ -98,7 +98,8 @@ TEST_F(Moderation, CountsWhatIsWaitedForAlone) {
   EXPECT_EQ(sleeper_.woken, 1u);
 }
 
-// Who waits for urgent ones, and then for any, hears of the urgent ones that were kept back.
+// A caller that waits for urgent completions, and then for any, is told of the urgent ones that
+// were kept back.
 TEST_F(Moderation, KeepsWhatItHasWhenMoreIsWaitedFor) {
   sleeper_.for_urgent_only = true;
   add(2, true);

@@ -68,7 +68,7 @@ TEST_F(Silence, TheLongestSilentGivesWay) {
   const std::string said = log.take();
   EXPECT_NE(said.find("1 inbound association from 10.0.0.1:"), std::string::npos) << said;
   EXPECT_NE(said.find("limits.silence"), std::string::npos) << said;
-  // Who was let go is told what happened to it.
+  // The peer whose association was ended is told so.
   ASSERT_TRUE(run_until([&] { return left().has<event::Disconnected>(); }));
   const auto told = left().take<event::Disconnected>();
   EXPECT_EQ(told->qp, theirs[1]->number());
@@ -123,8 +123,8 @@ class Many : public Silence {
         }) {}
 };
 
-// Who has sent no Request ends connections only as long as it has no more than half of the
-// start-ups' places.
+// Start-ups without a Request displace silent connections only as long as they hold no more than
+// half of their places.
 TEST_F(Many, StartUpsBeyondTheirHalfGiveWayFirst) {
   for (int i = 0; i < 2; ++i) DevicePair::connect(left().make_qp(), right().make_qp());
   sleep(kLonger);

@@ -826,7 +826,7 @@ TEST_P(Packing, SmallMessages_MPAA_6_05_MPAA_6_06) {
 
 INSTANTIATE_TEST_SUITE_P(OnAndOff, Packing, ::testing::Bool());
 
-// Who switches CRC off is told what that needs.
+// Switching CRC off is answered with a warning that names its condition.
 TEST_F(Starts, CrcOffIsWarnedOf_MPA_4_4_05) {
   base::set_log_level(base::LogLevel::Warning);
   for (const bool crc : {true, false}) {

@@ -271,7 +271,7 @@ class OwnOptions : public Streams {
         }) {}
 };
 
-// Who wishes nothing gets what the device's configuration says.
+// A stream without options of its own gets those of the device's configuration.
 TEST_F(OwnOptions, StreamsHaveThemUnlessToldOtherwise) {
   const auto listener = right().device->listen_stream({{}, kStreamPort}, 4);
   ASSERT_TRUE(listener.has_value());

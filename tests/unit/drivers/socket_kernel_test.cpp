@@ -127,7 +127,8 @@ class TwoPlaces : public OnKernel, private llp::Acceptor {
   std::deque<llp::Stream*> streams_;
 };
 
-// Who takes the last place makes room for the next, if the owner has something that is worth less.
+// When a connection takes the last place, the owner is asked to give up one that is worth less, so
+// that there is room for the next.
 TEST_F(TwoPlaces, TheLastPlaceIsKeptFree) {
   ASSERT_TRUE(right().unlisten({{}, kPort}).has_value());
   ASSERT_TRUE(right().listen({{}, kPort}, yielding()).has_value());

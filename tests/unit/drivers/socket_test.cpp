@@ -362,7 +362,8 @@ TEST_F(SocketDriver, ConnectionsWaitInTheBacklog) {
   second_near.stream = *left_->connect({}, {kV4, port_}, second_near, now_);
   ASSERT_TRUE(run_until([&] { return right_->counters().accepts_deferred > 3; }));
   EXPECT_FALSE(second_far.is_established);
-  // Who waits there keeps nobody awake: he is looked at again by a deadline.
+  // A connection in the backlog does not keep the poller awake: a deadline makes the driver look
+  // again.
   pollfd descriptor{right_->arm().value(), POLLIN, 0};
   EXPECT_EQ(::poll(&descriptor, 1, 0), 0);
   EXPECT_GT(right_->next_deadline(), now_);

@@ -1,4 +1,4 @@
-// Who gives way when a table of associations is full.
+// The choice of the association that gives way when a table is full.
 
 #include "llp/admission.hpp"
 

@@ -272,7 +272,7 @@ TEST(Limits, InOrderWithoutDescriptorsIsHeld) {
   EXPECT_EQ(held_octets(*end.own_store), 0u);
 }
 
-// Who hands up more than was said to find room, and cannot take it back, has its stream ended.
+// A transport that cannot drop, and hands up more than takes() has allowed, has its stream aborted.
 TEST(Limits, WhatCannotBeDroppedAndNotHeldEndsTheStream) {
   Config config;
   config.hold_limit = 0;

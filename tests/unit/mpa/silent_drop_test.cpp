@@ -535,7 +535,7 @@ TEST(SilentDrop, ALengthThatLeadsOverAPlacedFpduIsDropped_MPA_8_04) {
   rx.expect_all();
 }
 
-// Who records what happens to a connection's octets is told of each drop for a wrong CRC.
+// The trace of a connection shows each drop for a wrong CRC.
 TEST(SilentDrop, EachDropIsTraced) {
   Dropper rx(false, {300, 300, 300});
   int drops = 0;

@@ -337,7 +337,7 @@ TEST_F(Ipv6Output, PathMtuIsRememberedForATimeAndNeverRaised) {
   EXPECT_EQ(interface_->path_mtu(kPeer6, forgotten), 1500u);
 }
 
-// Who tells of a path as wide as the link tells nothing new: no other path is forgotten for it.
+// A path MTU that is not below the link's takes no place, so no other path is forgotten for it.
 TEST_F(Ipv6Output, APathAsWideAsTheLinkTakesNoPlace) {
   interface_->reduce_path_mtu(kPeer6, 1300, now_);
   interface_->reduce_path_mtu(kPeer, 1300, now_);

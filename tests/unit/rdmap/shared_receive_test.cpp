@@ -347,7 +347,7 @@ TEST_F(SharedStreams, HighWaterIsToldOnceAStream_SEC_6_4_3_1_03) {
   EXPECT_EQ(owner.high_waters.size(), 3u);
 }
 
-// Who takes how much is known of each stream.
+// Each stream counts the receives that it takes of a shared queue.
 TEST_F(SharedStreams, EachHasItsStatistics_SEC_6_4_3_1_01) {
   post(1, 8);
   one->send(5);

@@ -119,7 +119,7 @@ TEST(Settings, EveryKeyIsDocumentedOnceAndWhole) {
   EXPECT_TRUE(seen.contains("device.impair.drop"));
 }
 
-// Who sets up a device reads about forty keys, and those first.
+// The page begins with the about forty keys that one needs to set up a device.
 TEST(Settings, DocumentationLeadsWithTheBasicKeys) {
   const std::string page = settings_markdown();
   std::map<Tier, size_t> count;

@@ -408,8 +408,8 @@ TEST(Lifecycle, InitialSequenceNumbersFollowClockAndTuple_TCP_9293_3_4_1_01) {
   EXPECT_EQ(isn(1000) - first, 100'000u);  // one tick each 4 microseconds
 }
 
-// Who stops listening is called no more, though handshakes were under way; whoever listens in its
-// place later has nothing to do with them, either.
+// An acceptor that stops listening is not called any more, even if handshakes were under way; nor
+// is one that listens in its place later called for them.
 TEST(Lifecycle, HandshakesUnderWayEndWithTheirListener) {
   RawPeer p;
   p.acceptor.next.push_back(&p.user);

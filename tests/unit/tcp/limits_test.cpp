@@ -225,8 +225,8 @@ TEST(Limits, AnOrphanThatGetsOnHasItsTimeAnew) {
   EXPECT_EQ(p.stack.counters().timeouts, timeouts) << "nothing is sent again behind the end";
 }
 
-// Who has closed, and been told that everything arrived, waits for nothing of its own: the peer may
-// take its time.
+// After our FIN was acknowledged no octet of ours is outstanding, so the connection is no orphan,
+// however long the peer goes on sending.
 TEST(Limits, APeerThatGoesOnBehindOurFinIsNoOrphan) {
   tcp::Config config = RawPeer::bare();
   config.orphan_timeout = seconds(60);

@@ -213,8 +213,8 @@ TEST(Window, AShrunkWindowHoldsBackNewOctetsOnly_TCP_7323_2_4_01) {
   p.expect({.payload = 100u});
 }
 
-// Who has filled our window numbers its ACKs with the window's end. They count, whatever is missing
-// of the window; a RST there does not, nor does anything beyond.
+// A peer that has filled our window gives its ACKs the sequence number of the window's end. They
+// count, whatever is missing of the window; a RST there does not, nor does anything beyond.
 TEST(Window, AnAckFromTheEndOfAFullWindowCounts) {
   RawPeer p;
   p.accept();

@@ -83,7 +83,8 @@ TEST_F(NoHoldSpace, APartStays) {
   EXPECT_EQ(p_.b.stream.aborts, 0);
 }
 
-// Who does not ask loses the connection: there is no place for the part of a PDU.
+// A transport that hands up octets without asking loses the connection, since there is no room for
+// the part of a PDU.
 TEST_F(NoHoldSpace, UnaskedItIsTheEnd) {
   use_up();
   p_.b.in.receive(begin_, base::ByteView(framed_).first(30));

@@ -82,8 +82,8 @@ TEST(Negotiation, EveryCombination_TUF_4_03_TUF_2_02_TUF_4_01) {
   }
 }
 
-// Who sees no segments asks for markers only, whatever the peer could send, and
-// suspects nobody, however its reads cut the stream; who sees them asks for alignment mode.
+// An end that sees no segments asks for markers only, whatever the peer could send, and suspects
+// no middlebox, however its reads cut the stream. An end that sees them asks for alignment mode.
 TEST(Negotiation, AReceiverWithoutSegments_TUF_2_02_TUF_4_03) {
   for (const bool sees : {false, true}) {
     SessionPair p;
@@ -312,7 +312,7 @@ TEST(Keys, AreRandom_TUF_5_03) {
   EXPECT_GT(std::abs(leaning - kKeys / 2), 450);
 }
 
-// Who was taken away before the stream was framed is not told of its end.
+// A user that was removed before the stream was framed is not told of the stream's end.
 TEST(Negotiation, AUserThatWasTakenAwayHearsNothing) {
   for (const bool taken : {false, true}) {
     SessionPair p;

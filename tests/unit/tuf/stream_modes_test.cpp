@@ -450,7 +450,7 @@ TEST(Aligned, ASegmentThatIsRefusedLeavesNothingBehind) {
   }
 }
 
-// Who does not want to hear of it is served all the same.
+// An owner that ignores the events is served all the same.
 TEST(Aligned, AnOwnerNeedNotListen) {
   struct Silent final : FramedStreamEvents {
   } silent;

@@ -701,7 +701,7 @@ TEST(FramingChoice, OfAPortAndAConnection) {
   ASSERT_TRUE(world.await<event::Established>(world.right, b.qp.number()));
   exchange(world, a, b, 50000, 3);
   world.disconnect(a, b);
-  // Who speaks MPA to that port is told so.
+  // A connection that speaks MPA to this port fails.
   Side c(world.left);
   must(c.qp.connect({world.right.address(), 7500}));
   EXPECT_TRUE(world.await<event::ConnectFailed>(world.left, c.qp.number()));

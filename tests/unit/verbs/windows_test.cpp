@@ -114,8 +114,8 @@ TEST_P(WindowsApiTest, FastRegistration_VERBS_03) {
   expect_refused(grant.stag, 10);
 }
 
-// Who asks for a region's end is told that windows are bound to it, and nothing changes; who drops
-// its handle ends all of it at once.
+// Deregistering a region to which windows are bound is refused, and nothing changes; dropping its
+// handle ends the region and its windows at once.
 TEST_P(WindowsApiTest, ARegionWithWindowsIsNotDeregistered_VERBS_02) {
   MemoryWindow window = must(b_.pd.create_window(WindowType::Domain));
   must(window.bind(region_, 0, 100, kBoth));

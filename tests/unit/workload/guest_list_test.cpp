@@ -1,4 +1,5 @@
-// Who gives way to a newcomer, and who has been silent for too long.
+// The choice of the guest that gives way to a newcomer, and of those that have been silent for too
+// long.
 
 #include "workload/guest_list.hpp"
 
