@@ -133,7 +133,8 @@ class StreamUser {
   /// EMSS has changed. The user learns it before the next pull.
   virtual void emss_changed(uint32_t emss) = 0;
 
-  /// How many octets past the delivery point the user is prepared to take (the receive window).
+  /// The number of octets past the delivery point that the user is prepared to take (the receive
+  /// window).
   [[nodiscard]] virtual uint32_t receive_room() const = 0;
 
   // A transport that cannot drop segments leaves octets that the user cannot take with the system.

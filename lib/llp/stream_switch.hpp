@@ -32,7 +32,7 @@ class StreamSwitch final : public StreamUser {
   /// inspects them like any others. The peer will not send them again, so the stream is aborted if
   /// the user does not accept them.
   void pass_on(base::Range range, base::ByteView octets, bool in_order, base::Now now);
-  /// How many users there have been; 0 before begin(), and when the stream has ended.
+  /// The number of users that there have been; 0 before begin(), and when the stream has ended.
   [[nodiscard]] uint32_t users() const { return count_; }
   /// Checks that the parts follow each other, in either direction.
   void validate() const {

@@ -27,7 +27,7 @@ class MarkerGrid {
   }
   /// The first marker at or behind `offset`; only with markers on.
   [[nodiscard]] uint64_t next(uint64_t offset) const { return offset + distance(offset); }
-  /// How many markers begin in [begin, end).
+  /// The number of markers that begin in [begin, end).
   [[nodiscard]] uint32_t count(uint64_t begin, uint64_t end) const;
 
  private:

@@ -41,7 +41,7 @@ struct TxFrame {
   IpAddress source;
   IpAddress destination;
   uint8_t traffic_class = 0;  ///< DSCP << 2 | ECN; may be set between begin() and send()
-  uint8_t hop_limit = 0;      ///< TTL; 0: the interface's default; likewise
+  uint8_t hop_limit = 0;      ///< TTL; 0: the interface's default; may be set at the same time
 };
 
 /// The user of an interface that is told of each ICMP error which a packet of ours may have caused.

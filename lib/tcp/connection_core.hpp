@@ -14,9 +14,10 @@
 
 namespace rnic::tcp {
 
-/// Both halves read all of it. The sender writes the send sequence variables of the Tcb, the
-/// receiver writes the receive sequence variables, and the handshake writes what the SYNs agree on.
-/// docs/owners.md lists which part may call the functions that change the rest.
+/// The sender and the receiver read all of this state. The sender writes the send sequence
+/// variables of the Tcb, the receiver writes the receive sequence variables, and the handshake
+/// writes what the SYNs agree on. docs/owners.md lists which part may call the functions that
+/// change the rest.
 struct ConnectionCore {
   /// \param connection the owner, as the timer wheel and the round know it. \param with outlives
   /// this

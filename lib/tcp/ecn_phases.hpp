@@ -1,5 +1,5 @@
 /// \file
-/// What the SYNs agree on about ECN (RFC 3168 s.6.1.1), and how far the answer to a mark has come
+/// The states of the agreement of the SYNs on ECN (RFC 3168 s.6.1.1), and of the answer to a mark
 /// (s.6.1.2), with their legal transitions.
 #pragma once
 

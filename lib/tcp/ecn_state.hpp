@@ -19,7 +19,7 @@ inline constexpr uint8_t kEct0 = 2;
 inline constexpr uint8_t kCe = 3;
 }  // namespace ecn_codepoint
 
-/// It does not read the Tcb: the caller passes SND.UNA, SND.NXT and the ACK field.
+/// EcnState does not read the Tcb: the caller passes SND.UNA, SND.NXT and the ACK field.
 class EcnState {
  public:
   /// The SYNs have agreed on ECN.

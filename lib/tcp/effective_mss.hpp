@@ -13,8 +13,8 @@
 
 namespace rnic::tcp {
 
-/// It follows from the path MTU, the MSS option of the peer, the options on every segment, and the
-/// limit that the user sets.
+/// EMSS follows from the path MTU, the MSS option of the peer, the options on every segment, and
+/// the limit that the user sets.
 class EffectiveMss {
  public:
   /// \param core outlives this

@@ -12,7 +12,7 @@ namespace rnic::tcp {
 /// measures the round trip, which it does only if it was sent once (Karn's rule, RFC 6298 s.3). The
 /// states in which it waits come last.
 enum class HandshakeState : uint8_t {
-  Idle,          ///< nobody has asked for it
+  Idle,          ///< no SYN has been asked for
   Sent,          ///< once
   Assumed,       ///< our SYN-ACK was a SYN cookie: it was sent, at an unknown time
   Ambiguous,     ///< it was sent more than once

@@ -1,5 +1,5 @@
 /// \file
-/// How much the connections of a stack hold of its pools and lists.
+/// The parts of a stack's pools and lists that its connections hold.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,7 @@
 
 namespace rnic::tcp {
 
-/// How far the retransmission of a record in pieces has come: the port may be full between two
+/// The progress of the retransmission of a record in pieces: the port may be full between two
 /// pieces.
 class CutProgress {
  public:

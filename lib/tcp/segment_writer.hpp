@@ -12,7 +12,7 @@
 
 namespace rnic::tcp {
 
-/// It is used in synchronized states, in which each segment has the ACK field.
+/// A SegmentWriter is used in synchronized states, in which each segment has the ACK field.
 class SegmentWriter {
  public:
   /// Both parameters outlive this.
@@ -23,7 +23,7 @@ class SegmentWriter {
   [[nodiscard]] bool open(TxSlot& slot, base::Now now);
   /// Room for a header and `payload` octets.
   [[nodiscard]] bool begin(uint32_t payload, TxSlot& slot, base::Now now);
-  /// Where the payload of a slot begins.
+  /// The place of the payload in a slot.
   [[nodiscard]] uint8_t* payload_of(const TxSlot& slot) const {
     return slot.tcp + core_.tcb.header_length();
   }

@@ -27,7 +27,7 @@ namespace rnic::tcp {
 /// leaves between and around its ranges.
 using Gaps = std::array<base::Range, kMaxRanges + 1>;
 
-/// It outlives every connection.
+/// The shared state outlives every connection.
 struct Shared {
   Shared(const Config& with, Egress& egress, const Secret& secret, base::Now now)
       : config(with),

@@ -40,7 +40,7 @@ class MarkerGrid {
   }
   /// The offset behind `content` octets that are no part of a marker, counted from `begin` on.
   [[nodiscard]] uint64_t end_of(uint64_t begin, uint64_t content) const;
-  /// How many markers begin in [begin, end).
+  /// The number of markers that begin in [begin, end).
   [[nodiscard]] uint32_t count(uint64_t begin, uint64_t end) const;
 
   /// Changes the interval from the first marker at or behind `offset` on. False: an earlier change

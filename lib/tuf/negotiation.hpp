@@ -22,7 +22,7 @@ namespace rnic::tuf {
 
 struct Config;
 
-/// How both directions are framed, as one end sees them.
+/// The framing of both directions, as one end sees them.
 struct Agreed {
   FramedSendMode send = FramedSendMode::Plain;
   FramedReceiveMode receive = FramedReceiveMode::Plain;

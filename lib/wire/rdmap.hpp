@@ -63,7 +63,7 @@ struct RdmapReadRequest {
   friend constexpr bool operator==(const RdmapReadRequest&, const RdmapReadRequest&) = default;
 };
 
-/// Nothing when `in` is too short.
+/// Empty when `in` is too short.
 [[nodiscard]] inline std::optional<RdmapReadRequest> parse_rdmap_read_request(base::ByteView in) {
   if (in.size() < kRdmapReadRequestSize) return std::nullopt;
   const uint8_t* p = in.data();
@@ -114,7 +114,7 @@ struct RdmapAtomicRequest {
   friend constexpr bool operator==(const RdmapAtomicRequest&, const RdmapAtomicRequest&) = default;
 };
 
-/// Nothing when `in` is too short.
+/// Empty when `in` is too short.
 [[nodiscard]] inline std::optional<RdmapAtomicRequest> parse_rdmap_atomic_request(
     base::ByteView in) {
   if (in.size() < kRdmapAtomicRequestSize) return std::nullopt;
@@ -154,7 +154,7 @@ struct RdmapAtomicResponse {
                                    const RdmapAtomicResponse&) = default;
 };
 
-/// Nothing when `in` is too short.
+/// Empty when `in` is too short.
 [[nodiscard]] inline std::optional<RdmapAtomicResponse> parse_rdmap_atomic_response(
     base::ByteView in) {
   if (in.size() < kRdmapAtomicResponseSize) return std::nullopt;

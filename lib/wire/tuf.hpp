@@ -93,7 +93,7 @@ struct TufStart {
   TufKey key = 0;                ///< key of this end's framing PDUs in alignment mode
   uint16_t private_data = 0;     ///< octets behind this frame
   uint16_t ird = 0;              ///< as in RFC 6581 s.9: 14 bits
-  uint16_t ord = 0;              ///< likewise
+  uint16_t ord = 0;              ///< 14 bits, too
 };
 
 /// Writes kTufStartSize octets.

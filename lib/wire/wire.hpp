@@ -23,8 +23,8 @@
 /// are octets; all fields are network order on the wire and host order here, except the MPA CRC,
 /// which is stored least significant octet first (RFC 5044 s.4.4).
 ///
-/// Not here: what a field means for a connection (tcp, mpa, ddp, rdmap), checksumming policy (net,
-/// tcp).
+/// The meaning of a field for a connection (tcp, mpa, ddp, rdmap) and the policy of checksums (net,
+/// tcp) belong to other layers.
 #pragma once
 
 #include "wire/arp.hpp"
