@@ -1,4 +1,4 @@
-// rte_intr_fd_get() and rte_memseg_get_fd_thread_unsafe(): how else is one to know the descriptors?
+// Needed for rte_intr_fd_get() and rte_memseg_get_fd_thread_unsafe(), which alone tell descriptors.
 #define ALLOW_EXPERIMENTAL_API
 
 #include "dpdk/adoption.hpp"
@@ -36,8 +36,9 @@ void adopt_one(int descriptor) {
   });
 }
 
-/// DPDK's interrupt thread listens to it. Eventfds and timerfds all have one name with the kernel,
-/// so that a child could not tell them from its own; nobody outside sees them.
+/// Adopts a descriptor that DPDK's interrupt thread listens to. Eventfds and timerfds are passed
+/// over: the kernel gives all of them one name, so that a child could not tell them from its own,
+/// and nobody outside the process sees them.
 void show(int descriptor) {
   struct stat file {};
   fcntl(descriptor, F_SETFD, FD_CLOEXEC);
@@ -45,7 +46,7 @@ void show(int descriptor) {
 }
 
 void keep_from_children(const void* begin, size_t octets) {
-  // Parts that nothing is mapped to are passed over.
+  // The call passes over parts that are not mapped.
   madvise(const_cast<void*>(begin), octets, MADV_DONTFORK);
 }
 
@@ -54,7 +55,8 @@ int keep_list(const rte_memseg_list* list, void*) {
   return 0;
 }
 
-/// \param latest the file of the segment before: of ordinary memory all have the same one
+/// Adopts the file of a segment. \param latest the file of the segment before; segments of ordinary
+/// memory all have the same file
 int adopt_file(const rte_memseg_list*, const rte_memseg* segment, void* latest) {
   const int file = rte_memseg_get_fd_thread_unsafe(segment);
   if (file >= 0 && file != *static_cast<int*>(latest)) adopt_one(file);
@@ -113,7 +115,7 @@ void keep_memory_from_children() {
   rte_memseg_list_walk(keep_list, nullptr);
   int latest = -1;
   rte_memseg_walk(adopt_file, &latest);
-  // Refused where DPDK takes no more than it has, as it does without hugepages.
+  // The call fails if DPDK never takes more memory, as without hugepages.
   rte_mem_event_callback_register("rnic", memory_changed, nullptr);
 }
 
@@ -147,9 +149,10 @@ PortDescriptors::~PortDescriptors() {
 
 }  // namespace rnic::dpdk
 
-// As rte_intr_callback_unregister() of burst_gate.cpp, it takes precedence over DPDK's: here DPDK
-// shows the descriptors that come and go without a call of ours, net_memif's connections for one.
-// What is closed later needs no word: a number that has become another file is known by that.
+// Like rte_intr_callback_unregister() of burst_gate.cpp, this function takes precedence over
+// DPDK's: it sees the descriptors that come and go without a call of ours, such as net_memif's
+// connections. Their closing need not be reported: a number that has become another file is
+// recognized by that.
 extern "C" int rte_intr_callback_register(const rte_intr_handle* intr_handle,
                                           rte_intr_callback_fn cb, void* cb_arg) {
   static const auto of_dpdk = reinterpret_cast<decltype(&rte_intr_callback_register)>(

@@ -1,5 +1,6 @@
 /// \file
-/// What DPDK has made and a child of this process must not have; private to the driver.
+/// Memory and descriptors of DPDK that a child of this process must not have; private to the
+/// driver.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +9,14 @@
 
 namespace rnic::dpdk {
 
-/// Once, when DPDK has started: no child gets its memory or the files behind it, now and when it
-/// takes more. A child cannot write to it even by mistake, and memory that the parent has given
-/// back or left behind is not kept by a child.
+/// Keeps DPDK's memory, and the files behind it, from children of this process, now and when DPDK
+/// takes more. Called once, when DPDK has started. A child cannot write to the memory even by
+/// mistake, and does not keep memory that the parent has given back or left behind.
 void keep_memory_from_children();
 
-/// The descriptors that DPDK opens for one port, as far as its drivers tell of them in no other
-/// way. (Sockets that DPDK's interrupt thread listens to are adopted where it is told of them.)
+/// The descriptors that DPDK opens for one port, as far as its drivers do not tell of them in
+/// another way. (Sockets that DPDK's interrupt thread listens to are adopted when it is told of
+/// them.)
 class PortDescriptors {
  public:
   enum class Kind : uint8_t {
@@ -24,15 +26,15 @@ class PortDescriptors {
   };
 
   PortDescriptors() = default;
-  /// Behind the end of the device, which has closed them.
+  /// Called after the end of the device, which has closed them.
   ~PortDescriptors();
   PortDescriptors(PortDescriptors&& other) noexcept = default;
   PortDescriptors& operator=(PortDescriptors&& other) noexcept = default;
 
-  /// Those that the process has now, in order.
+  /// The descriptors of that kind that the process has now, in order.
   [[nodiscard]] static std::vector<int> list(Kind kind);
-  /// Adopts those that were not there `before`, and keeps what is mapped of them from children.
-  /// The caller delays forks from the one to the other.
+  /// Adopts the descriptors that were not there `before`, and keeps their mappings from children.
+  /// The caller delays forks from list() to this call.
   void adopt(Kind kind, const std::vector<int>& before);
 
  private:

@@ -12,7 +12,7 @@
 namespace rnic::dpdk {
 namespace {
 
-/// All gates of the process. It outlives them, as DPDK's thread does.
+/// All gates of the process. The object outlives them, as DPDK's thread does.
 struct Gates {
   std::mutex mutex;
   std::vector<BurstGate*> all;
@@ -55,7 +55,7 @@ uint32_t BurstGate::waiting() { return gates().waiting.load(); }
 
 // The program's own function takes precedence over a shared library's of the same name, also for
 // plugins that are loaded later. A polling thread may call it, too, when it closes its port: it is
-// inside no gate then, and waits for others only.
+// inside no gate then, and waits only for others.
 extern "C" int rte_intr_callback_unregister(const rte_intr_handle* intr_handle,
                                             rte_intr_callback_fn cb, void* cb_arg) {
   static const auto of_dpdk = reinterpret_cast<decltype(&rte_intr_callback_unregister)>(

@@ -1,5 +1,5 @@
 /// \file
-/// Keeps DPDK's interrupt thread from unmapping what a burst is looking at; private to the driver.
+/// Keeps DPDK's interrupt thread from unmapping memory that a burst uses; private to the driver.
 #pragma once
 
 #include <atomic>
@@ -7,13 +7,13 @@
 
 namespace rnic::dpdk {
 
-/// One port of net_memif, whose peer may hang up at any time. DPDK's interrupt thread then marks
-/// the connection as gone, unregisters its events and unmaps the memory of both, whatever a burst
-/// is doing with it: that burst would end the process. So the thread waits where it unregisters:
+/// The gate of one net_memif port, whose peer may hang up at any time. DPDK's interrupt thread then
+/// marks the connection as gone, unregisters its events and unmaps the shared memory, even if a
+/// burst is using it, which would end the process. So the thread has to wait where it unregisters:
 /// burst_gate.cpp has its own rte_intr_callback_unregister() in front of DPDK's. A burst that
 /// begins later sees the mark and touches nothing.
 ///
-/// Threads: one at a time passes; any may wait.
+/// Threads: one thread at a time passes the gate; any thread may wait.
 class BurstGate {
  public:
   BurstGate();
@@ -21,7 +21,7 @@ class BurstGate {
   BurstGate(const BurstGate&) = delete;
   BurstGate& operator=(const BurstGate&) = delete;
 
-  /// For as long as a burst lasts. \param gate nullptr: a device that needs none
+  /// Lives as long as a burst. \param gate nullptr: the device needs none
   class Pass {
    public:
     explicit Pass(BurstGate* gate) : gate_(gate) {
@@ -38,9 +38,9 @@ class BurstGate {
     BurstGate* gate_;
   };
 
-  /// Until each burst that is under way has ended.
+  /// Waits until each burst that is under way has ended.
   static void wait_for_bursts();
-  /// Threads that wait just now.
+  /// The number of threads that wait now.
   [[nodiscard]] static uint32_t waiting();
 
  private:

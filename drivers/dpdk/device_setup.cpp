@@ -38,7 +38,7 @@ std::array<uint8_t, kLongestKey> long_key() {
   return key;
 }
 
-/// Whether the device can do what net::queue_of() computes.
+/// \return whether the device can spread TCP as net::queue_of() computes
 bool spreads_tcp(const rte_eth_dev_info& facts, size_t queues) {
   const bool key = key_length(facts) >= net::kRssKeyOctets && key_length(facts) <= kLongestKey;
   return (facts.flow_type_rss_offloads & kTcpHashes) == kTcpHashes && key &&
@@ -50,8 +50,8 @@ bool spreads_tcp(const rte_eth_dev_info& facts, size_t queues) {
 using Table =
     std::array<rte_eth_rss_reta_entry64, RTE_ETH_RSS_RETA_SIZE_512 / RTE_ETH_RETA_GROUP_SIZE>;
 
-/// Spreads the queues evenly over the table of a started device. \return what the device says it
-/// does now; empty: it does not say, or something else than it was told
+/// Spreads the queues evenly over the table of a started device. \return the spread that the device
+/// reports; empty: it reports none, or another one than it was told
 std::optional<port::ReceiveSpread> set_spread(uint16_t id, const rte_eth_dev_info& facts,
                                               uint16_t queues) {
   const uint16_t places = facts.reta_size;

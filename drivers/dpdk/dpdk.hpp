@@ -4,9 +4,9 @@
 ///
 /// - `eal.hpp`: starts DPDK once per process, with or without hugepages.
 /// - `ethdev.hpp`: opens ports: a cross-connected pair of net_ring devices in this process, an
-/// existing
-///   device, or a virtual device that is plugged on demand (net_af_packet, net_memif, ...).
-/// - `reassembler.hpp`: where `net` keeps fragments, on librte_ip_frag.
+///   existing device, or a virtual device that is plugged on demand (net_af_packet, net_memif,
+///   ...).
+/// - `reassembler.hpp`: keeps fragments for `net`, on librte_ip_frag.
 /// - `tsc_clock.hpp`: `base::Now` from the TSC.
 ///
 /// A frame's octets are one mbuf segment: the mbufs are sized for the MTU, and a received chain is

@@ -22,7 +22,7 @@
 namespace rnic::dpdk {
 namespace {
 
-// DPDK itself is one per process, and so is what we know of it.
+// A process has one DPDK, and so there is one record of its state.
 struct EalState {
   bool started = false;
   uint32_t generation = 0;  // of the process that started it
@@ -76,7 +76,7 @@ int first_allowed_cpu(const cpu_set_t& allowed) {
   return 0;
 }
 
-/// The user has said which devices DPDK takes, or leaves.
+/// \return whether the user's arguments say which devices DPDK takes or leaves
 bool chooses_devices(const std::vector<std::string>& args) {
   return std::any_of(args.begin(), args.end(), [](const std::string& arg) {
     return arg.starts_with("-a") || arg.starts_with("-b") || arg.starts_with("--allow") ||
@@ -104,7 +104,7 @@ Status check_config(const EalConfig& config) {
                       "DPDK memory of " + std::to_string(config.memory_mb) + " MB: at least 16");
   }
   for (const std::string& argument : config.extra_args) {
-    // DPDK answers these by ending the process.
+    // With these arguments DPDK would end the process.
     if (argument == "-h" || argument == "--help" || argument == "-v" || argument == "--version") {
       return base::fail(ErrorCode::InvalidArgument, "EAL argument " + argument + " is not allowed");
     }
@@ -140,7 +140,7 @@ std::vector<std::string> Eal::arguments(const EalConfig& config, bool hugepages,
       args.push_back(device);
     }
   }
-  // Physical addresses are for devices that cannot do without; ordinary memory has none at all.
+  // Only PCI devices may need physical addresses, and ordinary memory cannot give them.
   if (!hugepages || !pci) args.push_back("--iova-mode=va");
   if (!config.telemetry) args.push_back("--no-telemetry");
   args.insert(args.end(), config.extra_args.begin(), config.extra_args.end());
@@ -172,7 +172,7 @@ Status Eal::init(const EalConfig& config) {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
   pthread_getaffinity_np(pthread_self(), sizeof allowed, &allowed);
-  // From here on a child has what it must not touch, until the process ends.
+  // From here on, until the process ends, a child would have memory that it must not touch.
   static const process::Generation::Use used;
   LogCapture capture;
   if (start(arguments(config, hugepages, first_allowed_cpu(allowed)), allowed) < 0) {
@@ -182,7 +182,7 @@ Status Eal::init(const EalConfig& config) {
                           std::to_string(config.memory_mb) +
                           " MB), the rights of this user and the EAL arguments");
   }
-  // DPDK makes a directory per process; when nothing is in it, it need not outlive us.
+  // DPDK makes a directory per process, which is removed if it is empty.
   rmdir(rte_eal_get_runtime_dir());
   keep_memory_from_children();
   state().started = true;
@@ -198,7 +198,7 @@ Status Eal::init(const EalConfig& config) {
 uint64_t Eal::ordinary_memory(const EalConfig& config) {
   if (started() || config.hugepages == Hugepages::Require) return 0;
   if (config.hugepages == Hugepages::Auto && why_no_hugepages(config).empty()) return 0;
-  // Each page of 4 KB has a descriptor.
+  // DPDK has a descriptor for each page of 4 KB.
   const uint64_t octets = uint64_t{config.memory_mb} << 20;
   return octets + octets / 4096 * sizeof(rte_memseg);
 }

@@ -15,19 +15,18 @@ class Eal {
  public:
   Eal() = delete;
 
-  /// Starts DPDK; when it runs already, this does nothing and succeeds. The affinity of the calling
-  /// thread is as before afterwards. After a failure in DPDK itself a second try may be refused by
-  /// DPDK.
+  /// Starts DPDK; if it runs already, the call does nothing and succeeds. The affinity of the
+  /// calling thread does not change. After a failure in DPDK itself, DPDK may refuse a second try.
   [[nodiscard]] static Status init(const EalConfig& config);
   /// Unsupported in a child of a process that had a runtime open, or DPDK started: DPDK's memory
   /// and threads are the parent's, and it cannot be started twice.
   [[nodiscard]] static Status check_process();
-  /// In this process: not in one that was forked behind it.
+  /// \return whether this process has started DPDK; false in a process forked since
   [[nodiscard]] static bool started();
-  /// Octets of ordinary memory that init() would take: 0 where it runs already, takes hugepages or
+  /// Octets of ordinary memory that init() would take; 0 if DPDK runs already, takes hugepages, or
   /// fails for want of them.
   [[nodiscard]] static uint64_t ordinary_memory(const EalConfig& config);
-  /// True when the memory is hugepages.
+  /// \return whether the memory is in hugepages
   [[nodiscard]] static bool on_hugepages();
   /// One line that says how it runs and why: "hugepages (256 free of 2 MB)", "no hugepages: ...".
   [[nodiscard]] static const std::string& description();
@@ -36,11 +35,11 @@ class Eal {
 
   /// Gives the calling thread its own buffer caches; a worker that is not the thread that called
   /// init() calls this once, before its first burst. Without it every alloc and free goes to the
-  /// shared pool. It throws nothing, since above the first call of a thread nothing is caught.
+  /// shared pool. It throws nothing, since nothing catches above the first call of a thread.
   [[nodiscard]] static Status register_thread() noexcept;
   static void unregister_thread();
 
-  /// What DPDK is started with. \param cpu where its first thread runs
+  /// The arguments that DPDK is started with. \param cpu the CPU of its first thread
   [[nodiscard]] static std::vector<std::string> arguments(const EalConfig& config, bool hugepages,
                                                           int cpu);
 };

@@ -27,7 +27,8 @@ rte_mbuf* to_mbuf(port::Buffer* buffer) { return reinterpret_cast<rte_mbuf*>(buf
 port::Checksum verdict(uint64_t flags, uint64_t mask, uint64_t good, uint64_t bad) {
   if ((flags & mask) == good) return port::Checksum::Good;
   if ((flags & mask) == bad) return port::Checksum::Bad;
-  // Both bits: not made by the sender, but the octets are as they were (virtio within one machine).
+  // Both bits set means that the sender made no checksum, but the octets are intact (virtio within
+  // one machine).
   if ((flags & mask) == mask) return port::Checksum::Good;
   return port::Checksum::Unknown;
 }
@@ -57,12 +58,12 @@ void close_device(uint16_t id, bool unplug) {
   bool events = false;
   if (rte_eth_dev_info_get(id, &facts) == 0) {
     device = facts.device;
-    // net_memif takes a connection down in the interrupt thread when the peer hangs up, and in ours
-    // when it is closed; both at once would free its memory twice. So a hang-up that has come is
-    // served first, before and after the close.
+    // net_memif takes a connection down in the interrupt thread when the peer hangs up, and in our
+    // thread when it is closed; both at once would free its memory twice. So hang-ups that have
+    // come are served before and after the close.
     events = facts.driver_name != nullptr && std::strcmp(facts.driver_name, "net_memif") == 0;
   }
-  LogCapture capture;  // some devices grumble about what they do not support while they close
+  LogCapture capture;  // some devices log what they do not support while they close
   if (events) drain_interrupt_thread();
   rte_eth_dev_stop(id);
   rte_eth_dev_close(id);
@@ -89,7 +90,7 @@ rte_mbuf* EthPort::make_contiguous(rte_mbuf* mbuf) {
     ++counters_.rx_linearised;
     return mbuf;
   }
-  // The first segment has too little room: our own mbufs have room for a whole frame.
+  // The first segment has too little room, but our own mbufs have room for a whole frame.
   rte_mbuf* whole = rte_pktmbuf_alloc(pool_);
   if (whole == nullptr) {
     ++counters_.alloc_failed;

@@ -19,7 +19,7 @@ struct rte_mbuf;
 
 namespace rnic::dpdk {
 
-/// Stops and closes the device; removes it from its bus when `unplug`.
+/// Stops and closes the device; also removes it from its bus if `unplug`.
 void close_device(uint16_t id, bool unplug);
 
 /// An opened device, closed when the last of its ports is gone.
@@ -49,14 +49,14 @@ class OpenDevice {
   PortDescriptors descriptors_;
 };
 
-/// What a started device needs to be a port.
+/// The parts that make a started device a port.
 struct EthPortSetup {
   std::shared_ptr<void> memory;  ///< owns the pool, and the rings of a pair; outlives the device
   std::shared_ptr<OpenDevice> device;
   port::PortInfo info;
   rte_mempool* pool = nullptr;
-  std::unique_ptr<PacketRing> ring;  ///< net_af_packet's, where it was found
-  std::unique_ptr<TapQueue> tap;     ///< net_tap's, where it was found
+  std::unique_ptr<PacketRing> ring;  ///< net_af_packet's, if it was found
+  std::unique_ptr<TapQueue> tap;     ///< net_tap's, if it was found
   bool sends_to_tap = false;         ///< frames go there and not through the device
   std::unique_ptr<BurstGate> gate;   ///< net_memif's
   WireAlarm* wakes_us = nullptr;     ///< of a pair of rings; `memory` owns both
@@ -80,16 +80,17 @@ class EthPort final : public port::Port {
   std::optional<int> arm() override;
 
  private:
-  /// The mbuf itself, its contiguous replacement, or nullptr when there was no room (then it is
-  /// freed).
+  /// Returns the mbuf itself, its contiguous replacement, or nullptr if there was no room (then the
+  /// mbuf is freed).
   rte_mbuf* make_contiguous(rte_mbuf* mbuf);
-  /// The device's burst functions. \return how many mbufs
+  /// Calls the device's burst function. \return the number of mbufs received
   uint16_t receive(rte_mbuf** mbufs, uint16_t count);
   uint16_t transmit(rte_mbuf** mbufs, uint16_t count);
   void prepare(port::Packet& packet, rte_mbuf* mbuf) const;
   uint32_t send(std::span<port::Packet> packets);
   uint32_t send_to_tap(std::span<port::Packet> packets);
-  /// Whether the device takes frames at all: what it does not is told. \param taken of `offered`
+  /// Watches whether the device takes frames at all, and reports if it does not. \param taken how
+  /// many of the `offered` frames the device took
   void watch(size_t offered, uint32_t taken, base::Now now);
 
   std::shared_ptr<void> memory_;  // outlives device_

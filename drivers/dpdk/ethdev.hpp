@@ -36,12 +36,12 @@ struct RingPairOptions {
 
 using PortPair = std::pair<std::unique_ptr<port::Port>, std::unique_ptr<port::Port>>;
 
-/// What DPDK's net_ring has room for behind its own prefixes.
+/// The longest name, in octets, that DPDK's net_ring has room for behind its own prefixes.
 inline constexpr size_t kRingNameMax = 19;
 
-/// Two net_ring ports in this process, each one's transmit side being the other one's receive side.
-/// Frames cross by pointer; checksums are trusted (left open). The ports may be polled by two
-/// threads, one each. A received buffer may belong to the other port's pool; the memory of both
+/// Opens two net_ring ports in this process; the transmit side of each is the receive side of the
+/// other. Frames cross by pointer; checksums are trusted (left open). Each port may have a polling
+/// thread of its own. A received buffer may belong to the other port's pool; the memory of both
 /// lives until both ports are gone.
 [[nodiscard]] Result<PortPair> open_ring_pair(std::string_view name_a, std::string_view name_b,
                                               const RingPairOptions& options = {});
@@ -58,10 +58,10 @@ inline constexpr size_t kRingNameMax = 19;
 
 inline constexpr uint16_t kMaxQueues = 64;
 
-/// Opens a device with several queues: as many ports, in the order of their numbers, each with a
-/// pool of options.pool_size buffers, for a worker each (over a net::QueueExchange). A device that
-/// does not spread TCP over its queues by a hash that is known, of which the table is known (RSS),
-/// gives one port, and a line in the log says so.
+/// Opens a device with several queues. \return a port for each queue, in the order of the queues'
+/// numbers, each with a pool of options.pool_size buffers, for a worker each (over a
+/// net::QueueExchange). A device that does not spread TCP over its queues by a known hash and table
+/// (RSS) gives one port, and a line in the log says so.
 [[nodiscard]] Result<std::vector<std::unique_ptr<port::Port>>> open_queues(
     std::string_view spec, uint16_t queues, const PortOptions& options = {});
 

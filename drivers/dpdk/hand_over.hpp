@@ -1,7 +1,7 @@
 /// \file
-/// Tells ThreadSanitizer of the order that DPDK's rings and pools give to two threads: their
-/// libraries are not built with it, so it does not see the atomics in them. Other builds: nothing.
-/// Private to the driver.
+/// Tells ThreadSanitizer of the order that DPDK's rings and pools give to two threads: DPDK's
+/// libraries are not built with it, so it does not see their atomics. In other builds these
+/// functions do nothing. Private to the driver.
 #pragma once
 
 #if defined(__SANITIZE_THREAD__)
@@ -12,14 +12,15 @@ struct rte_mbuf;
 
 namespace rnic::dpdk {
 
-/// Before an mbuf goes into a ring or a pool: what was done with it is done.
+/// Called before an mbuf goes into a ring or a pool: everything done with it is visible to the
+/// taker.
 inline void hand_over([[maybe_unused]] rte_mbuf* mbuf) {
 #if defined(__SANITIZE_THREAD__)
   __tsan_release(mbuf);
 #endif
 }
 
-/// Behind taking one out.
+/// Called after an mbuf was taken out.
 inline void take_over([[maybe_unused]] rte_mbuf* mbuf) {
 #if defined(__SANITIZE_THREAD__)
   __tsan_acquire(mbuf);

@@ -10,8 +10,8 @@
 namespace rnic::dpdk {
 
 bool drain_interrupt_thread() {
-  // An alarm runs in that thread, behind the events that were there before it. The counter outlives
-  // the call, as a late alarm still writes it.
+  // An alarm runs in that thread, after the events that were pending before it. The counter
+  // outlives the call, as a late alarm still writes it.
   static std::atomic<uint64_t> served{0};
   const uint64_t before = served.load();
   const auto reached = [](void*) { served.fetch_add(1); };

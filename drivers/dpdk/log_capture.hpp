@@ -1,5 +1,5 @@
 /// \file
-/// Keeps what DPDK says while it exists, so that an error can quote it instead of printing it.
+/// LogCapture: keeps the lines that DPDK logs while it exists, so that an error can quote them.
 #pragma once
 
 #include <rte_log.h>
@@ -13,7 +13,7 @@ namespace rnic::dpdk {
 
 class LogCapture {
  public:
-  // Into memory that is there: DPDK may be telling that there is none.
+  // The stream uses memory that is there already: DPDK may be reporting that there is none.
   LogCapture() : stream_(fmemopen(text_.data(), text_.size(), "w")) {
     if (stream_ != nullptr) rte_openlog_stream(stream_);
   }
@@ -25,8 +25,8 @@ class LogCapture {
   LogCapture(const LogCapture&) = delete;
   LogCapture& operator=(const LogCapture&) = delete;
 
-  /// The first line said (the ones after it report the same on the way up), in parentheses; or
-  /// nothing.
+  /// The first line logged, in parentheses (later lines report the same on the way up); empty:
+  /// there is none.
   [[nodiscard]] std::string quote() {
     if (stream_ == nullptr) return {};
     std::fflush(stream_);

@@ -55,7 +55,7 @@ std::string memory_left() {
 
 namespace {
 
-/// What a pool takes: no buffer crosses a page that it would fit into.
+/// Octets that a pool takes: no buffer crosses a page if it fits into one.
 uint64_t pool_octets(uint64_t count, uint32_t room) {
   const uint64_t page = Eal::on_hugepages() ? RTE_PGSIZE_2M : RTE_PGSIZE_4K;
   const uint64_t each = rte_mempool_calc_obj_size(sizeof(rte_mbuf) + room, 0, nullptr);

@@ -13,9 +13,9 @@ struct rte_mempool;
 
 namespace rnic::dpdk {
 
-/// Frees the pool, and complains in the log when buffers of it are still out.
+/// Frees the pool, and logs a warning if buffers of it are still in use.
 struct PoolDeleter {
-  /// The device's driver does not give back what is in its rings when it is closed: no complaint.
+  /// The device's driver does not give back the buffers in its rings when it is closed: no warning.
   bool rings_keep = false;
 
   void operator()(rte_mempool* pool) const;
@@ -31,10 +31,10 @@ using MbufPool = std::unique_ptr<rte_mempool, PoolDeleter>;
 /// (hand_over.hpp). \return all of them, or none
 [[nodiscard]] bool allocate_mbufs(rte_mempool* pool, rte_mbuf** mbufs, unsigned count);
 
-/// "180 MB are left of the 256 MB that DPDK has (eal.memory_mb)"
+/// A text such as "180 MB are left of the 256 MB that DPDK has (eal.memory_mb)".
 [[nodiscard]] std::string memory_left();
 
-/// A name no other object of this process has: "rnic_<kind><n>".
+/// A name that no other object of this process has: "rnic_<kind><n>".
 [[nodiscard]] std::string unique_name(char kind);
 
 }  // namespace rnic::dpdk

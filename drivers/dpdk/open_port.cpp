@@ -28,7 +28,7 @@ namespace {
 
 constexpr uint32_t kUsualMtu = 1500;  // of an Ethernet
 
-/// A spec, taken apart: "name,key=value,..." with the keys that matter here.
+/// A parsed spec: "name,key=value,..." with the keys that matter here.
 struct Spec {
   std::string name;
   std::string arguments;
@@ -62,7 +62,7 @@ Spec parse_spec(std::string_view text) {
   return {std::string(text.substr(0, comma)), std::string(text.substr(comma + 1))};
 }
 
-/// What the kernel must have for net_af_packet: the interface, the right to it, and its MTU.
+/// Checks what net_af_packet needs from the kernel: the interface, the right to it, and its MTU.
 Status check_interface(const Spec& spec, uint32_t mtu) {
   const std::string name = spec.value("iface");
   if (name.empty()) {
@@ -90,7 +90,8 @@ Status check_interface(const Spec& spec, uint32_t mtu) {
   return {};
 }
 
-/// net_tap says that it has no larger MTU than 1500: its interface is asked.
+/// Opens the queue of a TAP interface, and checks the MTU of the interface: net_tap itself claims
+/// no MTU above 1500.
 Result<std::unique_ptr<TapQueue>> open_tap(uint32_t index, uint32_t mtu) {
   ifreq request{};
   if (if_indextoname(index, request.ifr_name) == nullptr) {
@@ -108,7 +109,7 @@ Result<std::unique_ptr<TapQueue>> open_tap(uint32_t index, uint32_t mtu) {
                                                 why + "; configure a smaller one");
 }
 
-/// nullptr where it is not to be found.
+/// The queue of the TAP interface; nullptr: it was not found.
 std::unique_ptr<TapQueue> find_tap(uint32_t index) {
   char name[IF_NAMESIZE];
   return if_indextoname(index, name) == nullptr ? nullptr : TapQueue::find(name);
@@ -135,7 +136,7 @@ uint32_t fit_frames(Spec& spec, const PortOptions& options) {
   return frame;
 }
 
-/// What fit_frames() or the user has told net_af_packet.
+/// The ring's geometry, as fit_frames() or the user has told it to net_af_packet.
 PacketRingShape ring_shape(const Spec& spec) {
   const auto number = [&spec](std::string_view key) {
     return static_cast<uint32_t>(std::atoi(spec.value(key).c_str()));
@@ -170,7 +171,7 @@ Result<uint16_t> find_or_plug(const Spec& spec, bool& plugged) {
 
 /// Makes the device hear frames to `mac`: its own address, an added one, or everything.
 Status take_address(uint16_t id, const port::MacAddress& mac, const Spec& spec) {
-  rte_eth_allmulticast_enable(id);  // not every device can, nor needs it
+  rte_eth_allmulticast_enable(id);  // not every device can do it, nor needs it
   rte_ether_addr own{};
   rte_eth_macaddr_get(id, &own);
   if (std::equal(mac.begin(), mac.end(), own.addr_bytes)) return {};
@@ -185,14 +186,15 @@ Status take_address(uint16_t id, const port::MacAddress& mac, const Spec& spec) 
   return {};
 }
 
-/// Everything after the device is there. \return the ports of its queues, at most `queues`
+/// Sets up and starts a device that was found or plugged. \return the ports of its queues, at most
+/// `queues`
 Result<std::vector<EthPortSetup>> start(std::shared_ptr<OpenDevice> owned, const Spec& spec,
                                         uint16_t queues, const PortOptions& options,
                                         uint32_t frame) {
   std::vector<EthPortSetup> ports;
   std::vector<rte_mempool*> pools;
   auto memory = std::make_shared<std::vector<MbufPool>>();
-  const auto device = std::move(owned);  // on failure closed before that
+  const auto device = std::move(owned);  // on failure it is closed before `memory` goes
   rte_eth_dev_info facts{};
   if (int rc = rte_eth_dev_info_get(device->id(), &facts); rc != 0) {
     return base::fail(ErrorCode::Environment,
@@ -201,7 +203,7 @@ Result<std::vector<EthPortSetup>> start(std::shared_ptr<OpenDevice> owned, const
   const uint32_t room = buffer_room(facts.min_rx_bufsize, frame);
   for (uint16_t i = 0; i < queues; ++i) {
     // net_af_xdp puts 2,048 buffers into its fill ring and forgets all its rings when it is closed
-    // (DPDK 22.11, eth_dev_close()): they end with the pool, and nothing of ours is missing.
+    // (DPDK 22.11, eth_dev_close()): its buffers end with the pool, and none of ours is missing.
     auto pool = make_pool(options.pool_size, room, spec.is("net_af_xdp"));
     if (!pool) return tl::unexpected(pool.error());
     pools.push_back(pool->get());
@@ -211,7 +213,7 @@ Result<std::vector<EthPortSetup>> start(std::shared_ptr<OpenDevice> owned, const
   setup.name = spec.name;
   setup.mtu = options.mtu;
   setup.ring_size = options.ring_size;
-  // A tap of ours is written to without the driver, which has no larger MTU.
+  // Large frames are written to the TAP without the driver, which has no larger MTU.
   const bool own_tap = spec.is("net_tap") && options.mtu > kUsualMtu;
   setup.offloads = !own_tap;
   setup.tell_mtu =

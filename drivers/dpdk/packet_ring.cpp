@@ -29,8 +29,8 @@ size_t ring_octets(const PacketRingShape& shape) {
   return size_t{shape.frames} / (shape.block / shape.frame) * shape.block;
 }
 
-/// What ethtool says of the interface that the socket is bound to. One that cannot tell counts as
-/// up, one that is gone as down.
+/// Asks for the link state of the interface that the socket is bound to, as ethtool does. An
+/// interface that cannot tell counts as up, one that is gone as down.
 bool link_is_down(int packet_socket) {
   sockaddr_ll bound{};
   socklen_t length = sizeof bound;
@@ -98,7 +98,7 @@ bool PacketRing::advance() {
 }
 
 void PacketRing::kick() const {
-  // The answer of send() says nothing of the single frames: their states in the ring do.
+  // The result of the call says nothing about single frames: their states in the ring do.
   static_cast<void>(sendto(socket_, nullptr, 0, MSG_DONTWAIT, nullptr, 0));
 }
 
@@ -133,8 +133,8 @@ PacketRing::Look PacketRing::look(uint32_t taken, base::Now now) {
   seen.left = advance();
   if (down_ || now - asked_ >= kAskAgain) ask_for_link(now);
   while (pending_ != 0) {
-    // The kernel sends for as long as it has memory, which those before it still use: then it
-    // waits.
+    // The kernel sends as long as it has memory, which earlier frames still use: then the oldest
+    // frame only waits for it.
     if (in_flight()) break;
     kick();
     if (advance()) {
@@ -142,7 +142,7 @@ PacketRing::Look PacketRing::look(uint32_t taken, base::Now now) {
       continue;
     }
     ask_for_link(now);
-    // Only where the link is up and the frame is not short has its size kept it in the ring.
+    // Only if the link is up and the frame is not short, its size has kept it in the ring.
     if (down_ || frame(oldest_).tp_len <= kShort) break;
     drop_oldest(seen);
   }

@@ -1,9 +1,9 @@
 /// \file
 /// The floor under every goodput figure: the data path of a software iWARP sender and receiver with
-/// everything but the per-octet and per-packet minimum left out. mbuf allocation, fixed-size
-/// headers, payload into the mbuf with CRC32C, a ring, header read, CRC32C check and then
-/// placement, mbuf free. No protocol state, no timers, no acknowledgements: a stack that does the
-/// same work cannot be faster.
+/// everything but the per-octet and per-packet minimum left out. It allocates an mbuf, writes
+/// fixed-size headers, copies payload into the mbuf with CRC32C, passes a ring, reads the header,
+/// checks the CRC32C, places the payload, and frees the mbuf. It has no protocol state, timers or
+/// acknowledgements: a stack that does the same work cannot be faster.
 ///
 /// It uses the fastest CRC and copy kernels that this CPU can run, whatever the stack uses.
 #pragma once
@@ -33,9 +33,9 @@ class PathFloor {
   /// Moves payload for `duration`; \return payload octets checked and placed per second, in Gb/s.
   double run(base::Duration duration);
 
-  /// Every frame so far had a good CRC and the target equals the source.
+  /// \return whether every frame so far had a good CRC, and the target equals the source
   [[nodiscard]] bool verified() const;
-  /// "update avx2, copy avx2"
+  /// The kernels as a text: "update avx2, copy avx2".
   [[nodiscard]] std::string kernels() const;
 
  private:

@@ -26,9 +26,10 @@ struct TableDeleter {
 };
 using FragmentTable = std::unique_ptr<rte_ip_frag_tbl, TableDeleter>;
 
-/// librte_ip_frag knows a datagram by addresses and identification. What belongs together was
-/// decided already, so it is told a plain IPv4 header that carries the datagram's number; datagrams
-/// of both IP versions go this way. Its time is base::Now in nanoseconds instead of the TSC.
+/// librte_ip_frag knows a datagram by addresses and identification. The caller has decided already
+/// which fragments belong together, so the library is given a plain IPv4 header that carries the
+/// datagram's number, for both IP versions. Its time is base::Now in nanoseconds instead of the
+/// TSC.
 class IpFragReassembler final : public net::Reassembler {
  public:
   IpFragReassembler(MbufPool pool, FragmentTable table)
@@ -61,8 +62,8 @@ class IpFragReassembler final : public net::Reassembler {
     return {Outcome::Complete, {whole_.data(), length}};
   }
 
-  // There is no call to remove one datagram; a last fragment that comes a second time is an error
-  // that does.
+  // The library has no call to remove one datagram, but a last fragment that comes a second time is
+  // an error that removes it.
   void forget(uint32_t datagram, base::Now now) override {
     constexpr uint8_t kOctets[8] = {};
     bool removed = false;
@@ -100,7 +101,7 @@ class IpFragReassembler final : public net::Reassembler {
     return mbuf;
   }
 
-  /// \param removed when asked for: whether a datagram was thrown out
+  /// Adds a fragment. \param removed if not nullptr, gets whether a datagram was thrown out
   rte_mbuf* reassemble(rte_mbuf* mbuf, base::Now now, bool* removed = nullptr) {
     const auto time = static_cast<uint64_t>(now.time_since_epoch().count());
     auto* header = rte_pktmbuf_mtod(mbuf, rte_ipv4_hdr*);
@@ -126,12 +127,12 @@ Result<std::unique_ptr<net::Reassembler>> make_reassembler(const ReassemblerOpti
     return base::fail(ErrorCode::InvalidArgument,
                       std::to_string(options.datagrams) + " datagrams: 1 to 1024");
   }
-  // One fragment more each, and those of forget(), are underway for a moment.
+  // The extra buffers are for fragments that are under way for a moment, also those of forget().
   const uint32_t buffers = options.datagrams * net::Reassembler::kMaxFragments + 8;
   auto pool = make_pool(buffers, options.mtu + static_cast<uint32_t>(sizeof(rte_ipv4_hdr)));
   if (!pool) return tl::unexpected(pool.error());
-  // The caller gives up the oldest datagram in time. The table itself must not be full before,
-  // wherever its hash puts the datagrams.
+  // The caller gives up the oldest datagram in time. The table must not be full before that,
+  // however its hash distributes the datagrams.
   const uint32_t entries = std::bit_ceil(options.datagrams + 1);
   const uint32_t buckets = std::max(entries / 4, 1u);
   FragmentTable table(rte_ip_frag_table_create(buckets, kBucketEntries, entries,

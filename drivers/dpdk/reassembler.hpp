@@ -16,8 +16,8 @@ struct ReassemblerOptions {
   base::Duration timeout = std::chrono::seconds(60);
 };
 
-/// Fragments are copied into buffers of its own: a flood of them cannot empty a port's pool. Needs
-/// Eal::init(). For one thread.
+/// Makes a reassembler for one thread. It copies fragments into buffers of its own, so that a flood
+/// of them cannot empty a port's pool. Needs Eal::init().
 [[nodiscard]] Result<std::unique_ptr<net::Reassembler>> make_reassembler(
     const ReassemblerOptions& options);
 

@@ -65,7 +65,7 @@ Result<std::shared_ptr<Medium>> make_medium(const RingPairOptions& options) {
   return medium;
 }
 
-/// What one end has of the medium.
+/// The part of the medium that one end uses.
 struct End {
   rte_ring* rx;
   rte_ring* tx;

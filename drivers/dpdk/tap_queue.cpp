@@ -15,7 +15,7 @@ std::unique_ptr<TapQueue> TapQueue::find(const std::string& interface) {
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", unreadable)) {
     const int descriptor = std::atoi(entry.path().filename().c_str());
     ifreq request{};
-    // A queue that is detached, as net_tap's first one is, has no name.
+    // A detached queue, as net_tap's first one is, has no name.
     if (ioctl(descriptor, TUNGETIFF, &request) != 0 || interface != request.ifr_name) continue;
     return std::unique_ptr<TapQueue>(new TapQueue(descriptor));
   }

@@ -10,16 +10,17 @@
 
 namespace rnic::dpdk {
 
-/// net_tap receives jumbo frames, but it refuses to send more than 1522 octets and to hear of a
-/// larger MTU (DPDK 22.11). The interface itself takes them: frames are written to its queue here.
+/// net_tap receives jumbo frames, but it refuses to send more than 1522 octets and to be told a
+/// larger MTU (DPDK 22.11). The interface itself takes such frames, so this class writes them to
+/// its queue.
 class TapQueue {
  public:
-  /// Of the device's open queues, the first; nullptr when none is found.
+  /// The first of the device's open queues; nullptr: none was found.
   [[nodiscard]] static std::unique_ptr<TapQueue> find(const std::string& interface);
 
-  /// One whole frame, checksums included. False: the kernel does not take it now.
+  /// Sends one whole frame, with complete checksums. \return false: the kernel does not take it now
   [[nodiscard]] bool send(base::ByteView frame) const;
-  /// For poll(): readable while frames wait to be received. net_tap reads them.
+  /// The descriptor for poll(): readable while frames wait to be received. net_tap reads them.
   [[nodiscard]] int descriptor() const { return descriptor_; }
 
  private:

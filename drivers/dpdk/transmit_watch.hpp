@@ -1,5 +1,5 @@
 /// \file
-/// Sees when a device takes no frames any more; private to the driver.
+/// TransmitWatch: notices when a device takes no frames any more; private to the driver.
 #pragma once
 
 #include <chrono>
@@ -9,16 +9,16 @@
 
 namespace rnic::dpdk {
 
-/// Fed with every look at the device. It reads no clock: `now` comes with the burst.
+/// It is told of every look at the device. It reads no clock: `now` comes with the burst.
 class TransmitWatch {
  public:
-  /// A device that has taken nothing for so long, though it was asked to, is said to be stalled.
+  /// A device that has taken nothing for this long, though frames wait, is reported as stalled.
   static constexpr base::Duration kPatience = std::chrono::seconds(1);
 
   enum class News : uint8_t { None, Stalled, GoesOn };
 
   /// \param waiting frames that the device should have taken and has not
-  /// \param took it has taken some since the last look
+  /// \param took the device has taken some since the last look
   News look(bool waiting, bool took, base::Now now) {
     if (took || !waiting) {
       const bool was_stalled = stalled_;

@@ -1,5 +1,5 @@
 /// \file
-/// How the two ends of a pair of rings wake each other; private to the driver.
+/// WireAlarm: lets the two ends of a pair of rings wake each other; private to the driver.
 #pragma once
 
 #include <memory>
@@ -11,11 +11,12 @@ struct rte_ring;
 
 namespace rnic::dpdk {
 
-/// Of one direction: who receives may sleep until the sender has put frames into the ring.
+/// The alarm of one direction: the receiver may sleep until the sender has put frames into the
+/// ring.
 class WireAlarm {
  public:
   /// ResourceExhausted when the system has no descriptor left.
-  /// \param ring outlives it \param one_thread both ends are one thread's
+  /// \param ring outlives it \param one_thread one thread polls both ends
   static Result<std::unique_ptr<WireAlarm>> make(const rte_ring* ring, bool one_thread);
 
   /// The sender: frames were put into the ring.

@@ -1,5 +1,5 @@
 /// \file
-/// What the bad network does. Probabilities are per frame, 0 to 1.
+/// The faults of the bad network. Probabilities are per frame, 0 to 1.
 #pragma once
 
 #include <chrono>
@@ -28,14 +28,14 @@ struct Config {
   base::Duration delay{0};
   base::Duration jitter{0};  ///< added to delay, drawn evenly from 0 to jitter
 
-  /// Nothing happens to any frame.
+  /// \return whether nothing happens to any frame
   [[nodiscard]] bool harmless() const {
     return drop == 0 && reorder == 0 && duplicate == 0 && corrupt == 0 && resegment == 0 &&
            burst_enter == 0 && delay.count() == 0 && jitter.count() == 0;
   }
 };
 
-/// The user's mistakes: probabilities beyond 0 to 1, reorder_min 0 or above reorder_max, negative
+/// Refuses probabilities outside 0 to 1, a reorder_min of 0 or above reorder_max, and negative
 /// times.
 [[nodiscard]] Status check(const Config& config);
 

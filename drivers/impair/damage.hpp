@@ -1,5 +1,5 @@
 /// \file
-/// What is done to one frame's octets.
+/// Damage to the octets of one frame.
 #pragma once
 
 #include "base/prng.hpp"
@@ -7,13 +7,13 @@
 
 namespace rnic::impair {
 
-/// Flips one bit behind the Ethernet header, or with `repair` one of the TCP payload and makes the
-/// TCP checksum right again. A frame without TCP payload is never repaired; one shorter than its
-/// Ethernet header stays whole. \return true when it was repaired
+/// Flips one bit behind the Ethernet header; with `repair` flips one bit of the TCP payload and
+/// makes the TCP checksum right again. A frame without TCP payload is never repaired; a frame
+/// shorter than an Ethernet header stays intact. \return whether it was repaired
 bool flip_bit(port::Packet& packet, bool repair, base::Prng& prng);
 
-/// True when `packet` is a TCP segment that a middlebox may cut: two octets of payload, no SYN, RST
-/// or URG, and correct checksums (which cutting would make right).
+/// \return whether `packet` is a TCP segment that a middlebox may cut: two octets of payload or
+/// more, no SYN, RST or URG, and correct checksums (cutting would make wrong ones right)
 [[nodiscard]] bool can_cut(const port::Packet& packet);
 
 /// Cuts the segment behind a random octet of its payload: `packet` keeps the first part, `rest` (an

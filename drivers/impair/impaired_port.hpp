@@ -18,7 +18,7 @@ namespace rnic::impair {
 /// Decorates a port, which must outlive it. Acts on sent frames only.
 class ImpairedPort final : public port::Port {
  public:
-  /// Frames held at most, in all stages; beyond that tx_burst() refuses.
+  /// The most frames held in all stages; beyond that tx_burst() refuses.
   static constexpr uint32_t kCapacity = 4096;
 
   ImpairedPort(port::Port& inner, const Config& config, uint64_t seed);
@@ -36,7 +36,8 @@ class ImpairedPort final : public port::Port {
   [[nodiscard]] base::Now next_deadline() const override;
   std::optional<int> arm() override { return inner_.arm(); }
 
-  /// From the next frame on; what is held keeps its fate. `config` must pass check().
+  /// Changes the faults from the next frame on; frames that are held are not affected. `config`
+  /// must pass check().
   void set_config(const Config& config);
   [[nodiscard]] const ImpairCounters& impair_counters() const { return impair_counters_; }
   /// Frames held now.
@@ -71,7 +72,7 @@ class ImpairedPort final : public port::Port {
       first_ = (first_ + count) % items_.size();
       size_ -= count;
     }
-    /// The oldest items as far as they lie together.
+    /// The oldest items, as far as they are contiguous.
     [[nodiscard]] std::span<T> head() {
       return std::span<T>(items_).subspan(first_, std::min<size_t>(size_, items_.size() - first_));
     }

@@ -1,10 +1,10 @@
 /// \file
-/// What a NIC's checksum offload does, in software: the drivers that take frames with open
-/// checksums but cannot leave them open (`impair`, `pcap`) complete them here, and `dpdk` prepares
-/// frames for devices.
+/// The checksum offload of a NIC in software. Drivers that take frames with open checksums but
+/// cannot leave them open (`impair`, `pcap`) complete them with it, and `dpdk` prepares frames for
+/// devices.
 ///
-/// TCP over IPv4, or over IPv6 without extension headers, in Ethernet frames with or without one
-/// VLAN tag; every other frame is left as it is.
+/// It handles TCP over IPv4, or over IPv6 without extension headers, in Ethernet frames with or
+/// without one VLAN tag; every other frame is left as it is.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ namespace rnic::offload {
 
 inline constexpr uint32_t kEthernetHeader = 14;
 
-/// Where the parts of a frame with an IP packet are, as offsets from the Ethernet header; every one
-/// is proven to lie in the frame.
+/// Offsets of the parts of a frame with an IP packet, from the Ethernet header on. Every one is
+/// checked to lie in the frame.
 struct IpLayout {
   bool v4 = true;
   uint32_t ip = kEthernetHeader;
@@ -28,7 +28,7 @@ struct IpLayout {
   bool fragment = false;
 };
 
-/// Where TCP is; `payload == end` when the segment carries no data.
+/// The offsets of a TCP segment; `payload == end` if it carries no data.
 struct TcpLayout {
   bool v4 = true;
   uint32_t ip = kEthernetHeader;
@@ -41,7 +41,7 @@ struct TcpLayout {
 
 [[nodiscard]] std::optional<IpLayout> locate_ip(base::ByteView frame);
 
-/// Empty for everything that is not a whole (unfragmented) TCP segment over IP.
+/// Finds a TCP segment; empty for anything but a whole (unfragmented) TCP segment over IP.
 [[nodiscard]] std::optional<TcpLayout> locate_tcp(base::ByteView frame);
 
 /// Makes the IP header say that the segment ends at `at.end`, with its checksum.
@@ -54,11 +54,11 @@ void write_tcp_checksum(base::ByteSpan frame, const TcpLayout& at);
 /// length is part of it: no device cuts our segments).
 void write_tcp_pseudo_sum(base::ByteSpan frame, const TcpLayout& at);
 
-/// True for IPv6, too.
+/// \return whether the IPv4 header checksum is right; true for IPv6
 [[nodiscard]] bool ip_checksum_good(base::ByteView frame, const IpLayout& at);
 [[nodiscard]] bool tcp_checksum_good(base::ByteView frame, const TcpLayout& at);
 
-/// Completes what `packet` says is open, and says so in `packet`.
+/// Completes the checksums that `packet` says are open, and marks them as complete in `packet`.
 void complete_checksums(port::Packet& packet);
 
 }  // namespace rnic::offload

@@ -1,5 +1,5 @@
 /// \file
-/// A port that writes what crosses it to a capture file.
+/// A port that writes the frames that cross it to a capture file.
 #pragma once
 
 #include <memory>

@@ -69,8 +69,8 @@ class Block {
 Result<std::unique_ptr<Writer>> Writer::open(const std::string& path,
                                              const WriterOptions& options) {
   FILE* file = std::fopen(path.c_str(), "wbe");
-  // To open a pipe may block for ever, which a fork must not wait for: it is entered when it is
-  // there.
+  // Opening a pipe may block for ever, and a fork must not wait for that: the descriptor is entered
+  // when the file is open.
   if (file != nullptr && !process::descriptors().enter(fileno(file))) {
     std::fclose(file);
     file = nullptr;
@@ -94,7 +94,7 @@ Result<std::unique_ptr<Writer>> Writer::open(const std::string& path,
 
 Writer::Writer(std::string path, FILE* file, const WriterOptions& options)
     : path_(std::move(path)), options_(options), file_(file) {
-  // What is buffered here is whole blocks; a second buffer would only tear them.
+  // Whole blocks are buffered here; a second buffer would only tear them.
   std::setvbuf(file, nullptr, _IONBF, 0);
   pending_.reserve(kBuffer + kLargestBlock);
 }
@@ -112,7 +112,7 @@ bool Writer::write_headers() {
   section.u32(kByteOrderMagic);
   section.u16(1);  // version 1.0
   section.u16(0);
-  section.u32(0xffffffff);  // section length: not said
+  section.u32(0xffffffff);  // section length: not given
   section.u32(0xffffffff);
   section.option(kOptUserApplication, "softrnic");
   Block interface(kInterfaceDescription);
@@ -123,7 +123,7 @@ bool Writer::write_headers() {
   interface.option(kOptTimestampResolution, "\x09");
   add(section.finish());
   add(interface.finish());
-  // At once, so that a full or read-only file system shows.
+  // The header is written at once, so that a full or read-only file system shows.
   const bool taken =
       std::fwrite(pending_.data(), 1, pending_.size(), file_.get()) == pending_.size();
   written_ = taken ? pending_.size() : 0;
@@ -176,7 +176,7 @@ void Writer::flush() {
   pending_.clear();
 }
 
-/// The file ends behind the last block of which it has every octet.
+/// Ends the file after the last block of which it has every octet.
 void Writer::give_up(size_t taken, int reason) {
   failed_ = true;
   for (size_t at = 0; at < pending_.size();) {

@@ -23,7 +23,7 @@ namespace rnic::pcap {
 
 RNIC_DEFINE_COUNTERS(PcapCounters, RNIC_PCAP_COUNTERS)
 
-/// The way of a frame as its capture's port sees it.
+/// The direction of a frame as the captured port sees it.
 enum class Way : uint8_t { Unknown, Inbound, Outbound };
 
 struct WriterOptions {
@@ -33,9 +33,9 @@ struct WriterOptions {
   int64_t epoch_nanos = 0;              ///< Unix time of base::Now's origin, for wall-clock stamps
 };
 
-/// Section header, one Ethernet interface with nanosecond stamps, enhanced packets. Buffered; the
-/// file is complete after flush() or the destructor. Where the file system takes no more, the file
-/// ends behind the last block that is whole, and one line in the log says so.
+/// Writes a section header, one Ethernet interface with nanosecond stamps, and enhanced packets. It
+/// buffers; the file is complete after flush() or the destructor. If the file system takes no more,
+/// the file ends after the last whole block, and one line in the log says so.
 class Writer {
  public:
   /// Creates or empties the file.
@@ -45,9 +45,9 @@ class Writer {
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
-  /// One frame, from the Ethernet header on, without FCS.
+  /// Appends one frame, from the Ethernet header on, without FCS.
   void append(base::Now now, base::ByteView frame, Way way = Way::Unknown);
-  /// What is buffered goes to the file: the counters are right after it.
+  /// Writes the buffered blocks to the file. The counters are exact after it.
   void flush();
 
   [[nodiscard]] const PcapCounters& counters() const { return counters_; }
@@ -68,7 +68,7 @@ class Writer {
   std::string path_;
   WriterOptions options_;
   std::vector<uint8_t> pending_;  // whole blocks that the file does not have yet
-  uint64_t written_ = 0;          // octets of whole blocks that it has
+  uint64_t written_ = 0;          // octets of whole blocks that the file has
   std::unique_ptr<FILE, FileCloser> file_;
   PcapCounters counters_;
   bool failed_ = false;

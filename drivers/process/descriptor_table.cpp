@@ -15,8 +15,8 @@ namespace {
 
 constexpr uint64_t bit(int descriptor) { return uint64_t{1} << (descriptor % 64); }
 
-// Zero pages until it is used, and there before the first constructor and behind the last
-// destructor.
+// The table is zero pages until it is used. It exists before the first constructor and after the
+// last destructor.
 constinit DescriptorTable table;
 
 }  // namespace

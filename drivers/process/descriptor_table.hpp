@@ -1,5 +1,5 @@
 /// \file
-/// The descriptors that the library has in this process.
+/// DescriptorTable: the descriptors that the library has in this process.
 #pragma once
 
 #include <sys/types.h>
@@ -12,16 +12,17 @@
 
 namespace rnic::process {
 
-/// Each descriptor of ours from its making to its end, so that a child can close them at once:
-/// sockets, listeners, epolls, eventfds, timerfds, captures, and what DPDK has opened for a port.
-/// A child that kept them would hold the connections of a parent that has died.
+/// Holds each descriptor of ours from its making to its end, so that a child can close them at
+/// once: sockets, listeners, epolls, eventfds, timerfds, captures, and what DPDK has opened for a
+/// port. A child that kept them would hold the connections of a parent that has died.
 ///
-/// Threads: any; a descriptor is made and entered, or taken out and closed, in one step to a fork.
+/// Threads: any. For a fork the making and entering of a descriptor is one step, and so is taking
+/// it out and closing it.
 class DescriptorTable {
  public:
   /// Linux gives no higher numbers unless fs.nr_open was raised; they are refused (EMFILE).
   static constexpr int kMost = 1 << 20;
-  /// Descriptors of others at once.
+  /// The most adopted descriptors at once.
   static constexpr size_t kMostAdopted = 1024;
 
   constexpr DescriptorTable() = default;
@@ -29,40 +30,41 @@ class DescriptorTable {
   DescriptorTable& operator=(const DescriptorTable&) = delete;
 
   /// Enters what `make()` returns: a descriptor, or a negative number with errno, which is passed
-  /// on. `make` asks for one that is closed on exec, and does not block.
+  /// on. `make` asks for a descriptor that is closed on exec, and does not block.
   template <typename F>
   int open(F&& make) {
     const ForkPause pause;
     const int made = make();
     return made < 0 || enter(made) ? made : refuse(made);
   }
-  /// For one that is there already. \return false: its number is too high
+  /// Enters a descriptor that exists already. \return false: its number is too high
   [[nodiscard]] bool enter(int descriptor);
 
-  /// Takes it out and closes it. One that is not in the table is somebody else's and stays: -1,
-  /// EBADF.
+  /// Takes a descriptor out and closes it. One that is not in the table belongs to somebody else
+  /// and stays open: -1, EBADF.
   int close(int descriptor);
-  /// Takes it out; the caller closes it, under a pause of his own.
+  /// Takes a descriptor out; the caller closes it, under a ForkPause of its own.
   void leave(int descriptor);
 
-  /// One that DPDK has made and will close: is closed in a child, and on exec. A number that is
-  /// another file by then is left alone. \return false: the table is full
+  /// Adopts a descriptor that DPDK has made and will close: it is closed in a child, and on exec. A
+  /// number that is another file by then is left alone. \return false: the table is full
   bool adopt(int descriptor);
-  /// Before DPDK closes it, or behind: where its number alone could not tell it from another file.
+  /// Removes an adopted descriptor, before or after DPDK closes it. Needed if the kernel's facts
+  /// could not tell it from another file with its number.
   void disown(int descriptor);
 
   [[nodiscard]] bool has(int descriptor) const;
   [[nodiscard]] bool has_adopted(int descriptor) const;
 
-  /// The child's: closes all, and is empty. Makes system calls that are safe behind a fork, and
-  /// nothing else.
+  /// For the child: closes all and empties the table. Makes only system calls that are safe after a
+  /// fork.
   void close_all() noexcept;
 
  private:
   /// Closes it. \return -1, with EMFILE
   static int refuse(int descriptor);
 
-  /// A file, named by what the kernel says of it.
+  /// A file, identified by the kernel's facts about it.
   struct Adopted {
     int descriptor = -1;
     dev_t device = 0;
@@ -72,7 +74,7 @@ class DescriptorTable {
     [[nodiscard]] bool is_there() const noexcept;
   };
 
-  std::array<uint64_t, kMost / 64> words_{};  // a bit a number; all guarded by ForkPause
+  std::array<uint64_t, kMost / 64> words_{};  // a bit per number; all guarded by ForkPause
   int end_ = 0;                               // no bit from there on
   std::array<Adopted, kMostAdopted> adopted_{};
 };

@@ -14,7 +14,7 @@ namespace rnic::process {
 
 namespace {
 
-// With each lock: how often this thread has it. A fork of its own finds it taken already.
+// Beside each lock stands how often this thread has it: its own fork finds the lock taken already.
 constinit std::mutex delays;
 constinit thread_local uint32_t delayed = 0;
 constinit std::mutex pauses;
@@ -28,7 +28,7 @@ void give_back(std::mutex& lock, uint32_t& taken) {
 }
 
 void before_fork() {
-  // Whoever delays forks may need a pause to come to his end.
+  // A thread that delays forks may need a pause to finish.
   take(delays, delayed);
   take(pauses, paused);
 }
@@ -38,8 +38,8 @@ void behind_fork() {
   give_back(delays, delayed);
 }
 
-/// Runs between fork() and whatever the child does. It allocates nothing and waits for nothing: of
-/// the parent's threads only this one is here, and what the others held stays held.
+/// Runs in the child before anything else. It allocates nothing and waits for nothing: of the
+/// parent's threads only this one is here, and locks that the others held stay held.
 void drop_the_parents() {
   const int before = errno;
   Generation::begin_in_child();
@@ -49,8 +49,8 @@ void drop_the_parents() {
   errno = before;
 }
 
-// Before main(), so that it is the last to lock before a fork and the first to run in a child. When
-// there is no memory for it, there is none to start a program with.
+// The handlers are registered before main(), so that they lock last before a fork and run first in
+// a child. If there is no memory for that, there is none to start a program with.
 [[maybe_unused]] const int installed = pthread_atfork(before_fork, behind_fork, drop_the_parents);
 
 }  // namespace

@@ -1,16 +1,16 @@
 /// \file
-/// Keeps forks away from what must not be seen half done.
+/// Keeps forks away from steps that must not be seen half done.
 #pragma once
 
 namespace rnic::process {
 
-/// While one exists, a fork() of another thread waits; a fork() of the same thread does not. For as
-/// long as a system call takes: a descriptor is made and entered in the table, so that no child
-/// gets one that it does not know of. May be nested. Nothing in it waits for a peer, a lock or
-/// another thread.
+/// While a ForkPause exists, a fork() of another thread waits; a fork() of the same thread does
+/// not. It lasts as long as a system call: a descriptor is made and entered in the table, so that
+/// no child gets one that it does not know of. Pauses may be nested. Code within one waits for no
+/// peer, no lock and no other thread.
 ///
 /// An application may wait for a lock of its own in a handler of pthread_atfork(): no thread that
-/// holds it waits for us, as our handlers are registered before main(), and so the last to lock.
+/// holds it waits for us, since our handlers are registered before main() and so lock last.
 class ForkPause {
  public:
   ForkPause();
@@ -19,8 +19,9 @@ class ForkPause {
   ForkPause& operator=(const ForkPause&) = delete;
 };
 
-/// The same around what takes locks of others: DPDK opens a port. Any thread may begin a ForkPause
-/// in the meantime. One that has a ForkPause begins no such delay.
+/// Delays forks, as ForkPause does, around code that takes other locks, such as DPDK's opening of a
+/// port. Any thread may begin a ForkPause in the meantime. A thread that has a ForkPause must not
+/// begin a ForkDelay.
 class ForkDelay {
  public:
   ForkDelay();

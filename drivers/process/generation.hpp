@@ -1,5 +1,5 @@
 /// \file
-/// Which process this is, in a line of forks.
+/// Generation: tells a process from its parents in a line of forks.
 #pragma once
 
 #include <atomic>
@@ -7,16 +7,16 @@
 
 namespace rnic::process {
 
-/// Counts the forks that left something of the parent's behind in the child: a runtime that was
-/// open, or an EAL. What was made under another number than now() belongs to the parent: its memory
-/// may be shared, its descriptors are closed, its threads are not here.
+/// Counts the forks that left an open runtime or a started EAL of the parent behind in the child.
+/// An object made under another number than now() belongs to the parent: its memory may be shared,
+/// its descriptors are closed, its threads are not here.
 class Generation {
  public:
-  /// 0: nothing of a parent's is here.
+  /// The number of this process; 0: it has nothing of a parent.
   [[nodiscard]] static uint32_t now() { return number_.load(std::memory_order_relaxed); }
 
-  /// While one exists, a child of this process abandons what there is. Any thread. In the child the
-  /// parent's count for nothing.
+  /// While a Use exists, a child of this process abandons the objects that it inherits. Any thread.
+  /// In the child the parent's Uses do not count.
   class Use {
    public:
     Use() { uses_.fetch_add(1); }
@@ -25,7 +25,7 @@ class Generation {
     Use& operator=(const Use&) = delete;
   };
 
-  /// In a child, before anything else there: one thread.
+  /// Called in a child before anything else there, when it has one thread.
   static void begin_in_child() noexcept {
     if (uses_.exchange(0) != 0) number_.fetch_add(1, std::memory_order_relaxed);
   }

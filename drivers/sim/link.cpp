@@ -32,7 +32,7 @@ void SimPort::set_up(const LinkConfig& config, bool is_a, SimPort* peer) {
     slots_[i] = {this, memory_.data() + size_t{octets} * i, false};
   }
   for (uint32_t i = config.slots; i-- > 0;) unused_.push_back(&slots_[i]);
-  // Room for every buffer there is: received ones may be sent on.
+  // There is room for every buffer of both pools, since received ones may be sent on.
   flights_.resize(size_t{config.slots} * 2);
 }
 

@@ -54,7 +54,7 @@ class SimPort final : public port::Port {
   uint32_t tx_burst(std::span<port::Packet> packets, base::Now now) override;
   void free(std::span<const port::Packet> packets) override;
 
-  /// Arrival of the earliest frame underway to this end.
+  /// The arrival of the earliest frame under way to this end.
   [[nodiscard]] base::Now next_deadline() const override;
 
   /// Buffers of this end's pool that are not in the pool: held by a user of either end, or
@@ -102,7 +102,7 @@ class SimPort final : public port::Port {
   base::Now last_arrival_{};
 };
 
-/// The two ends and what is between them.
+/// The two ends and the wire between them.
 class Link {
  public:
   explicit Link(const LinkConfig& config);
@@ -113,7 +113,8 @@ class Link {
   [[nodiscard]] SimPort& a() { return a_; }
   [[nodiscard]] SimPort& b() { return b_; }
 
-  /// From now on; what is underway arrives as planned, and nothing overtakes it.
+  /// Changes a direction from now on; frames under way arrive as planned, and no later frame
+  /// overtakes them.
   void set_a_to_b(const Direction& direction) { a_.out_ = direction; }
   void set_b_to_a(const Direction& direction) { b_.out_ = direction; }
 

@@ -19,7 +19,8 @@ class World {
 
   explicit World(base::Now start = base::from_nanos(0)) : now_(start) {}
 
-  /// `next_deadline` says when `run` wants to be called; kNever: not until something else happens.
+  /// Adds a thing. `next_deadline` returns when `run` has to be called; kNever: not until something
+  /// else happens.
   void add(Deadline next_deadline, Action run);
 
   [[nodiscard]] base::Now now() const { return now_; }
@@ -34,8 +35,8 @@ class World {
   uint64_t run_until(base::Now limit);
   uint64_t run_for(base::Duration span) { return run_until(now_ + span); }
 
-  /// Steps until `done()`, nothing is due by `limit`, or `max_steps` were made (a world that does
-  /// not get on). \return done()
+  /// Steps until `done()` is true, nothing is due by `limit`, or `max_steps` were made (the world
+  /// makes no progress). \return done()
   bool run_until(const std::function<bool()>& done, base::Now limit, uint64_t max_steps);
 
  private:

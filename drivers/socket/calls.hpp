@@ -1,5 +1,5 @@
 /// \file
-/// The edge to the system: every call of it that this driver makes.
+/// System: the boundary to the operating system, with every call that this driver makes.
 #pragma once
 
 #include <sys/epoll.h>
@@ -10,9 +10,9 @@
 
 namespace rnic::socket {
 
-/// The system's calls under their own names, with its own arguments and results: a negative result
-/// stands for an error, which errno then names. Whoever implements it says in errno no more and no
-/// less than the manual of the call does.
+/// The system's calls under their own names, with their own arguments and results: a negative
+/// result stands for an error, which errno then names. An implementation sets exactly the values of
+/// errno that the manual of the call names.
 class System {
  public:
   virtual ~System() = default;
@@ -37,8 +37,9 @@ class System {
   virtual int epoll_wait(int poller, epoll_event* events, int count, int timeout) = 0;
 };
 
-/// The one that this process runs on; any thread may call it. What it gives is in the process's
-/// table of descriptors, and close() closes what is there (process/descriptor_table.hpp).
+/// The system that this process runs on; any thread may call it. Its descriptors are in the
+/// process's table, and its close() closes only descriptors of that table
+/// (process/descriptor_table.hpp).
 [[nodiscard]] System& own_system();
 
 }  // namespace rnic::socket

@@ -1,5 +1,5 @@
 /// \file
-/// What the socket driver is made from.
+/// The configuration of the socket driver.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace rnic::socket {
 
-/// The rows of docs/settings.md: [socket], and those of [tcp] that a socket has, too.
+/// The keys of [socket] in docs/settings.md, and those of [tcp] that a socket has, too.
 struct Config {
   using Duration = base::Duration;
   static constexpr Duration ms(int64_t n) { return std::chrono::milliseconds(n); }

@@ -16,9 +16,9 @@ namespace rnic::socket {
 
 namespace {
 
-constexpr uint32_t kPackRoomMin = 24;      // a shorter rest of a segment takes no FPDU
-constexpr uint32_t kReadsPerTurn = 4;      // then others have their turn
-constexpr uint32_t kMaxSegment = 65'535;   // more than that no FPDU needs
+constexpr uint32_t kPackRoomMin = 24;      // octets; no FPDU fits a shorter rest of a segment
+constexpr uint32_t kReadsPerTurn = 4;      // after them other connections have their turn
+constexpr uint32_t kMaxSegment = 65'535;   // octets; no FPDU needs more
 constexpr uint32_t kSmallestSegment = 48;  // IPv4's 68 octets less the headers, Linux' floor
 constexpr std::chrono::milliseconds kMemoryAgain{1};  // until the system is asked once more
 
@@ -42,7 +42,7 @@ Connection::Connection(ConnectionOwner& owner, System& system, const Config& con
       handshake_done_(state == State::Open) {
   timer.owner = this;
   apply_options(descriptor.get(), config);
-  descriptor_ = std::move(descriptor);  // where there was no memory it stays the caller's
+  descriptor_ = std::move(descriptor);  // without memory above it stays the caller's
 }
 
 void Connection::apply_options(int fd, const Config& config) {
@@ -126,7 +126,7 @@ void Connection::on_epoll(uint32_t events, base::Now now) {
     readiness_.set_readable(true);
     look_again();
   }
-  // A broken connection says so to whoever asks, and the reader asks.
+  // A broken connection reports its error to a read, so it is marked as readable.
   if ((events & (EPOLLHUP | EPOLLERR)) != 0 && peer_finished_) readiness_.set_readable(true);
   if ((events & EPOLLOUT) != 0) readiness_.set_writable(true);
   if (wants_reading() || wants_sending()) owner_.list(*this);
@@ -172,8 +172,8 @@ void Connection::send(base::Now now) {
 
 void Connection::pull_records(base::Now now) {
   refresh_emss();
-  // A full segment ends where the system would end it, too; behind a shorter one the next segment
-  // has to be asked for. With Nagle's algorithm short ones shall flow together.
+  // The system ends a full segment by itself; after a shorter one the next segment has to be asked
+  // for. With Nagle's algorithm short segments are meant to be joined.
   bool joined = false;
   while (readiness_.user_has() && !is_over() && unsent_.takes_records() && unsent_.takes_writes() &&
          unsent_.room() >= emss_) {
@@ -224,7 +224,7 @@ bool Connection::write_out(base::Now now) {
       const bool memory = errno == ENOBUFS || errno == ENOMEM;
       if (memory || errno == EAGAIN || errno == EWOULDBLOCK) {
         ++counters_.send_waits;
-        // An event follows when the send buffer was full, none when memory was short.
+        // An event follows if the send buffer was full, but none if memory was short.
         if (memory) owner_.arm(*this, now + kMemoryAgain);
         return false;
       }
@@ -242,7 +242,7 @@ bool Connection::write_out(base::Now now) {
       counters_.octets_out += messages[i].msg_len;
     }
     if (whole) continue;
-    // The system asks for EPOLLOUT by itself when it takes less than all.
+    // When the system takes less than everything, EPOLLOUT follows by itself.
     ++counters_.partial_writes;
     ++counters_.send_waits;
     readiness_.set_writable(false);
@@ -330,9 +330,10 @@ void Connection::note_read(ssize_t octets) {
   counters_.octets_in += static_cast<uint64_t>(octets);
 }
 
-/// Takes octets that were looked at and fit as a whole out of the system's buffer; for a part there
-/// may be no room. What the system does not give now is owed: it is handed up all the same, for it
-/// was seen, and thrown away when it comes. \return an error that ends the connection, or 0
+/// Takes octets out of the system's buffer that were only looked at before, and for which the user
+/// has room as a whole, though maybe not for a part. Octets that the system does not give now are
+/// owed: they are handed up all the same, because they were seen, and thrown away when they come.
+/// \return an error that ends the connection, or 0
 int Connection::take(uint8_t* to, uint32_t octets) {
   owed_ = octets;
   while (owed_ != 0) {
@@ -351,7 +352,7 @@ void Connection::wait_for(Readiness::Lack what) {
   if (what == Readiness::Lack::Space) owner_.lacks_space(*this);
 }
 
-/// Octets that were only looked at. 0: they stay where they are.
+/// How many of the octets that were only looked at the user takes. 0: they stay in the system.
 uint32_t Connection::taken_of(base::ByteView octets) {
   ++counters_.peeks;
   const uint32_t taken = user_->takes({received_, received_ + octets.size()}, octets);
@@ -367,14 +368,14 @@ uint32_t Connection::taken_of(base::ByteView octets) {
 void Connection::hand_up(base::ByteView octets, base::Now now) {
   const base::Range range{received_, received_ + octets.size()};
   received_ = range.end;
-  // What came out of the system cannot be put back: whoever drops here has not read the traits.
+  // Octets taken from the system cannot be put back: a user that drops here has ignored the traits.
   const auto verdict = user_->inspect(range, octets, now);
   RNIC_CHECK(verdict == llp::InspectVerdict::Accept);
   user_->place(range, octets, true, now);
   if (is_over()) return;
   if (trace_ != nullptr) trace_->record(TraceKind::Delivered, {0, range.end}, now);
   user_->ordered(range.end, now);
-  // The peer's half lives (RFC 5044 s.7.2): what is waited for is its silence.
+  // The peer's half still lives (RFC 5044 s.7.2), so the time-out begins again when octets come.
   if (our_half_ == OurHalf::Closed && !is_over()) owner_.arm(*this, now + config_.close_timeout);
 }
 
@@ -397,7 +398,7 @@ void Connection::timer_fired(base::Now now) {
   }
   int unacknowledged = 0;
   const bool opening = state_ == State::Connecting;
-  // Octets before the FIN are still on their way: user_timeout watches over that.
+  // Octets before the FIN are still on their way, for which user_timeout is the limit.
   if (!opening && system_.unacknowledged(descriptor(), unacknowledged) == 0 && unacknowledged > 1) {
     owner_.arm(*this, now + config_.close_timeout);
     return;

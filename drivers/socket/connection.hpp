@@ -21,9 +21,10 @@ class Connection;
 /// The owner of connections gives them their turns and their end.
 class ConnectionOwner {
  public:
-  /// It has something to read or to send: the next turn serves it.
+  /// The connection has something to read or to send: the next turn serves it.
   virtual void list(Connection& connection) = 0;
-  /// It goes on when octets of its own come, or a turn after room_grew().
+  /// The user has no space for the octets: the connection goes on when more octets come, or a turn
+  /// after room_grew().
   virtual void lacks_space(Connection& connection) = 0;
   /// Hold space was given back.
   virtual void room_grew() = 0;
@@ -35,10 +36,10 @@ class ConnectionOwner {
   ~ConnectionOwner() = default;
 };
 
-/// What the system and the user have said there is: whether it is worth asking them.
+/// What the system and the user have last reported, which tells whether to ask them again.
 class Readiness {
  public:
-  /// Why octets stay with the system, whose window tells the peer.
+  /// The reason why octets stay with the system, whose window tells the peer.
   enum class Lack : uint8_t {
     None,
     Window,  ///< receive_room() is 0
@@ -51,7 +52,7 @@ class Readiness {
   void set_readable(bool readable) { readable_ = readable; }
   void wait_for(Lack what) { lack_ = what; }
   void room_grew() { lack_ = Lack::None; }
-  /// What was a part may be whole now.
+  /// Clears the lack: more octets or more space may have come.
   void look_again() {
     if (lack_ == Lack::Space) lack_ = Lack::None;
   }
@@ -98,19 +99,19 @@ class Connection final : public llp::Stream {
 
   // --- The owner's side ---
 
-  /// epoll has told of the descriptor. \param events EPOLLIN and so on
+  /// epoll has reported the descriptor. \param events EPOLLIN and so on
   void on_epoll(uint32_t events, base::Now now);
   /// The handshake is over: tells the user.
   void open(base::Now now);
-  /// One turn of reading; hands up what came.
+  /// Does one turn of reading: hands up what came.
   uint32_t receive(std::vector<uint8_t>& buffer, llp::BeforeHandUp& before, base::Now now);
-  /// One turn of sending: what is left, or else what the user has.
+  /// Does one turn of sending: octets left from before, or else what the user has.
   void send(base::Now now);
   /// Space may be there again.
   void look_again();
   /// A deadline has come.
   void timer_fired(base::Now now);
-  /// It is over: nothing is called up any more but ended(), by the transport.
+  /// Ends the connection: of the user only ended() is still called, by the transport.
   void end_with(StreamEnd how);
   /// Closes the socket and tells the user. The last call.
   void finish(base::Now now);
@@ -120,7 +121,8 @@ class Connection final : public llp::Stream {
   [[nodiscard]] bool wants_reading() const { return readiness_.reads() && !is_over(); }
   [[nodiscard]] bool wants_sending() const;
 
-  /// Nothing is sent or handed up any more; the transport takes it away at its next turn.
+  /// \return whether the connection has ended: nothing is sent or handed up any more, and the
+  /// transport takes it away at its next turn
   [[nodiscard]] bool is_over() const { return state_ == State::Ended; }
 
   base::Handle handle;
@@ -135,7 +137,7 @@ class Connection final : public llp::Stream {
   void refresh_emss();
   void pull_records(base::Now now);
   uint32_t pull_segment(uint32_t emss, base::Now now);
-  /// False: the system takes no more for now, or the connection is over.
+  /// Gives octets to the system. \return false: it takes no more for now, or the connection is over
   bool write_out(base::Now now);
   void release_taken(base::Now now);
   void send_fin(base::Now now);
@@ -165,14 +167,14 @@ class Connection final : public llp::Stream {
   // Sending.
   Unsent unsent_;
   OurHalf our_half_ = OurHalf::Open;
-  int write_error_ = 0;  // what the peer had sent before is read first
+  int write_error_ = 0;  // reported after all octets of the peer were read
 
   // Receiving.
   uint64_t received_ = 0;  // stream offset
   uint32_t owed_ = 0;      // octets before it that the system still has
   bool peer_finished_ = false;
 
-  bool handshake_done_;  // the peer knows of the connection, and is told by a reset of its end
+  bool handshake_done_;  // the peer knows of the connection: a reset has to tell of its end
   StreamEnd how_ended_ = StreamEnd::Closed;
 };
 

@@ -10,17 +10,17 @@
 
 namespace rnic::socket {
 
-/// An accepted connection begins in Open. Once it has Ended nothing is called up any more but
-/// ended(), by the transport.
+/// An accepted connection begins in Open. Once it has Ended, only ended() is still called up, by
+/// the transport.
 inline constexpr base::Transitions<StreamState, StreamState::Ended> kConnectionTransitions{
     {StreamState::Connecting, {StreamState::Open, StreamState::Ended}},
     {StreamState::Open, {StreamState::Ended}},
 };
 
-/// Of our half of the stream.
+/// The states of our half of the stream.
 enum class OurHalf : uint8_t {
   Open,
-  Closing,  ///< the user has closed: FIN follows what it has
+  Closing,  ///< the user has closed: FIN follows the octets that it still has
   Closed,   ///< FIN was given to the system
 };
 

@@ -11,7 +11,7 @@ namespace {
 constexpr uint32_t kIpv4Header = 20;
 constexpr uint32_t kIpv6Header = 40;
 constexpr uint32_t kTcpHeader = 20;
-constexpr uint32_t kTimestamps = 12;  // with the padding that everybody sends
+constexpr uint32_t kTimestamps = 12;  // octets of the option with its usual padding
 constexpr uint32_t kEthernetMtu = 1500;
 
 uint32_t number_of(System& system, int descriptor, int level, int name) {
@@ -33,7 +33,7 @@ uint32_t choose_emss(const SegmentFacts& facts) {
 
 SegmentFacts ask_system(System& system, int descriptor, bool v4, uint32_t configured_mtu) {
   SegmentFacts facts{.configured_mtu = configured_mtu, .v4 = v4};
-  // Of a connected socket this is tcpi_snd_mss, for the price of four octets.
+  // For a connected socket this is tcpi_snd_mss, at the cost of copying four octets only.
   facts.send_mss = number_of(system, descriptor, IPPROTO_TCP, TCP_MAXSEG);
   if (facts.send_mss != 0) return facts;
   tcp_info info{};
@@ -42,7 +42,7 @@ SegmentFacts ask_system(System& system, int descriptor, bool v4, uint32_t config
     facts.send_mss = info.tcpi_snd_mss;
   }
   if (facts.send_mss != 0) return facts;
-  // A socket of IPv6 that speaks IPv4 answers under its own family only.
+  // An IPv6 socket with an IPv4 peer answers only for its own family.
   facts.path_mtu = number_of(system, descriptor, IPPROTO_IPV6, IPV6_MTU);
   if (facts.path_mtu == 0) facts.path_mtu = number_of(system, descriptor, IPPROTO_IP, IP_MTU);
   return facts;

@@ -1,12 +1,13 @@
 /// \file
 /// Driver `socket`: the fully layered variant of RFC 5044 section 5. The same MPA, DDP and RDMAP
-/// run over ordinary TCP sockets of the system: no DPDK, no rights, no memory set apart.
+/// run over ordinary TCP sockets of the system: no DPDK, no privileges, no reserved memory.
 ///
-/// - System is the edge to the system: every call goes through it, so that a simulated kernel can
-///   stand there.
+/// - System is the boundary to the operating system: every call goes through it, so that a
+/// simulated
+///   kernel can take its place.
 /// - Transport is an llp::Transport over non-blocking sockets and one epoll; Connection is its
 ///   llp::Stream. No threads: the worker that polls a device polls it.
-/// - EMSS comes from the system, where it tells one (emss.hpp); a change is told before the next
+/// - EMSS comes from the system if it tells one (emss.hpp); a change is reported before the next
 ///   pull. Nagle's algorithm is off, and MSG_EOR makes a segment begin where an FPDU begins
 ///   (RFC 5044 s.5.1).
 /// - Received octets go up in order, straight from one buffer of fixed size. What nobody above has

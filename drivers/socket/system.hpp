@@ -14,7 +14,7 @@
 
 namespace rnic::socket {
 
-/// Owns a file descriptor that `system` has given; it outlives this.
+/// Owns a file descriptor of `system`, which outlives it.
 class Descriptor {
  public:
   Descriptor() = default;
@@ -38,13 +38,13 @@ class Descriptor {
   System* system_ = nullptr;
 };
 
-/// An endpoint as the system has it.
+/// An endpoint in the system's own form.
 struct SystemAddress {
   sockaddr_storage storage{};
   socklen_t size = sizeof(sockaddr_storage);
 
   SystemAddress() = default;
-  /// IPv4 addresses become AF_INET, or mapped ones of AF_INET6 where `mapped`.
+  /// IPv4 addresses become AF_INET, or with `mapped` the mapped form of AF_INET6.
   explicit SystemAddress(const Endpoint& endpoint, bool mapped = false);
   [[nodiscard]] Endpoint endpoint() const;
   [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
@@ -55,18 +55,19 @@ struct SystemAddress {
 /// A non-blocking TCP socket. \param family AF_INET or AF_INET6
 [[nodiscard]] Result<Descriptor> open_socket(System& system, int family);
 
-/// What an error of the system means for a stream. \param connecting the open is under way
+/// The end of a stream that an error of the system stands for. \param connecting the open is under
+/// way
 [[nodiscard]] StreamEnd end_of(int error, bool connecting);
-/// The error is one that end_of() has an answer of its own for.
+/// \return whether end_of() has an answer of its own for the error
 [[nodiscard]] bool is_known(int error);
 
-/// "what: what the system says; remedy".
+/// An error with the text "what: what the system says; remedy".
 [[nodiscard]] Error system_error(const std::string& what, int error);
 
-/// setsockopt() of a whole number. False: the system does not take it.
+/// Sets a socket option that is a whole number. \return false: the system does not take it
 bool set_option(System& system, int descriptor, int level, int name, int value);
 
-/// What is closed next is reset.
+/// Has the next close of the socket reset its connection.
 void reset_on_close(System& system, int descriptor);
 
 }  // namespace rnic::socket

@@ -21,7 +21,7 @@ TransportInfo ask_info(System& system, int descriptor) {
   told.rto = microseconds(info.tcpi_rto);
   told.idle = milliseconds(std::min(info.tcpi_last_data_recv, info.tcpi_last_ack_recv));
   told.mss = info.tcpi_snd_mss;
-  // The system counts in segments.
+  // The system counts the window in segments.
   told.cwnd = uint64_t{info.tcpi_snd_cwnd} * info.tcpi_snd_mss;
   told.ssthresh = uint64_t{info.tcpi_snd_ssthresh} * info.tcpi_snd_mss;
   told.in_flight = uint64_t{info.tcpi_unacked} * info.tcpi_snd_mss;

@@ -1,5 +1,5 @@
 /// \file
-/// What the system knows of a connection of its own.
+/// The system's facts about a connection of its own.
 #pragma once
 
 #include "rnic/device_info.hpp"
@@ -7,8 +7,7 @@
 
 namespace rnic::socket {
 
-/// TCP_INFO of a connected socket; zeros where the system refuses. It does not tell the peer's
-/// window.
+/// TCP_INFO of a connected socket; zeros if the system refuses. It does not tell the peer's window.
 [[nodiscard]] TransportInfo ask_info(System& system, int descriptor);
 
 }  // namespace rnic::socket

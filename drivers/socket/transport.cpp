@@ -24,11 +24,11 @@ namespace {
 constexpr uint32_t kEventsPerTurn = 64;
 constexpr uint32_t kAcceptsPerTurn = 16;
 constexpr uint32_t kAllOfAStream = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
-// A place may come free by what we do not see, a descriptor of the process for one.
+// A place may come free without our knowledge, such as a descriptor of the process.
 constexpr base::Duration kDeferAccepts = std::chrono::milliseconds(10);
 constexpr uint64_t kListenerBit = uint64_t{1} << 63;
 
-// epoll gives back 64 bits: a connection's handle, or a listener's number and this bit.
+// epoll gives back 64 bits: a connection's handle, or a listener's number and kListenerBit.
 uint64_t to_word(base::Handle handle) {
   return (uint64_t{handle.generation} << 32 | handle.index) & ~kListenerBit;
 }
@@ -112,7 +112,7 @@ Status Transport::listen(const Endpoint& local, llp::Acceptor& acceptor) {
   return {};
 }
 
-/// `::` takes both IP versions, where the system has both.
+/// A listener on `::` takes both IP versions if the system has both.
 Result<Descriptor> Transport::open_listener(const Endpoint& local) {
   const bool any = local.address.is_unspecified();
   Endpoint wanted = local;
@@ -178,7 +178,7 @@ void Transport::accept_all(Listener& listener, base::Now now) {
   }
 }
 
-/// The backlog keeps who asks, and the system refuses when that is full.
+/// Meanwhile peers that ask wait in the backlog, and the system refuses them when it is full.
 void Transport::defer_accepts(Listener& listener, base::Now now) {
   ++counters_.accepts_deferred;
   listener.deferred = true;
@@ -222,7 +222,7 @@ bool Transport::accept_one(Listener& listener, int descriptor, base::Now now) {
     } else {
       ++counters_.accept_errors;
     }
-    return !scarce;  // an error of one connection is none of the next
+    return !scarce;  // an error of one connection does not concern the next
   }
   const Endpoint remote = peer.endpoint();
   Connection* connection = nullptr;
@@ -230,7 +230,7 @@ bool Transport::accept_one(Listener& listener, int descriptor, base::Now now) {
       [&] { connection = add(std::move(accepted), remote, Connection::State::Open); });
   if (!made) {
     ++counters_.accepts_refused;
-    reset_on_close(system_, accepted.get());  // as everybody is who is refused
+    reset_on_close(system_, accepted.get());  // every refused peer gets a reset
     return true;
   }
   connection->learn_local();
@@ -242,13 +242,13 @@ bool Transport::accept_one(Listener& listener, int descriptor, base::Now now) {
   }
   ++counters_.accepts;
   connection->set_user(*user);
-  if (connection->is_over()) return true;  // whoever took it has ended it at once
+  if (connection->is_over()) return true;  // its taker has ended it at once
   if (!watch(EPOLL_CTL_ADD, connection->descriptor(), kAllOfAStream, to_word(connection->handle))) {
     connection->end_with(StreamEnd::Aborted);
     return true;
   }
   connection->open(now);
-  // The last place is given away, and who asks next shall find one.
+  // The last place is taken now, so one is made for the next peer that asks.
   if (connections_.live() == config_.max_connections) make_room(listener, now);
   return true;
 }
@@ -277,8 +277,8 @@ Status Transport::bind_source(int descriptor, const Endpoint& local, const Endpo
   if (source.address.is_unspecified() && remote.address.is_v4()) {
     source.address = IpAddress::v4(0);
   }
-  // The port is chosen with the peer in view: many connections to different peers may share one.
-  // One that the application has chosen may be in TIME-WAIT towards another peer.
+  // The port is chosen when the peer is known: many connections to different peers may share one. A
+  // port that the application has chosen may be in TIME-WAIT towards another peer.
   source.port == 0 ? set_option(system_, descriptor, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1)
                    : set_option(system_, descriptor, SOL_SOCKET, SO_REUSEADDR, 1);
   const SystemAddress address(source);
@@ -331,7 +331,8 @@ void Transport::lacks_space(Connection& connection) {
   waiting_.push_back(connection.handle);
 }
 
-/// In front of those that have just had their turn: what these gave back they would take again.
+/// Connections that wait are served before those that have just had their turn, which otherwise
+/// would take again the space that they gave back.
 void Transport::serve_those_waiting() {
   space_grew_ = false;
   for (const base::Handle handle : waiting_) {
@@ -407,14 +408,14 @@ base::Now Transport::next_deadline() const {
 }
 
 void Transport::reap(base::Now now) {
-  // ended() may end others.
+  // A call of ended() may end other connections.
   for (size_t i = 0; i < to_reap_.size(); ++i) {
     Connection* connection = connections_.get(to_reap_[i]);
     if (connection == nullptr) continue;
     connection->finish(now);
     connections_.erase(base::Handle(to_reap_[i]));
     space_grew_ = true;
-    if (accepts_again_ != base::kNever) accepts_again_ = now;  // there is a place
+    if (accepts_again_ != base::kNever) accepts_again_ = now;  // there is a place now
   }
   to_reap_.clear();
 }

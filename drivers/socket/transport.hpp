@@ -27,7 +27,7 @@ class Transport final : public llp::Transport, private ConnectionOwner {
                                                  System& system = own_system());
   /// Resets what is still open. The users, which may be gone, are not told.
   ~Transport() override;
-  /// What a transport asks the machine for at construction, by the key that sizes it.
+  /// The memory that a transport allocates at construction, by the key that sizes it.
   [[nodiscard]] static base::MemoryUses memory_use(const Config& config);
 
   /// An unspecified local address: Config::addresses, and with none of them every address of both
@@ -45,7 +45,7 @@ class Transport final : public llp::Transport, private ConnectionOwner {
 
   [[nodiscard]] const Counters& counters() const { return counters_; }
   [[nodiscard]] uint32_t live_connections() const { return connections_.live(); }
-  /// No connection, and nothing that waits for its end.
+  /// \return whether there is no connection, not even one that waits for its end
   [[nodiscard]] bool quiescent() const { return connections_.live() == 0; }
 
  private:
@@ -77,12 +77,13 @@ class Transport final : public llp::Transport, private ConnectionOwner {
   void stop(const Listener& listener) const;
   [[nodiscard]] Listener* find_listener(uint64_t number);
   void accept_all(Listener& listener, base::Now now);
-  /// There is no place for who asks: epoll, which would tell of him at each turn, is asked later.
+  /// There is no place for a peer that asks: its listener, which epoll would report at each turn,
+  /// is watched again only later.
   void defer_accepts(Listener& listener, base::Now now);
   void resume_accepts();
-  /// False: there is nothing more to be had now.
+  /// Accepts one connection. \return false: none can be accepted now
   bool accept_one(Listener& listener, int descriptor, base::Now now);
-  /// Somebody who is worth less gives way.
+  /// Ends a connection that is worth less than a newcomer, if there is one.
   bool make_room(Listener& listener, base::Now now);
   Connection* add(Descriptor&& descriptor, const Endpoint& remote, Connection::State state);
   void serve_those_waiting();
@@ -96,9 +97,9 @@ class Transport final : public llp::Transport, private ConnectionOwner {
   uint64_t listeners_made_ = 0;
   base::Now accepts_again_ = base::kNever;  // kNever: no listener is deferred
   base::Slab<Connection> connections_;
-  std::vector<base::Handle> listed_;   // have something to do; may name some that are gone
+  std::vector<base::Handle> listed_;   // they have something to do; some may be gone
   std::vector<base::Handle> serving_;  // those of the turn under way
-  std::vector<base::Handle> waiting_;  // lack space; may name some that have gone on, or are gone
+  std::vector<base::Handle> waiting_;  // they lack space; some may have gone on or be gone
   bool space_grew_ = false;
   std::vector<base::Handle> to_reap_;
   std::vector<uint8_t> buffer_;  // between the system and the user, during one call

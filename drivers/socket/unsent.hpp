@@ -11,8 +11,9 @@
 
 namespace rnic::socket {
 
-/// What was pulled and the system has not taken yet. All of it is taken from the user at once, and
-/// nothing more until the system has it: a record is written once and never again.
+/// The octets that were pulled and that the system has not taken yet. They are taken from the user
+/// at once, and no more are pulled until the system has them: a record is written once and never
+/// again.
 class Unsent {
  public:
   static constexpr uint32_t kMaxRecords = 256;
@@ -23,7 +24,7 @@ class Unsent {
     uint64_t end = 0;  ///< stream offset
     uint32_t length = 0;
   };
-  /// Octets that one call gives to the system, begun where a segment shall begin.
+  /// Octets that one call gives to the system; they begin where a segment is to begin.
   struct Write {
     uint32_t begin = 0;
     uint32_t end = 0;
@@ -46,13 +47,13 @@ class Unsent {
   }
   /// Stream offset behind the last octet pulled.
   [[nodiscard]] uint64_t pulled() const { return pulled_; }
-  /// The octets at tail() count. \param joined they follow in the segments of those before
+  /// Adds the `n` octets at tail(). \param joined they continue the segment of those before
   void add_octets(uint32_t n, bool joined);
 
-  /// The writes that are left, the first one from where it stands.
+  /// The writes that are left; the first one begins at its first octet not taken yet.
   [[nodiscard]] uint32_t writes(std::array<Write, kMaxWrites>& out) const;
   [[nodiscard]] const uint8_t* at(uint32_t position) const { return octets_.get() + position; }
-  /// The system has `n` octets more.
+  /// The system has taken `n` more octets.
   void taken(uint32_t n);
   /// The next record of which the system has every octet, or nullptr.
   const Record* release();

@@ -1,5 +1,5 @@
 /// \file
-/// A descriptor that is closed with whoever has it, and at once in a child of this process.
+/// A descriptor that is closed with its owner, and at once in a child of this process.
 #pragma once
 
 #include <string>
@@ -34,7 +34,7 @@ class Descriptor {
   int number_ = -1;
 };
 
-/// What the system said last (errno) of a descriptor that it did not give. \param what "an eventfd"
+/// The error for a descriptor that the system did not give, from errno. \param what "an eventfd"
 [[nodiscard]] tl::unexpected<Error> no_descriptor(const char* what);
 
 }  // namespace rnic::wakeup

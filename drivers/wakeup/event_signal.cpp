@@ -11,7 +11,7 @@ Result<EventSignal> EventSignal::open() {
 }
 
 void EventSignal::raise() {
-  // It fails only where the count is at its end, which leaves it readable.
+  // The write fails only if the count is at its maximum, which leaves the descriptor readable.
   eventfd_write(fd(), 1);
 }
 

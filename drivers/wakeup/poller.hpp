@@ -13,9 +13,9 @@ class Poller {
  public:
   /// ResourceExhausted when the system has no descriptor left.
   static Result<Poller> open();
-  /// It is readable, too, while `descriptor` is. ResourceExhausted likewise.
+  /// Adds a descriptor: the poller is readable while it is. ResourceExhausted as for open().
   Status add(int descriptor) const;
-  /// The same for who needs no words, and may have no memory for them.
+  /// As add(), for a caller that needs no error text and may have no memory for one.
   [[nodiscard]] bool watch(int descriptor) const noexcept;
   [[nodiscard]] int fd() const { return descriptor_.get(); }
 
