@@ -19,7 +19,7 @@ class Violation : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Whether a call has to succeed.
+/// The result that a call has to have.
 enum class Expect : uint8_t { Success, Failure, Either };
 
 /// Holds answers against what they may be, counts them, and remembers the last ones.

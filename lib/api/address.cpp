@@ -21,7 +21,7 @@ void store(uint8_t* octets, uint64_t value) {
   for (int i = 7; i >= 0; --i, value >>= 8) octets[i] = static_cast<uint8_t>(value);
 }
 
-/// What a text of an endpoint consists of.
+/// The parts of an endpoint's text.
 struct Parts {
   std::string address;  // empty: every address
   std::optional<uint16_t> port;
@@ -35,8 +35,9 @@ std::optional<uint16_t> parse_port(std::string_view digits) {
   return port;
 }
 
-/// Nothing where a bracket is not closed, nothing is in it, or what follows is no port. An IPv6
-/// address has a port only behind brackets (RFC 5952 s.6): of "fe80::1:80" nobody could tell.
+/// Splits a text into address and port. Nothing: a bracket is not closed, or does not enclose an
+/// IPv6 address, or the text behind the address is no port. An IPv6 address has a port only behind
+/// brackets (RFC 5952 s.6): "fe80::1:80" would be ambiguous.
 std::optional<Parts> split(const std::string& text) {
   size_t end = text.find(':');
   Parts parts;

@@ -1,9 +1,9 @@
 /// \file
 /// Layer `api`: the words of the public API that the layers below it speak, too.
 ///
-/// What may live here: plain values that a user writes or reads and that travel through the layers
-/// as they are: errors, work requests, completions, events. They stand in include/rnic/, are
-/// installed, and belong to namespace rnic; nobody has words of his own for the same things.
+/// Only plain values live here that a user writes or reads and that travel through the layers as
+/// they are: errors, work requests, completions, events. They stand in include/rnic/, are
+/// installed, and belong to namespace rnic; no layer has names of its own for the same things.
 ///
 /// Rules: nothing of the tree is included, nothing allocates but a text for the user.
 #pragma once

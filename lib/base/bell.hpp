@@ -8,7 +8,7 @@
 
 namespace rnic::base {
 
-/// What a bell is armed for.
+/// The rings that a bell is armed for.
 enum class BellFor : uint32_t {
   Nobody = 0,
   Anything = 1,
@@ -73,8 +73,8 @@ class BellOver {
     raised_.store(1);
   }
   [[nodiscard]] bool is_armed() const { return armed_.load() != kNobody; }
-  /// Whether ring() would raise the signal. Work was added before: one who arms behind a "no" finds
-  /// it.
+  /// \return whether ring() would raise the signal. The caller has added its work before, so that a
+  /// thread which arms after an answer of false finds the work.
   [[nodiscard]] bool is_armed_for(bool urgent) const {
     Word::fence();
     const uint32_t armed = armed_.load();

@@ -83,7 +83,7 @@ class Slab {
 
   [[nodiscard]] uint32_t capacity() const { return free_.capacity(); }
   [[nodiscard]] uint32_t live() const { return free_.capacity() - free_.size(); }
-  /// What it asks the machine for.
+  /// Octets of memory that a slab takes.
   [[nodiscard]] static uint64_t octets_for(uint64_t capacity) {
     return ZeroArray<Slot>::octets_for(capacity) + FreeNumbers::octets_for(capacity);
   }

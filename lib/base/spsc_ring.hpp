@@ -99,7 +99,7 @@ class SpscRing {
   }
   [[nodiscard]] bool empty() const { return size() == 0; }
   [[nodiscard]] size_t capacity() const { return mask_ + 1; }
-  /// What it asks the machine for.
+  /// Octets of memory that a ring takes.
   [[nodiscard]] static uint64_t octets_for(uint64_t capacity) {
     return ZeroArray<Slot>::octets_for(std::bit_ceil(capacity < 1 ? uint64_t{1} : capacity));
   }

@@ -35,7 +35,7 @@ class ZeroArray {
   [[nodiscard]] const T* data() const { return elements_; }
   [[nodiscard]] size_t size() const { return size_; }
 
-  /// What an array of that size asks the machine for.
+  /// Octets of memory that an array of that size takes.
   [[nodiscard]] static uint64_t octets_for(uint64_t size) { return (size + kSlack) * sizeof(T); }
 
  private:
@@ -73,7 +73,7 @@ class FreeNumbers {
   /// All numbers that were ever given out are below.
   [[nodiscard]] uint32_t fresh() const { return fresh_; }
 
-  /// What take() gives next; empty() is false.
+  /// The number that take() gives next. Precondition: empty() is false.
   [[nodiscard]] uint32_t next() const { return back_count_ != 0 ? back_[back_count_ - 1] : fresh_; }
   /// empty() is false.
   uint32_t take() {

@@ -1,5 +1,5 @@
 /// \file
-/// What a Terminate of the peer means for the work request that it blames.
+/// The completion status of a work request that a Terminate of the peer blames.
 #pragma once
 
 #include "rnic/fault.hpp"

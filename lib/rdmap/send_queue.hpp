@@ -164,7 +164,7 @@ class SendQueue {
   /// The oldest slot that the user was not told of. Precondition for report(): has_unreported().
   [[nodiscard]] bool has_unreported() const { return report_ != end_; }
   [[nodiscard]] uint32_t report() const { return report_; }
-  /// What has completed was of another connection.
+  /// Forgets the requests that have completed: they belonged to another connection.
   void forget_completed() { known_ = end_ - free_; }
   [[nodiscard]] bool is_unreported(uint32_t seq) const { return seq - report_ < end_ - report_; }
   /// The oldest slot whose place no other one has taken. SendSlot::work of slots before report() is

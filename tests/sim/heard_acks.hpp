@@ -19,7 +19,7 @@ class HeardAcks {
     una_ = ack_ = ack;
     sequence_ = sequence;
   }
-  /// Whether a segment with this ACK field may be used; else it is answered and dropped.
+  /// \return whether a segment with this ACK field may be used; false: it is answered and dropped
   /// \param next behind all that the end has sent
   [[nodiscard]] bool acceptable(uint32_t ack, uint32_t next) const {
     return !heard_ || (!after(ack, next) && !after(una_ - largest_window_, ack));

@@ -17,7 +17,7 @@
 #define RNIC_OPEN(Class, member)                \
   RNIC_OPEN_COUNTED(__COUNTER__, Class, member, \
                     [[maybe_unused]] inline auto& member(const Class& object))
-/// Likewise of a class whose name is private, too.
+/// As RNIC_OPEN(), for a class whose name is private, too.
 #define RNIC_OPEN_HIDDEN(Class, member)         \
   RNIC_OPEN_COUNTED(__COUNTER__, Class, member, \
                     template <typename Hidden> auto& member(const Hidden& object))
@@ -70,7 +70,7 @@ void expect_noticed(std::string_view check, Validate&& validate, Damage&& damage
       report_of(check));
 }
 
-/// Likewise of a part that needs nothing to recount itself.
+/// As expect_noticed(), for a part that needs nothing to recount itself.
 template <typename Part, typename Damage>
 void notices(Part& part, std::string_view check, Damage&& damage) {
   expect_noticed(

@@ -1,6 +1,6 @@
 /// \file
-/// Whether a sanitizer is at work. Then malloc() and the address space are its own, and what a test
-/// says of memory does not hold.
+/// Tells whether a sanitizer is at work. Then malloc() and the address space are the sanitizer's,
+/// and what a test says about memory does not hold.
 #pragma once
 
 namespace rnic::test {

@@ -55,7 +55,7 @@ struct JudgedSide {
   bool ecn_on_control = false;  ///< ECT on everything is configured (RFC 8257 s.4.1)
   /// What fits is to go out at once: no pacing, and records enough for small ones.
   bool prompt = false;
-  /// Whether an offset is the end of a record; empty: any is.
+  /// \return whether an offset is the end of a record; empty: every offset is
   std::function<bool(uint64_t)> is_boundary;
 };
 

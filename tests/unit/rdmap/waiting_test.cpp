@@ -21,7 +21,7 @@ class WaitingTest : public TwoNodes {
     a->endpoint.bind(pair.a, {.rtr_out = rtr});
     b->endpoint.bind(pair.b, {.send_rtr_in = rtr == Rtr::Send});
   }
-  /// Whether a framing that becomes able to send hears that there is something to be sent.
+  /// \return whether a framing that becomes able to send hears that there is something to be sent
   static bool told(test::FramingEnd& end) {
     const uint32_t before = end.ready_calls;
     end.user().may_send();

@@ -276,7 +276,8 @@ TEST(Header, AZeroWindowStillHearsAckRstAndUrg_TCP_9293_3_10_04) {
   }
 }
 
-// Whether each segment is the expected one or begins with an octet that is known.
+// The burst is answered once whether each of its segments is the expected one or begins with an
+// octet that is known.
 TEST(Header, ABurstIsAnsweredOnce_TCP_9293_3_10_05) {
   RawPeer p;
   p.accept();

@@ -87,7 +87,7 @@ class CaptureEgress final : public tcp::Egress {
   uint32_t cancelled = 0;   // slots given back
   std::deque<Segment> sent;
   std::vector<IpAddress> doubted;  ///< R1 was reached towards them
-  /// Whether segments between these two come here; without one all do.
+  /// \return whether segments between these two come here; empty: all do
   std::function<bool(const Endpoint& local, const Endpoint& remote)> home;
 
  private:

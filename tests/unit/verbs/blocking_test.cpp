@@ -246,7 +246,8 @@ TEST_P(Blocking, AConnectAndAnAcceptRunOutOfTime) {
   EXPECT_EQ(listener.local(), world.there());
   EXPECT_EQ(code_of(listener.accept(kNow)), ErrorCode::TimedOut);
   EXPECT_EQ(code_of(world.near.connect(world.there(), kNow)), ErrorCode::TimedOut);
-  // Whether that one got through or not: it is passed over, and the port still works.
+  // The listener passes over that connection, whether it got through or not, and the port still
+  // works.
   EXPECT_EQ(code_of(listener.accept(std::chrono::milliseconds(1))), ErrorCode::TimedOut);
   listener = Listener();
   auto [a, b] = world.pair();

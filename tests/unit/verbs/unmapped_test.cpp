@@ -114,7 +114,8 @@ TEST_P(Unmapped, WhenDeregisterReturnsNobodyTouchesTheMemory) {
     const auto use = static_cast<Use>(round % kUses);
     const bool replaced = round / kUses % 2 == 0;
     place.renew(kOurs);
-    // Whose requests they are connects: the other end may not send first (RFC 5044 s.7.1.2).
+    // The side whose requests they are connects: the other end may not send first (RFC 5044
+    // s.7.1.2).
     Side sends(world_.left);
     Side answers(world_.right);
     Side& ours = is_own(use) ? sends : answers;

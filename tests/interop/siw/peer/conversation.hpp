@@ -28,7 +28,7 @@ class Conversation {
 
   /// Makes the queue pair and its memory, then connects.
   Status connect(const Target& target);
-  /// Likewise, then accepts.
+  /// Makes the queue pair and its memory, then accepts.
   Status accept(const RequestHandle& request);
 
   [[nodiscard]] uint32_t qp() const { return end_ ? end_->qp.number() : 0; }
