@@ -141,6 +141,13 @@ class Programs:
             min(mutants, key=lambda m: abs(m["line"] - n))
             for n in list(self.errors_in(path, said))[:1] if mutants]
 
+    @staticmethod
+    def keep(path, text):
+        """Writes the file unless it is so already."""
+        if not os.path.exists(path) or open(path, "rb").read() != text:
+            with open(path, "wb") as file:
+                file.write(text)
+
     def object_of(self, archive, path, mutants, headers=MappingProxyType({})):
         """Compiles a source with its mutants; those that do not compile are left out.
         headers: of each header its mutants
@@ -149,10 +156,7 @@ class Programs:
         extra = (*self.extra(path), *(OBJECT_OF_HEADER if path.endswith(".hpp") else ()))
         bad, left = [], list(mutants)
         while True:
-            text = self.write(path, left)
-            if not os.path.exists(source) or open(source, "rb").read() != text:
-                with open(source, "wb") as file:
-                    file.write(text)
+            self.keep(source, self.write(path, left))
             said = self.compile(archive, source, output, extra)
             if not said:
                 return output, bad
@@ -185,6 +189,11 @@ class Programs:
         for m in mutants:
             by_file.setdefault(m["file"], []).append(m)
         headers = {path: mine for path, mine in by_file.items() if path.endswith(".hpp")}
+        # A header's object has the inline functions of those that it includes, too, and the linker
+        # takes the first of a name: all are written before one is compiled.
+        for path, mine in headers.items():
+            self.keep(self.place("src", path), self.write(path, mine))
+        self.headers = self.digest_of_headers()
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
             for path, mine in by_file.items():
                 if path.endswith(".hpp"):  # those without mutants are the tree's

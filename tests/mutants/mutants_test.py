@@ -329,6 +329,32 @@ class BuildThatBreaks(unittest.TestCase):
         self.assertEqual(blamed("lib/x/a.cpp", [{**other, "line": 9}], said), [])
 
 
+    def test_all_headers_have_their_mutants_before_one_is_compiled(self):
+        """The object of one has the inline functions of another, and may be linked before it."""
+        with tempfile.TemporaryDirectory() as folder:
+            os.makedirs(os.path.join(folder, "lib", "x"))
+            for name in ("x.hpp", "y.hpp"):
+                with open(os.path.join(folder, "lib", "x", name), "w", encoding="utf-8") as file:
+                    file.write("inline bool f() { return true; }\n")
+            self.programs.root, self.programs.area = folder, os.path.join(folder, "area")
+            self.programs.archives = {"x": ("libx.a", [])}
+            self.programs.objects = {}
+            seen = []
+
+            def object_of(_, path, mutants, headers=MappingProxyType({})):
+                for header in ("x.hpp", "y.hpp"):
+                    with open(self.programs.place("src", "lib/x/" + header),
+                              encoding="utf-8") as file:
+                        seen.append("rnic_mutant" in file.read())
+                return path + ".o", []
+
+            self.programs.object_of = object_of
+            mutants = [{"id": i, "file": "lib/x/" + name, "room": "x", "line": 1, "begin": 25,
+                        "end": 29, "text": operators.M}
+                       for i, name in enumerate(("x.hpp", "y.hpp"))]
+            self.assertEqual(self.programs.try_objects(mutants, 1), [])
+            self.assertEqual(seen, [True] * 4)
+
     def test_a_header_may_use_the_template_of_another(self):
         mine = {"id": 1, "file": "lib/x/x.hpp", "room": "x", "line": 4, "text": "f(M)"}
         other = {"id": 2, "file": "lib/x/y.hpp", "room": "x", "line": 9, "text": "g(M)"}
@@ -342,6 +368,8 @@ class BuildThatBreaks(unittest.TestCase):
         self.programs.objects = {}
         self.programs.object_of = object_of
         self.programs.digest_of_headers = lambda: ""
+        self.programs.write = lambda path, mutants: b""
+        self.programs.keep = lambda path, text: None
         self.assertEqual(self.programs.try_objects([mine, other], 1), [])
         self.assertEqual(seen["lib/x/x.hpp"], ([mine], {"lib/x/y.hpp": [other]}))
         self.assertEqual(seen["lib/x/y.hpp"], ([other], {"lib/x/x.hpp": [mine]}))

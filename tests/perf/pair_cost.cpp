@@ -80,7 +80,7 @@ struct Host {
     region.address = memory.data();
     region.length = memory.size();
     region.pd = pd;
-    region.rights = AccessSet::all();
+    region.rights = AccessSet::all().without(Access::RemoteInvalidate);
     stag = must(device.register_memory(region), "no region");
   }
 

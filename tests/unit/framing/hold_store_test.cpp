@@ -98,6 +98,23 @@ TEST(HoldStore, EachOfManyPagesIsFoundAtOnce) {
   EXPECT_EQ(wrong, 0u);
 }
 
+// Descriptors run out before octets do when what is held is in small pieces: the last ones are for
+// what comes at the delivery point. An added piece may take two.
+TEST(HoldStore, TheLastDescriptorsAreKeptBack) {
+  constexpr uint32_t kPage = HoldStore::kPageSize;
+  HoldStore store(8 * kPage);
+  const Octets one(1, 7);
+  std::vector<std::unique_ptr<HeldOctets>> sessions;
+  for (uint32_t n = 0;; ++n) {  // octets that do not touch, 200 in a page of each session
+    if (n % 200 == 0) sessions.push_back(std::make_unique<HeldOctets>(store, kPage));
+    const uint64_t at = 2 * (n % 200);
+    if (!sessions.back()->has_room({at, at + 1}, false)) break;
+    ASSERT_NE(sessions.back()->add({at, at + 1}, one, false, kUnlocated), kNone);
+  }
+  EXPECT_GT(store.general_free(), 0u);
+  EXPECT_EQ(store.ranges().free(), HoldStore::kReserveNodes + 2);
+}
+
 TEST(HoldStore, ReserveIsLentToOneSession) {
   HoldStore store(0);
   HeldOctets first(store, 0), second(store, 0);

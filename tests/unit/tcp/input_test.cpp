@@ -253,6 +253,10 @@ TEST(Input, TooManySeparateRangesAreRefusedNotForgotten) {
   for (uint32_t i = 0; i < 80; ++i) p.data(100 + i * 200, 100);
   EXPECT_EQ(p.stack.counters().commit_full, 80u - 64u);
   EXPECT_EQ(p.user.places.size(), 64u);
+  p.data(100, 100);  // old text needs no range, nor does what comes in order
+  p.data(0, 50);
+  EXPECT_EQ(p.user.ordered_to, 50u);
+  EXPECT_EQ(p.stack.counters().commit_full, 80u - 64u);
   for (uint32_t i = 0; i < 81; ++i) p.data(i * 200, 200);
   EXPECT_EQ(p.user.ordered_to, 81u * 200);
   EXPECT_TRUE(p.user.clean());

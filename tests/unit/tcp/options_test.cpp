@@ -39,6 +39,24 @@ TEST(Options, TheSynAckOfASimultaneousOpenHasWhatThePeerOffered) {
   q.expect({.options = kinds::kMss | kinds::kSackPermitted | kinds::kTimestamps});
 }
 
+// RFC 7323 s.2.2: the window of a segment with SYN is not scaled, also where it acknowledges ours.
+TEST(Options, TheWindowOfASynAckIsNotScaledInASimultaneousOpen) {
+  tcp::Config config = RawPeer::bare();
+  config.window_scaling = true;
+  RawPeer p(config);
+  p.connect();
+  const std::vector<uint8_t> options = option_mss(1460) + std::vector<uint8_t>{1, 3, 3, 4};
+  p.inject({.seq = kIrs, .flags = flag::kSyn, .window = 4000, .options = options});
+  p.expect({.flags = flag::kSyn | flag::kAck, .ack = kIrs + 1});
+  p.inject({.seq = kIrs,
+            .ack = kIss + 1,
+            .flags = flag::kSyn | flag::kAck,
+            .window = 4000,
+            .options = options});
+  ASSERT_TRUE(p.user.is_established);
+  EXPECT_EQ(p.stack.info(*p.user.stream, p.now)->snd_wnd, 4000u);
+}
+
 TEST(Options, AResetOfAConnectionHasItsTimestamps) {
   tcp::Config config = RawPeer::bare();
   config.timestamps = true;

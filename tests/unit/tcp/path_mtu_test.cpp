@@ -61,6 +61,21 @@ TEST(PathMtu, OutstandingSegmentsGoOutSmallerAtOnce_TCP_1191_3_01) {
   EXPECT_EQ(p.user.released_to, 3u * 1460);
 }
 
+// Nobody uses a connection yet that is half open: its user hears of the smaller segments when it
+// is established.
+TEST(PathMtu, AHalfOpenConnectionLearnsItsPath) {
+  RawPeer p;
+  p.acceptor.next.push_back(&p.user);
+  p.inject({.seq = kIrs, .flags = flag::kSyn, .options = option_mss(1460)});
+  p.expect({.flags = flag::kSyn | flag::kAck, .ack = kIrs + 1});
+  icmp(p, Kind::PacketTooBig, kIss, 1000);
+  EXPECT_EQ(p.stack.counters().path_mtu_reductions, 1u);
+  p.egress.sent.clear();
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck});
+  ASSERT_TRUE(p.user.is_established);
+  EXPECT_EQ(p.user.established_emss, 960u);
+}
+
 TEST(PathMtu, SegmentsThatAreSmallEnoughAreNotSentAgain) {
   RawPeer p;
   p.accept();
