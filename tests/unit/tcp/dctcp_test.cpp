@@ -147,9 +147,9 @@ TEST(Dctcp, TheKnobMakesControlSegmentsCapable) {
     p.give(kEct0, flag::kPsh);
     p.expect({.ecn = on ? kEct0 : uint8_t{0}});  // a pure ACK
     p.send_record(100);
-    p.expect({.ecn = kEct0});
+    p.expect({.flags = kPshAck, .payload = 100, .ecn = kEct0});
     while (p.silent()) p.wait(milliseconds(50));
-    p.expect({.ecn = on ? kEct0 : uint8_t{0}});  // sent again
+    p.expect({.flags = kPshAck, .payload = 100, .ecn = on ? kEct0 : uint8_t{0}});  // sent again
   }
 }
 

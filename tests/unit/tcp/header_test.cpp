@@ -434,7 +434,7 @@ TEST(Timestamps, TheClockOfAPairGoesOnThroughItsIncarnations) {
   for (const uint32_t ms : {1000u, 1001u, 4711u}) {
     p.now = base::from_nanos(int64_t{ms} * 1'000'000);
     p.inject({.seq = kIrs, .flags = flag::kSyn, .options = option_timestamps(1, 0)});
-    p.expect({.ts_value = at_zero + ms});
+    p.expect({.flags = kSynAck, .ts_value = at_zero + ms});
     p.inject({.seq = kIrs + 1, .flags = flag::kRst});
   }
 }

@@ -296,7 +296,7 @@ TEST(Lifecycle, AHalfOpenConnectionIsResetAndReopened_TCP_9293_3_5_1_01) {
   RecordUser again{11, 22};
   p.acceptor.next.push_back(&again);
   p.inject({.seq = 777, .flags = flag::kSyn, .options = option_mss(1460)});
-  p.expect({.ack = 778u});
+  p.expect({.flags = kSynAck, .ack = 778u});
 }
 
 TEST(Lifecycle, TimeWaitAcknowledgesARepeatedFin_TCP_9293_3_6_1_02) {
@@ -473,7 +473,7 @@ TEST(Lifecycle, AFinGoesThoughTheCongestionWindowIsFull) {
   ASSERT_TRUE(user.is_established);
   for (int i = 0; i < 10; ++i) user.queue(1460);
   p.stack.output(p.now);
-  for (int i = 0; i < 10; ++i) p.expect({.payload = 1460u});
+  for (int i = 0; i < 10; ++i) p.expect({.flags = i == 9 ? kPshAck : flag::kAck, .payload = 1460u});
   EXPECT_EQ(p.stack.info(*user.stream, p.now)->pipe, p.stack.info(*user.stream, p.now)->cwnd);
   user.stream->close();
   p.stack.output(p.now);

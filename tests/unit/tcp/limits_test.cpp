@@ -516,7 +516,7 @@ TEST(Limits, ARetransmissionWaitsForTheCopyOfAnother) {
   p.inject({.seq = kIrs + 1, .ack = kIss + 101, .flags = flag::kAck, .source_port = 2000});
   p.inject({.seq = kIrs + 1, .ack = kIss + 1461, .flags = flag::kAck, .source_port = 2000});
   ASSERT_EQ(tiny.released_to, 1460u);
-  compare(p.egress.sent.back(), {.seq = kIss + 401, .payload = 600});
+  compare(p.egress.sent.back(), {.flags = kPshAck, .seq = kIss + 401, .payload = 600});
 }
 
 // A reply that waits for the port has nobody to wait for where the route is gone.

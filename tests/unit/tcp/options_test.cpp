@@ -26,7 +26,8 @@ TEST(Options, ASegmentWithAWrongAckDoesNotMoveTsRecent) {
 
 TEST(Options, TheSynAckOfASimultaneousOpenHasWhatThePeerOffered) {
   RawPeer p(tcp::Config{});
-  compare(p.connect(), {.options = kinds::kMss | kinds::kWindowScale | kinds::kSackPermitted |
+  compare(p.connect(), {.flags = flag::kSyn,
+                        .options = kinds::kMss | kinds::kWindowScale | kinds::kSackPermitted |
                                    kinds::kTimestamps});
   p.inject({.seq = kIrs, .flags = flag::kSyn, .options = option_mss(1000)});
   p.expect({.flags = flag::kSyn | flag::kAck, .options = kinds::kMss});
@@ -36,7 +37,7 @@ TEST(Options, TheSynAckOfASimultaneousOpenHasWhatThePeerOffered) {
   q.inject({.seq = kIrs,
             .flags = flag::kSyn,
             .options = option_mss(1000) + option_sack_permitted() + option_timestamps(5, 0)});
-  q.expect({.options = kinds::kMss | kinds::kSackPermitted | kinds::kTimestamps});
+  q.expect({.flags = kSynAck, .options = kinds::kMss | kinds::kSackPermitted | kinds::kTimestamps});
 }
 
 // RFC 7323 s.2.2: the window of a segment with SYN is not scaled, also where it acknowledges ours.

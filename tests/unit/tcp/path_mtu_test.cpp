@@ -29,7 +29,7 @@ void three_in_flight(RawPeer& p) {
   p.accept();
   for (int i = 0; i < 3; ++i) p.user.queue(1460);
   p.stack.output(p.now);
-  for (int i = 0; i < 3; ++i) p.expect({.payload = 1460u});
+  for (int i = 0; i < 3; ++i) p.expect({.flags = i == 2 ? kPshAck : flag::kAck, .payload = 1460u});
 }
 
 TEST(PathMtu, OutstandingSegmentsGoOutSmallerAtOnce_TCP_1191_3_01) {
@@ -45,7 +45,8 @@ TEST(PathMtu, OutstandingSegmentsGoOutSmallerAtOnce_TCP_1191_3_01) {
     const Segment s = p.next();
     EXPECT_LE(s.payload, 960u);
     const uint32_t at = s.seq - (kIss + 1);
-    compare(s, {.octets = octets_at(at, s.payload, 11)});
+    const bool last = at + s.payload == covered.size();
+    compare(s, {.flags = last ? kPshAck : flag::kAck, .octets = octets_at(at, s.payload, 11)});
     ASSERT_LE(at + s.payload, covered.size());
     std::fill_n(covered.begin() + at, s.payload, true);
   }
@@ -57,7 +58,7 @@ TEST(PathMtu, OutstandingSegmentsGoOutSmallerAtOnce_TCP_1191_3_01) {
   p.inject({.seq = kIrs + 1, .ack = kIss + 1 + 3 * 1460, .flags = flag::kAck});
   for (int i = 0; i < 3; ++i) p.user.queue(900);
   p.stack.output(p.now);
-  for (int i = 0; i < 3; ++i) p.expect({.payload = 900u});
+  for (int i = 0; i < 3; ++i) p.expect({.flags = i == 2 ? kPshAck : flag::kAck, .payload = 900u});
   EXPECT_EQ(p.user.released_to, 3u * 1460);
 }
 
@@ -81,7 +82,7 @@ TEST(PathMtu, SegmentsThatAreSmallEnoughAreNotSentAgain) {
   p.accept();
   for (const uint32_t octets : {1460, 500, 960}) {  // 960 is just what a segment will hold
     p.send_record(octets);
-    p.expect({.payload = octets});
+    p.expect({.flags = kPshAck, .payload = octets});
   }
   icmp(p, Kind::PacketTooBig, kIss + 1, 1000);
   uint32_t again = 0;
@@ -291,7 +292,7 @@ TEST(PathSearch, TheThirdTimeoutOfASegmentIsTakenForABlackHole) {
   for (int i = 0; i < 2; ++i) {
     time_out();
     EXPECT_EQ(p.stack.counters().black_holes, 0u);
-    p.expect({.payload = 1460u});
+    p.expect({.flags = kPshAck, .payload = 1460u});
   }
   time_out();
   EXPECT_EQ(p.stack.counters().black_holes, 1u);

@@ -19,6 +19,8 @@ namespace rnic::testing {
 
 namespace flag = wire::tcp_flag;
 inline constexpr uint8_t kFinAck = flag::kFin | flag::kAck;
+inline constexpr uint8_t kPshAck = flag::kPsh | flag::kAck;
+inline constexpr uint8_t kSynAck = flag::kSyn | flag::kAck;
 // RFC 3168: both flags of an ECN set-up SYN, and the codepoints of the IP header.
 inline constexpr uint8_t kBoth = flag::kEce | flag::kCwr;
 inline constexpr uint8_t kEct0 = 2;
@@ -35,10 +37,10 @@ struct Segment {
   std::vector<uint8_t> octets;
   wire::TcpOptions parsed;  ///< of what the stack sent
   uint16_t source_port = 0;
-  IpAddress source;           ///< of what the stack gets; unspecified: the peer's
-  uint8_t ecn = 0;            ///< the two bits of the IP header
-  uint8_t traffic_class = 0;  ///< sent: DSCP << 2 | ECN
-  uint8_t hop_limit = 0;      ///< sent; 0: the interface's default
+  IpAddress source;       ///< of what the stack gets; unspecified: the peer's
+  uint8_t ecn = 0;        ///< the two bits of the IP header
+  uint8_t dscp = 0;       ///< sent: the six bits beside them
+  uint8_t hop_limit = 0;  ///< sent; 0: the interface's default
 };
 
 /// Left and right edges, absolute.
@@ -52,26 +54,37 @@ inline constexpr uint16_t kWindowScale = 1 << wire::tcp_option::kWindowScale;
 inline constexpr uint16_t kSackPermitted = 1 << wire::tcp_option::kSackPermitted;
 inline constexpr uint16_t kSack = 1 << wire::tcp_option::kSack;
 inline constexpr uint16_t kTimestamps = 1 << wire::tcp_option::kTimestamps;
+/// Those that stand on a SYN alone: RFC 9293 s.3.2, RFC 7323 s.2.2, RFC 2018 s.2.
+inline constexpr uint16_t kOfASyn = kMss | kWindowScale | kSackPermitted;
 }  // namespace kinds
 
-/// What a test expects of a segment that the stack sent. A member without a value is not compared.
+/// A member of Expected that may be anything.
+inline constexpr std::nullopt_t kAny = std::nullopt;
+
+/// The whole of a segment that a test expects of the stack. What it does not name is as follows:
+/// - flags, payload, SACK blocks, the bits of the IP header: as a bare ACK of an idle connection
+///   has them, ACK alone, no octets, no blocks, neither DSCP nor ECN, the interface's hop limit;
+/// - the kinds of options: none of a SYN's (kinds::kOfASyn) on what is no SYN;
+/// - numbers, window, ports and what options say: not compared, for they follow from what went
+///   before, which few tests are about.
+/// A flag is compared exactly, PSH, too. A member that is kAny is not compared.
 struct Expected {
-  std::optional<uint8_t> flags{};
+  std::optional<uint8_t> flags = flag::kAck;
   std::optional<uint32_t> seq{};
   std::optional<uint32_t> ack{};
   std::optional<uint16_t> window{};
-  std::optional<uint32_t> payload{};             ///< octets
+  std::optional<uint32_t> payload = 0;           ///< octets; not compared where `octets` is given
   std::optional<std::vector<uint8_t>> octets{};  ///< the payload itself
-  std::optional<uint8_t> ecn{};                  ///< codepoint of the IP header
+  std::optional<uint8_t> ecn = 0;                ///< codepoint of the IP header
   std::optional<uint16_t> options{};             ///< `kinds`: these and no others
   std::optional<uint16_t> mss{};                 ///< present, with this value; so for the next ones
   std::optional<uint8_t> window_scale{};
   std::optional<uint32_t> ts_value{};
   std::optional<uint32_t> ts_echo{};
-  std::optional<SackBlocks> sack{};  ///< all of them in this order
+  std::optional<SackBlocks> sack = SackBlocks{};  ///< all of them in this order
   std::optional<uint16_t> source_port{};
-  std::optional<uint8_t> traffic_class{};  ///< DSCP << 2 | ECN
-  std::optional<uint8_t> hop_limit{};      ///< 0: the interface's default
+  std::optional<uint8_t> dscp = 0;       ///< of the IP header
+  std::optional<uint8_t> hop_limit = 0;  ///< 0: the interface's default
 };
 
 /// Where compare() is called; as a default argument it is the caller's line.
@@ -111,7 +124,7 @@ inline Expected all_of(const Segment& s) {
                .window_scale = o.window_scale,
                .sack = sack_blocks(o),
                .source_port = s.source_port,
-               .traffic_class = s.traffic_class,
+               .dscp = s.dscp,
                .hop_limit = s.hop_limit};
   if (o.timestamps) {
     all.ts_value = o.timestamps->value;
@@ -120,65 +133,95 @@ inline Expected all_of(const Segment& s) {
   return all;
 }
 
-inline std::string flag_names(uint8_t flags) {
-  static constexpr std::pair<uint8_t, const char*> kNames[] = {
-      {flag::kFin, "FIN"}, {flag::kSyn, "SYN"}, {flag::kRst, "RST"}, {flag::kPsh, "PSH"},
-      {flag::kAck, "ACK"}, {flag::kUrg, "URG"}, {flag::kEce, "ECE"}, {flag::kCwr, "CWR"}};
-  std::string names;
-  for (const auto& [bit, name] : kNames) {
-    if (flags & bit) names += (names.empty() ? "" : "|") + std::string(name);
+template <size_t kCount>
+std::string names_of(uint32_t set, const std::pair<uint32_t, const char*> (&names)[kCount]) {
+  std::string text;
+  for (const auto& [bit, name] : names) {
+    if (set & bit) text += (text.empty() ? "" : "|") + std::string(name);
   }
-  return names.empty() ? "none" : names;
+  return text.empty() ? "none" : text;
 }
 
-/// Collects how a segment differs from what was expected.
-class Differences {
- public:
-  template <typename T>
-  void member(const char* name, const std::optional<T>& expected, const std::optional<T>& sent) {
-    if (!expected || sent == expected) return;
-    add(name, sent ? printed(*sent) : "absent", printed(*expected));
-  }
-  void flags(std::optional<uint8_t> expected, uint8_t sent) {
-    if (expected && sent != *expected) add("flags", flag_names(sent), flag_names(*expected));
-  }
-  [[nodiscard]] const std::string& text() const { return text_; }
+inline std::string flag_names(uint8_t flags) {
+  static constexpr std::pair<uint32_t, const char*> kNames[] = {
+      {flag::kFin, "FIN"}, {flag::kSyn, "SYN"}, {flag::kRst, "RST"}, {flag::kPsh, "PSH"},
+      {flag::kAck, "ACK"}, {flag::kUrg, "URG"}, {flag::kEce, "ECE"}, {flag::kCwr, "CWR"}};
+  return names_of(flags, kNames);
+}
 
- private:
-  template <typename T>
-  static std::string printed(const T& value) {
-    if constexpr (std::is_integral_v<T>) return std::to_string(value);
-    return ::testing::PrintToString(value);
-  }
-  void add(const std::string& name, const std::string& sent, const std::string& expected) {
-    text_ += "\n  " + name + ": " + sent + ", expected " + expected;
-  }
+inline std::string kind_names(uint16_t set) {
+  static constexpr std::pair<uint32_t, const char*> kNames[] = {
+      {kinds::kMss, "MSS"},
+      {kinds::kWindowScale, "WS"},
+      {kinds::kSackPermitted, "SACK-permitted"},
+      {kinds::kSack, "SACK"},
+      {kinds::kTimestamps, "timestamps"}};
+  return names_of(set, kNames);
+}
 
-  std::string text_;
-};
+template <typename T>
+std::string plain(const T& value) {
+  if constexpr (std::is_integral_v<T>) return std::to_string(value);
+  return ::testing::PrintToString(value);
+}
 
-/// Fails once, at the caller's line, with all members that differ.
-inline void compare(const Segment& s, const Expected& expected, Caller caller = {}) {
+/// Calls `of(name, member, how a value of it is printed)` for each member of Expected.
+template <typename F>
+void for_each_member(F of) {
+  of("flags", &Expected::flags, flag_names);
+  of("seq", &Expected::seq, plain<uint32_t>);
+  of("ack", &Expected::ack, plain<uint32_t>);
+  of("window", &Expected::window, plain<uint16_t>);
+  of("payload", &Expected::payload, plain<uint32_t>);
+  of("octets", &Expected::octets, plain<std::vector<uint8_t>>);
+  of("ecn", &Expected::ecn, plain<uint8_t>);
+  of("options", &Expected::options, kind_names);
+  of("mss", &Expected::mss, plain<uint16_t>);
+  of("window_scale", &Expected::window_scale, plain<uint8_t>);
+  of("ts_value", &Expected::ts_value, plain<uint32_t>);
+  of("ts_echo", &Expected::ts_echo, plain<uint32_t>);
+  of("sack", &Expected::sack, plain<SackBlocks>);
+  of("source_port", &Expected::source_port, plain<uint16_t>);
+  of("dscp", &Expected::dscp, plain<uint8_t>);
+  of("hop_limit", &Expected::hop_limit, plain<uint8_t>);
+}
+
+/// A line with all members that have a value.
+inline std::string in_words(const Expected& segment) {
+  std::string text;
+  for_each_member([&](const char* name, auto member, auto print) {
+    if (!(segment.*member)) return;
+    text += (text.empty() ? "" : ", ") + std::string(name) + " " + print(*(segment.*member));
+  });
+  return text;
+}
+
+/// A line for each member in which what was sent is not as expected.
+inline std::string differences(const Expected& sent, const Expected& expected) {
+  std::string text;
+  for_each_member([&](const char* name, auto member, auto print) {
+    const auto& want = expected.*member;
+    const auto& got = sent.*member;
+    if (!want || got == want) return;
+    text += "\n  " + std::string(name) + ": " + (got ? print(*got) : "absent") + ", expected " +
+            print(*want);
+  });
+  return text;
+}
+
+/// Fails once, at the caller's line, with all members that differ and both segments as a whole.
+inline void compare(const Segment& s, Expected expected, Caller caller = {}) {
   const Expected sent = all_of(s);
-  Differences d;
-  d.flags(expected.flags, s.flags);
-  d.member("seq", expected.seq, sent.seq);
-  d.member("ack", expected.ack, sent.ack);
-  d.member("window", expected.window, sent.window);
-  d.member("payload", expected.payload, sent.payload);
-  d.member("octets", expected.octets, sent.octets);
-  d.member("ecn", expected.ecn, sent.ecn);
-  d.member("options", expected.options, sent.options);
-  d.member("mss", expected.mss, sent.mss);
-  d.member("window_scale", expected.window_scale, sent.window_scale);
-  d.member("ts_value", expected.ts_value, sent.ts_value);
-  d.member("ts_echo", expected.ts_echo, sent.ts_echo);
-  d.member("sack", expected.sack, sent.sack);
-  d.member("source_port", expected.source_port, sent.source_port);
-  d.member("traffic_class", expected.traffic_class, sent.traffic_class);
-  d.member("hop_limit", expected.hop_limit, sent.hop_limit);
-  if (d.text().empty()) return;
-  ADD_FAILURE_AT(caller.file, caller.line) << "the segment differs:" << d.text();
+  if (expected.octets) expected.payload = kAny;
+  std::string text = differences(sent, expected);
+  const auto of_a_syn = static_cast<uint16_t>(*sent.options & kinds::kOfASyn);
+  if (!expected.options && !(s.flags & flag::kSyn) && of_a_syn != 0) {
+    text += "\n  options: " + kind_names(of_a_syn) + ", expected on a SYN alone";
+  }
+  if (text.empty()) return;
+  ADD_FAILURE_AT(caller.file, caller.line)
+      << "the segment differs:" << text << "\n  sent: " << in_words(sent)
+      << "\n  expected: " << in_words(expected);
 }
 
 }  // namespace rnic::testing

@@ -49,7 +49,7 @@ class CaptureEgress final : public tcp::Egress {
     s.payload = static_cast<uint32_t>(view->payload().size());
     s.octets.assign(view->payload().begin(), view->payload().end());
     s.source_port = view->source_port();
-    s.traffic_class = slot.traffic_class;
+    s.dscp = slot.traffic_class >> 2;
     s.ecn = slot.traffic_class & 3;
     s.hop_limit = slot.hop_limit;
     RNIC_CHECK(s.parsed.parse(view->options()));
@@ -74,7 +74,7 @@ class CaptureEgress final : public tcp::Egress {
     sent.pop_front();
     return s;
   }
-  /// The next one, each of whose members that `expected` names is to be as it says.
+  /// The next one, which as a whole is to be as `expected` says.
   Segment expect(const Expected& expected, Caller caller = {}) {
     Segment s = next();
     compare(s, expected, caller);

@@ -110,10 +110,9 @@ TEST(SegmentOut, AReplyIsWrittenAsItWasQueued) {
             .seq = kIss,
             .ack = kIrs + 1,
             .window = 4096,
-            .payload = 0,
+            .ecn = kEct0,
             .options = kinds::kMss,
-            .mss = 1460,
-            .traffic_class = kEct0});
+            .mss = 1460});
   EXPECT_EQ(o.counters.acks_out, 1u) << "a SYN-ACK is none";
   EXPECT_EQ(o.counters.resets_out, 0u);
   EXPECT_EQ(o.counters.segments_out, 2u);
@@ -131,7 +130,7 @@ TEST(SegmentOut, AFullPortIsAWaitAndAMissingRouteIsNone) {
   EXPECT_EQ(o.counters.send_waits, 2u);
   o.egress.full = false;
   EXPECT_TRUE(o.out.send(o.replies, o.now));
-  for (const uint32_t seq : {1, 2, 3}) o.expect({.seq = seq});
+  for (const uint32_t seq : {1, 2, 3}) o.expect({.flags = flag::kRst, .seq = seq});
   o.queue(flag::kRst);
   o.egress.full = true;
   o.egress.mtu = 0;  // there is nobody to tell

@@ -58,7 +58,7 @@ TEST(SegmentWriter, TextStandsAtItsPlaceAndAcknowledgesWhatCame) {
             .octets = std::vector<uint8_t>{'a', 'b', 'c'},
             .options = kinds::kNone,
             .source_port = RawPeer::kOurPort,
-            .traffic_class = 10 << 2,
+            .dscp = 10,
             .hop_limit = 3});
   EXPECT_FALSE(w.core.timers().runs(Timer::DelayedAck)) << "it was carried";
   EXPECT_EQ(w.receiver.ack().last_ack_sent(), 1000u);
@@ -111,8 +111,9 @@ TEST(SegmentWriter, ThePeersFinIsAcknowledgedBehindTheLastOctet) {
   w.core.tcb.fin_reached = true;
   w.write(0, "a");
   EXPECT_TRUE(w.writer.send_ack(w.now));
-  w.expect({.ack = kIrs + 1 + 101});
-  w.expect({.ack = kIrs + 1 + 101});
+  for (const uint32_t payload : {1, 0}) {
+    w.expect({.ack = kIrs + 1 + 101, .payload = payload});
+  }
 }
 
 TEST(SegmentWriter, WhereThereIsNoRoomNothingHasHappened) {
@@ -156,7 +157,9 @@ TEST(SegmentWriter, NewDataIsEcnCapableAndTellsOfAReductionOnce) {
   w.write(0, "abc");
   EXPECT_TRUE(w.writer.send_ack(w.now));
   // Neither an ACK nor a probe may be marked.
-  for (int i = 0; i < 2; ++i) w.expect({.flags = flag::kAck | flag::kEce, .ecn = 0});
+  for (const uint32_t payload : {3, 0}) {
+    w.expect({.flags = flag::kAck | flag::kEce, .payload = payload, .ecn = 0});
+  }
 }
 
 // RFC 8257 s.3.2; the right edge of the window stays where it is.

@@ -37,7 +37,7 @@ struct SmallPeer : RawPeer {
   std::vector<uint32_t> sent() {
     std::vector<uint32_t> numbers;
     while (!silent()) {
-      const Segment s = expect({.payload = kSmall});
+      const Segment s = expect({.flags = kAny, .payload = kSmall});  // PSH: the last of a send()
       numbers.push_back((s.seq - kIss - 1) / kSmall);
     }
     return numbers;
@@ -185,7 +185,7 @@ TEST(SmallRecords, ALossIsThatOfOneSegmentAndOneConnection) {
   for (uint32_t round = 1; round <= 2; ++round) {  // the second goes into chunks that came back
     for (int i = 0; i < 40; ++i) p.user.queue(kTiny);
     p.stack.output(p.now);
-    p.expect({.payload = 40 * kTiny});
+    p.expect({.flags = kPshAck, .payload = 40 * kTiny});
     if (round == 2) break;
     p.inject({.seq = kIrs + 1, .ack = kIss + 1 + 40 * kTiny, .flags = flag::kAck});
   }

@@ -19,7 +19,7 @@ struct TimedOutPeer : RawPeer {
     ssthresh_before = connection().cc.ssthresh();
     egress.sent.clear();
     time_out();
-    expect({.seq = kIss + 1});
+    expect({.seq = kIss + 1, .payload = kMss});
     for (int i = 0; i < 20; ++i) user.queue(kMss);
     stack.output(now);
     EXPECT_TRUE(silent());

@@ -200,7 +200,7 @@ TEST(SynCookies, WithoutTimestampsNothingIsAgreed) {
       {.seq = kIrs,
        .flags = flag::kSyn,
        .options = option_mss(1460) + option_sack_permitted() + std::vector<uint8_t>{1, 3, 3, 5}});
-  const Segment syn_ack = p.expect({.options = kinds::kMss, .mss = 1460});
+  const Segment syn_ack = p.expect({.flags = kSynAck, .options = kinds::kMss, .mss = 1460});
   // RFC 7323 s.2.2, RFC 2018 s.2: options of a SYN have no meaning on the ACK.
   p.inject(
       {.seq = kIrs + 1,

@@ -92,10 +92,10 @@ TEST(Window, TheBackOffOfProbesEndsWithThem) {
   EXPECT_GT(p.stack.info(*p.user.stream, p.now)->window_probes, 2u);
   p.inject({.seq = kIrs + 1, .ack = kIss + 1001, .flags = flag::kAck});
   EXPECT_EQ(p.stack.info(*p.user.stream, p.now)->window_probes, 0u) << "the window is open";
-  p.expect({.seq = kIss + 1001});  // and is lost
+  p.expect({.flags = kPshAck, .seq = kIss + 1001, .payload = 1000});  // and is lost
   p.wait(seconds(1));
   ASSERT_FALSE(p.silent());
-  p.expect({.seq = kIss + 1001});
+  p.expect({.flags = kPshAck, .seq = kIss + 1001, .payload = 1000});
   EXPECT_EQ(p.stack.counters().black_holes, 0u);
 }
 
@@ -109,7 +109,7 @@ TEST(Window, BeforeTheFirstOctetAProbeIsEmpty_TCP_9293_3_8_6_1_01) {
   while (p.silent()) p.wait(milliseconds(100));
   p.expect({.seq = kIss, .payload = 0});
   p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck});
-  p.expect({.payload = 100u});
+  p.expect({.flags = kPshAck, .payload = 100u});
 }
 
 // One probe may get lost: however short the user's time-out, a second one has the time that its
@@ -210,7 +210,7 @@ TEST(Window, AShrunkWindowHoldsBackNewOctetsOnly_TCP_7323_2_4_01) {
   p.inject({.seq = kIrs + 1, .ack = kIss + 1 + 4380, .flags = flag::kAck, .window = 99});
   EXPECT_TRUE(p.silent());
   p.inject({.seq = kIrs + 1, .ack = kIss + 1 + 4380, .flags = flag::kAck, .window = 100});
-  p.expect({.payload = 100u});
+  p.expect({.flags = kPshAck, .payload = 100u});
 }
 
 // A peer that has filled our window gives its ACKs the sequence number of the window's end. They
@@ -300,7 +300,7 @@ TEST(Window, TheSillyWindowOverrideSplitsARecord_TCP_9293_3_8_6_2_01) {
   p.expect({.payload = 500u});
   p.egress.sent.clear();
   p.inject({.seq = kIrs + 1, .ack = kIss + 501, .flags = flag::kAck, .window = 5000});
-  p.expect({.seq = kIss + 501, .payload = 960});
+  p.expect({.flags = kPshAck, .seq = kIss + 501, .payload = 960});
   EXPECT_EQ(p.user.pulls, 2u);  // once for the record, once to learn that there is no more
   EXPECT_EQ(p.user.rebuilds, 0u);
 }
@@ -328,7 +328,7 @@ TEST(Window, TheUserSaysWhereARecordIsCut) {
   ASSERT_TRUE(user.is_established);
   user.queue(500);
   p.stack.output(p.now);
-  p.expect({.payload = 500u});
+  p.expect({.flags = kPshAck, .payload = 500u});
   EXPECT_TRUE(user.asked.empty());
   const auto take = [&](uint32_t offset) {
     p.inject({.seq = kIrs + 1, .ack = kIss + 1 + offset, .flags = flag::kAck, .window = 600});
@@ -428,7 +428,7 @@ TEST(Window, ASmallMessageFitsBesideWhatIsInFlight_TCP_9293_3_8_6_2_01) {
   p.stack.output(p.now);
   p.expect({.payload = 1460u});
   ASSERT_FALSE(p.silent());
-  p.expect({.payload = 540u});  // to the last octet
+  p.expect({.flags = kPshAck, .payload = 540u});  // to the last octet
   p.send_record(1);
   EXPECT_TRUE(p.silent());
 }
@@ -448,13 +448,13 @@ TEST(Window, NaglesRuleHoldsInASmallWindow_TCP_9293_3_8_6_2_01) {
   const std::array<uint8_t, 100> message{};
   user.write(message);
   p.stack.output(p.now);
-  p.expect({.payload = 100u});
+  p.expect({.flags = kPshAck, .payload = 100u});
   user.write(message);
   user.write(message);
   p.stack.output(p.now);
   EXPECT_TRUE(p.silent());
   p.inject({.seq = kIrs + 1, .ack = kIss + 101, .flags = flag::kAck, .window = 1000});
-  p.expect({.payload = 200u});
+  p.expect({.flags = kPshAck, .payload = 200u});
 }
 
 // A record that waited for room and goes out whole and full is no small segment: the next one does
@@ -476,10 +476,10 @@ TEST(Window, AFullSegmentThatWaitedHoldsNothingBack_TCP_9293_3_8_6_2_01) {
   ASSERT_EQ(user.pending(), 0u) << "the record is pulled, and not sent";
   p.egress.full = false;
   p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck});
-  p.expect({.payload = 1460u});
+  p.expect({.flags = kPshAck, .payload = 1460u});
   user.write(std::array<uint8_t, 100>{});
   p.stack.output(p.now);
-  p.expect({.payload = 100u});
+  p.expect({.flags = kPshAck, .payload = 100u});
   user.write(std::array<uint8_t, 100>{});
   p.stack.output(p.now);
   EXPECT_TRUE(p.silent()) << "that one was small";
@@ -504,10 +504,10 @@ TEST(Window, APartialAckCutsARecordOnce) {
   RawPeer p;
   p.accept();
   p.send_record(1000);
-  p.expect({.payload = 1000u});
+  p.expect({.flags = kPshAck, .payload = 1000u});
   p.inject({.seq = kIrs + 1, .ack = kIss + 401, .flags = flag::kAck});
   p.wait(seconds(10));
-  p.expect({.seq = kIss + 401, .octets = octets_at(400, 600, 11)});
+  p.expect({.flags = kPshAck, .seq = kIss + 401, .octets = octets_at(400, 600, 11)});
   EXPECT_EQ(p.user.rebuilds, 1u);  // later ones come from the copy
   EXPECT_EQ(p.user.released_to, 0u);
   p.inject({.seq = kIrs + 1, .ack = kIss + 1001, .flags = flag::kAck});
@@ -561,7 +561,7 @@ TEST(Window, TheHandshakeOffersWhatTheListenerHasRoomFor_TCP_9293_3_8_6_01) {
       p.acceptor.room = room;
       p.inject({.seq = kIrs, .flags = flag::kSyn, .options = option_mss(1460)});
       EXPECT_EQ(p.stack.counters().syn_cookies_sent, cookie ? 1u : 0u);
-      p.expect({.window = std::min(room, 65535u)});
+      p.expect({.flags = kSynAck, .window = std::min(room, 65535u)});
     }
   }
 }
