@@ -11,19 +11,29 @@ uint32_t Pieces::octets() const {
   return sum;
 }
 
-mem::AccessFault add_access(const mem::StagTable& memory, const mem::AccessRequest& request,
-                            Pieces& out) {
-  mem::AccessGrant grant = memory.access(request);
-  if (grant.fault != mem::AccessFault::None) return grant.fault;
-  out.add(grant.at, grant.run);
-  // The whole access is allowed by now. Pieces without a place in the list are not looked up.
-  for (mem::AccessRequest rest = request; grant.run != rest.length && !out.is_cut();) {
+namespace {
+
+/// The whole access is allowed, and `grant` has its first piece. Pieces without a place in the
+/// list are not looked up.
+[[gnu::noinline]] void add_rest(const mem::StagTable& memory, mem::AccessRequest rest,
+                                mem::AccessGrant grant, Pieces& out) {
+  while (grant.run != rest.length && !out.is_cut()) {
     rest.to += grant.run;
     rest.length -= grant.run;
     grant = memory.access(rest);
     out.add(grant.at, grant.run);
   }
-  return grant.fault;
+}
+
+}  // namespace
+
+mem::AccessFault add_access(const mem::StagTable& memory, const mem::AccessRequest& request,
+                            Pieces& out) {
+  const mem::AccessGrant grant = memory.access(request);
+  if (grant.fault != mem::AccessFault::None) return grant.fault;
+  out.add(grant.at, grant.run);
+  if (grant.run != request.length) [[unlikely]] add_rest(memory, request, grant, out);
+  return mem::AccessFault::None;
 }
 
 mem::AccessFault locate(const mem::StagTable& memory, const Identity& who,
