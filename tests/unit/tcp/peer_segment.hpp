@@ -219,8 +219,10 @@ inline void compare(const Segment& s, Expected expected, Caller caller = {}) {
     text += "\n  options: " + kind_names(of_a_syn) + ", expected on a SYN alone";
   }
   if (text.empty()) return;
+  Expected shown = sent;
+  if (!expected.octets) shown.octets = kAny;  // so many that they would hide the rest
   ADD_FAILURE_AT(caller.file, caller.line)
-      << "the segment differs:" << text << "\n  sent: " << in_words(sent)
+      << "the segment differs:" << text << "\n  sent: " << in_words(shown)
       << "\n  expected: " << in_words(expected);
 }
 
