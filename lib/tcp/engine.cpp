@@ -200,7 +200,7 @@ void Engine::finish_closed(base::Now now) {
   }
 }
 
-void Engine::validate() {
+uint64_t Engine::validate() {
   connections_.validate();
   listeners_.validate();
   cookies_.validate();
@@ -214,6 +214,7 @@ void Engine::validate() {
   listeners_.for_each(
       [&](const Listener& listener) { of_listeners += listener.half_open.taken(); });
   RNIC_CHECK(all.half_open == of_listeners);
+  return all.records;
 }
 
 }  // namespace rnic::tcp

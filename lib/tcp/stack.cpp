@@ -105,7 +105,7 @@ TransportInfo Stack::describe(const llp::Stream& stream, base::Now now) const {
   told.retransmitted = known->resent_segments;
   return told;
 }
-void Stack::validate() { impl_->validate(); }
+uint64_t Stack::validate() { return impl_->validate(); }
 void Stack::force_isn(std::optional<uint32_t> isn) { impl_->force_isn(isn); }
 void Stack::set_prediction(bool on) { impl_->set_prediction(on); }
 

@@ -135,7 +135,8 @@ class Stack final : public llp::Transport {
   [[nodiscard]] bool quiescent() const;
   /// For tests and the simulator: checks every invariant of every connection, counting anew what is
   /// kept as running sums, and aborts when one does not hold. Slow; to be called between events.
-  void validate();
+  /// \return the records that it went through, which is what takes the time
+  uint64_t validate();
 
   /// A snapshot of one of this stack's connections; for tools and people, not for the data path: it
   /// walks the unacknowledged records. `stream` has not ended yet. nullopt: it belongs to another

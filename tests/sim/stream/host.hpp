@@ -69,11 +69,14 @@ class Host final : public tcp::Egress, public llp::Acceptor {
   void listen(uint16_t port);
 
   [[nodiscard]] tcp::Stack& stack() { return stack_; }
-  /// Counts the invariants of the whole stack and of its users anew. run() does so after each
+  /// Counts the invariants of the whole stack and of its users anew. run() asks for it after each
   /// segment, after the timers, after what was sent, and after the applications; whoever else gives
-  /// the host something does it behind that.
+  /// the host something does it behind that. Each time it is done, unless the stack has records by
+  /// the thousand: then so much more seldom that an event costs no more.
   void validate() {
-    stack_.validate();
+    if (++unrecounted_ < recount_after_) return;
+    unrecounted_ = 0;
+    recount_after_ = 1 + stack_.validate() / kRecordsAnEvent;
     if (network_ != nullptr) network_->interface.validate();
     for (const Application* application : applications_) application->validate();
   }
@@ -107,6 +110,8 @@ class Host final : public tcp::Egress, public llp::Acceptor {
   [[nodiscard]] uint32_t first_room(const Endpoint& remote) const override;
 
  private:
+  static constexpr uint64_t kRecordsAnEvent = 256;
+
   /// What is between the stack and the path when packets are frames.
   struct Network {
     Network(const HostPlan& plan, Verdict& verdict, const Send& send, base::Now now);
@@ -142,6 +147,8 @@ class Host final : public tcp::Egress, public llp::Acceptor {
   base::Now asleep_until_{};
   base::Now next_nap_{};
   bool refused_ = false;
+  uint64_t unrecounted_ = 0;    // events since the last recount
+  uint64_t recount_after_ = 1;  // events
   std::map<uint16_t, Application*> expected_;  // by the peer's port
   std::vector<Application*> applications_;
   std::unique_ptr<Network> network_;
