@@ -86,10 +86,14 @@ void connect(rnic::Context& context, rnic::QueuePair& near_qp, rnic::Device& far
   must(far.listen({far.address(), kPort}));
   must(near_qp.connect({far.address(), kPort}));
   std::optional<rnic::Event> event;
-  const auto asked = [&] { return (event = far.poll_event()).has_value(); };
-  const bool came = context.wait_until(asked, kLimit);
-  const auto* request = came ? std::get_if<rnic::event::ConnectRequest>(&*event) : nullptr;
-  if (request == nullptr) fail("nobody asks for a connection");
+  const rnic::event::ConnectRequest* request = nullptr;
+  const auto asked = [&] {
+    while (request == nullptr && (event = far.poll_event())) {
+      request = std::get_if<rnic::event::ConnectRequest>(&*event);
+    }
+    return request != nullptr;
+  };
+  if (!context.wait_until(asked, kLimit)) fail("nobody asks for a connection");
   must(far_qp.accept(request->request));
   const auto runs = [&] { return near_qp.state() == rnic::QueuePairState::Rts; };
   if (!context.wait_until(runs, kLimit)) fail("the connection is not established");

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "rnic/verbs.hpp"
 
@@ -15,6 +16,12 @@ namespace rnic::workload {
 /// For `return`, where a Result is owed.
 [[nodiscard]] inline tl::unexpected<Error> fail(ErrorCode code, std::string message) {
   return tl::unexpected(Error{code, std::move(message)});
+}
+
+/// \return the event is about the link of a port, and no connection has changed by it
+[[nodiscard]] inline bool tells_of_link(const Event& event) {
+  return std::holds_alternative<event::PortDown>(event) ||
+         std::holds_alternative<event::PortUp>(event);
 }
 
 /// One end: everything that belongs to its queue pair, in the order of making.

@@ -89,9 +89,14 @@ Result<std::vector<uint8_t>> connect_end(Context& context, End& end, const Endpo
     return tl::unexpected(status.error());
   }
   std::optional<Event> event;
-  const bool answered = context.wait_until(
-      [&] { return interrupted() || (event = end.device.poll_event()).has_value(); },
-      std::chrono::milliseconds(timeout_ms));
+  // The link of a NIC may come up only now.
+  const auto next = [&] {
+    do event = end.device.poll_event();
+    while (event && tells_of_link(*event));
+    return event.has_value();
+  };
+  const bool answered = context.wait_until([&] { return interrupted() || next(); },
+                                           std::chrono::milliseconds(timeout_ms));
   const std::string peer = to_string(remote);
   if (!answered || interrupted()) {
     return tl::unexpected(not_there("no answer from " + peer, timeout_ms));

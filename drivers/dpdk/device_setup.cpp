@@ -130,6 +130,8 @@ Result<StartedDevice> configure_and_start(uint16_t id, const DeviceSetup& setup,
     conf.rxmode.offloads = kRx | (facts.rx_offload_capa & RTE_ETH_RX_OFFLOAD_IPV4_CKSUM);
     conf.txmode.offloads = kTx;
   }
+  // A driver that knows of a removal tells LinkProbe.
+  conf.intr_conf.rmv = (*facts.dev_flags & RTE_ETH_DEV_INTR_RMV) != 0 ? 1 : 0;
   std::array<uint8_t, kLongestKey> key = long_key();
   if (queues > 1) {
     conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;

@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "dpdk/adoption.hpp"
 #include "dpdk/burst_gate.hpp"
+#include "dpdk/link_probe.hpp"
 #include "dpdk/packet_ring.hpp"
 #include "dpdk/tap_queue.hpp"
 #include "dpdk/transmit_watch.hpp"
@@ -28,6 +30,7 @@ class OpenDevice {
   /// Made before the device is opened, so that nothing between the two can fail.
   OpenDevice() = default;
   ~OpenDevice() {
+    probe_.reset();  // DPDK calls it while there is a device
     if (owns_) close_device(id_, unplug_);
   }
   /// \param unplug we plugged it, so we unplug it
@@ -41,12 +44,20 @@ class OpenDevice {
 
   [[nodiscard]] uint16_t id() const { return id_; }
   [[nodiscard]] PortDescriptors& descriptors() { return descriptors_; }
+  /// The device has started: from now on link() has an answer.
+  void set_probe(std::unique_ptr<LinkProbe> probe) { probe_ = std::move(probe); }
+  /// See port::Port::link(). \return nothing: the device is memory
+  [[nodiscard]] std::optional<port::LinkState> link() {
+    if (probe_ == nullptr) return std::nullopt;
+    return probe_->ask();
+  }
 
  private:
   bool owns_ = false;
   uint16_t id_ = 0;
   bool unplug_ = false;
   PortDescriptors descriptors_;
+  std::unique_ptr<LinkProbe> probe_;
 };
 
 /// The parts that make a started device a port.
@@ -78,6 +89,7 @@ class EthPort final : public port::Port {
   uint32_t tx_burst(std::span<port::Packet> packets, base::Now now) override;
   void free(std::span<const port::Packet> packets) override;
   std::optional<int> arm() override;
+  std::optional<port::LinkState> link() override { return device_->link(); }
 
  private:
   /// Returns the mbuf itself, its contiguous replacement, or nullptr if there was no room (then the

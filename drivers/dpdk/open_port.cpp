@@ -18,6 +18,7 @@
 #include "dpdk/device_setup.hpp"
 #include "dpdk/eth_port.hpp"
 #include "dpdk/ethdev.hpp"
+#include "dpdk/kernel_link.hpp"
 #include "dpdk/log_capture.hpp"
 #include "dpdk/mbuf_pool.hpp"
 #include "offload/offload.hpp"
@@ -113,6 +114,22 @@ Result<std::unique_ptr<TapQueue>> open_tap(uint32_t index, uint32_t mtu) {
 std::unique_ptr<TapQueue> find_tap(uint32_t index) {
   char name[IF_NAMESIZE];
   return if_indextoname(index, name) == nullptr ? nullptr : TapQueue::find(name);
+}
+
+/// \param own frames are written to the tap without the driver \return nullptr: there is no tap
+Result<std::unique_ptr<TapQueue>> tap_of(const Spec& spec, const rte_eth_dev_info& facts, bool own,
+                                         uint32_t mtu) {
+  if (own) return open_tap(facts.if_index, mtu);
+  return spec.is("net_tap") ? find_tap(facts.if_index) : nullptr;
+}
+
+/// \return how the kernel is asked for the link: net_af_packet and net_af_xdp call it up at any
+/// time, and net_tap calls a tap in another namespace down; nullptr: the driver tells
+std::unique_ptr<KernelLink> kernel_link_of(const Spec& spec, const rte_eth_dev_info& facts,
+                                           const TapQueue* tap) {
+  if (tap != nullptr) return KernelLink::open(facts.if_index, tap->descriptor());
+  if (!spec.is("net_af_packet") && !spec.is("net_af_xdp")) return nullptr;
+  return KernelLink::open(facts.if_index);
 }
 
 /// Gives the device a frame size that fits. \return octets that one mbuf must hold
@@ -223,14 +240,8 @@ Result<std::vector<EthPortSetup>> start(std::shared_ptr<OpenDevice> owned, const
   if (!started) {
     return base::fail(started.error().code, started.error().message + capture.quote());
   }
-  std::unique_ptr<TapQueue> tap;
-  if (own_tap) {
-    auto queue = open_tap(facts.if_index, options.mtu);
-    if (!queue) return tl::unexpected(queue.error());
-    tap = std::move(*queue);
-  } else if (spec.is("net_tap")) {
-    tap = find_tap(facts.if_index);
-  }
+  auto tap = tap_of(spec, facts, own_tap, options.mtu);
+  if (!tap) return tl::unexpected(tap.error());
   rte_ether_addr own{};
   rte_eth_macaddr_get(device->id(), &own);
   port::PortInfo info;
@@ -243,6 +254,8 @@ Result<std::vector<EthPortSetup>> start(std::shared_ptr<OpenDevice> owned, const
   if (auto status = take_address(device->id(), info.mac, spec); !status) {
     return tl::unexpected(status.error());
   }
+  device->set_probe(
+      std::make_unique<LinkProbe>(device->id(), kernel_link_of(spec, facts, tap->get())));
   memory->resize(info.spread.queues);
   for (uint16_t i = 0; i < info.spread.queues; ++i) {
     EthPortSetup port;
@@ -254,7 +267,7 @@ Result<std::vector<EthPortSetup>> start(std::shared_ptr<OpenDevice> owned, const
     if (spec.is("net_memif")) ports.back().gate = std::make_unique<BurstGate>();
     ports.back().info.spread.queue = i;
   }
-  ports.front().tap = std::move(tap);
+  ports.front().tap = std::move(*tap);
   ports.front().sends_to_tap = own_tap;
   return ports;
 }

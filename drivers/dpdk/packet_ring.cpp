@@ -1,22 +1,17 @@
 #include "dpdk/packet_ring.hpp"
 
-#include <linux/ethtool.h>
 #include <linux/if_ether.h>
-#include <linux/sockios.h>
-#include <net/if.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <cstring>
 #include <iterator>
-#include <string>
 
 #include "base/endian.hpp"
 #include "dpdk/adoption.hpp"
+#include "dpdk/kernel_link.hpp"
 
 namespace rnic::dpdk {
 namespace {
@@ -29,18 +24,13 @@ size_t ring_octets(const PacketRingShape& shape) {
   return size_t{shape.frames} / (shape.block / shape.frame) * shape.block;
 }
 
-/// Asks for the link state of the interface that the socket is bound to, as ethtool does. An
-/// interface that cannot tell counts as up, one that is gone as down.
+/// Asks for the link of the interface that the socket is bound to. An interface that is gone counts
+/// as down.
 bool link_is_down(int packet_socket) {
   sockaddr_ll bound{};
   socklen_t length = sizeof bound;
   if (getsockname(packet_socket, reinterpret_cast<sockaddr*>(&bound), &length) != 0) return false;
-  ifreq request{};
-  request.ifr_ifindex = bound.sll_ifindex;
-  if (ioctl(packet_socket, SIOCGIFNAME, &request) != 0) return errno == ENODEV;
-  ethtool_value link{.cmd = ETHTOOL_GLINK, .data = 0};
-  request.ifr_data = reinterpret_cast<char*>(&link);
-  return ioctl(packet_socket, SIOCETHTOOL, &request) == 0 && link.data == 0;
+  return link_of_interface(packet_socket, bound.sll_ifindex) != port::LinkState::Up;
 }
 
 uint32_t status_of(tpacket2_hdr& header) {

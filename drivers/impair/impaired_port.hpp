@@ -35,6 +35,7 @@ class ImpairedPort final : public port::Port {
   /// The end of the earliest hold, the next retry, or the inner port's deadline.
   [[nodiscard]] base::Now next_deadline() const override;
   std::optional<int> arm() override { return inner_.arm(); }
+  std::optional<port::LinkState> link() override { return inner_.link(); }
 
   /// Changes the faults from the next frame on; frames that are held are not affected. `config`
   /// must pass check().

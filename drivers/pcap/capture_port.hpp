@@ -32,6 +32,7 @@ class CapturePort final : public port::Port {
   void free(std::span<const port::Packet> packets) override { inner_.free(packets); }
   [[nodiscard]] base::Now next_deadline() const override { return inner_.next_deadline(); }
   std::optional<int> arm() override { return inner_.arm(); }
+  std::optional<port::LinkState> link() override { return inner_.link(); }
 
   [[nodiscard]] Writer& writer() { return *writer_; }
 

@@ -22,6 +22,9 @@ struct Name {
   const char* operator()(const SrqLimitReached&) const { return "srq limit reached"; }
   const char* operator()(const SrqHighWater&) const { return "srq high water"; }
   const char* operator()(const LastReceiveDone&) const { return "last receive done"; }
+  const char* operator()(const PortDown&) const { return "port down"; }
+  const char* operator()(const PortUp&) const { return "port up"; }
+  const char* operator()(const DeviceFatal&) const { return "device fatal"; }
 };
 
 }  // namespace

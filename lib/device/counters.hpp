@@ -32,6 +32,9 @@
   X(framed_opened, "connections", "framed streams connected by us")                           \
   X(framed_accepted, "connections", "framed streams handed to a listener")                    \
   X(framed_refused, "connections", "refused: backlog or limits.max_framed_streams was full")  \
+  X(link_downs, "events", "times that the port's link was found down")                        \
+  X(link_ups, "events", "times that it was found up again")                                   \
+  X(ports_gone, "ports", "taken away from the device")                                        \
   X(starved_turns, "turns", "ended early: the machine had no memory for what came")           \
   X(starved_connections, "connections", "refused or ended: no memory for their start-up")     \
   X(starved_texts, "events", "given without their text or private data: no memory for them")  \

@@ -133,6 +133,7 @@ uint32_t Device::receive_burst(base::Now now, DoorbellTurn& doorbells) {
 void Device::fire_timers(base::Now now) {
   if (transport_->next_deadline() <= now) transport_->on_timers(now);
   if (own_ && own_->interface.next_deadline() <= now) own_->interface.on_timers(now);
+  if (own_ && own_->link.next_look() <= now) own_->link.look(events_, now);
   receive_waits_.on_timers(now);
   connections_.on_timers(now);
   resources_.on_timers(now);
@@ -150,6 +151,7 @@ base::Now Device::next_deadline() const {
   next = base::earlier(next, receive_waits_.next_deadline());
   if (!own_) return next;
   next = base::earlier(next, own_->interface.next_deadline());
+  next = base::earlier(next, own_->link.next_look());
   return base::earlier(next, own_->port.next_deadline());
 }
 

@@ -30,6 +30,8 @@ class EventQueue {
   void emit(Event event) {
     if (!push(std::move(event))) ++lost_;
   }
+  /// Emits an event that is as good later. \return false: there was no room, and nothing is lost
+  [[nodiscard]] bool offer(Event event) { return push(std::move(event)); }
   /// Emits an event of a connection that a peer has asked for and the application has not accepted.
   /// Such events fill at most half of the queue, and those about failed requests at most a quarter,
   /// so that neither pushes out what is worth more. \return false: there was no room for it

@@ -11,6 +11,7 @@
 #include "device/egress.hpp"
 #include "device/error_relay.hpp"
 #include "device/framed_socket.hpp"
+#include "device/link_watch.hpp"
 #include "device/stream_socket.hpp"
 #include "tcp/tcp.hpp"
 
@@ -46,7 +47,8 @@ struct PortStack {
         error_relay(stack),
         streams(config.limits, first_socket_doorbell(config.limits), stack, counters),
         framed(config.limits, first_socket_doorbell(config.limits) + config.limits.max_streams,
-               stack, counters) {
+               stack, counters),
+        link(name, carrier, counters, now) {
     interface.set_error_user(&error_relay);
   }
 
@@ -83,6 +85,7 @@ struct PortStack {
     stack.validate();
     streams.validate();
     framed.validate();
+    link.validate();
   }
   [[nodiscard]] uint32_t live_sockets() const { return streams.live() + framed.live(); }
 
@@ -94,6 +97,7 @@ struct PortStack {
   ErrorRelay error_relay;
   StreamTable streams;
   FramedTable framed;
+  LinkWatch link;
 };
 
 }  // namespace rnic::device

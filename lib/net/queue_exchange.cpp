@@ -105,6 +105,7 @@ class QueueExchange::QueuePort final : public port::Port {
     }
     return inner_.next_deadline();
   }
+  std::optional<port::LinkState> link() override { return inner_.link(); }
 
   /// Frees the copies that were not fetched.
   void drain() {

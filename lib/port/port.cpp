@@ -11,4 +11,13 @@ const char* to_string(ChecksumMode mode) {
   return "unknown";
 }
 
+const char* to_string(LinkState state) {
+  switch (state) {
+    case LinkState::Up: return "up";
+    case LinkState::Down: return "down";
+    case LinkState::Gone: return "gone";
+  }
+  return "unknown";
+}
+
 }  // namespace rnic::port

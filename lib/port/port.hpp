@@ -61,6 +61,15 @@ enum class ChecksumMode : uint8_t {
 
 [[nodiscard]] const char* to_string(ChecksumMode mode);
 
+/// The state of the link of a port: frames cross it while it is up.
+enum class LinkState : uint8_t {
+  Up,
+  Down,
+  Gone,  ///< the device was taken away: there is no link any more, and there will be none
+};
+
+[[nodiscard]] const char* to_string(LinkState state);
+
 /// How an ethdev chooses the receive queue of a TCP segment (receive-side scaling): the Toeplitz
 /// hash of addresses and ports under `key` selects an entry of `table`, which names the queue. All
 /// other frames come to one queue of the ethdev's choice.
@@ -128,6 +137,10 @@ class Port {
   /// is the same one at each call; nobody reads or closes it. Nothing: this port can only be
   /// polled.
   virtual std::optional<int> arm() { return std::nullopt; }
+
+  /// Asks for the state of the link. It may take a call of the system: a caller asks now and then,
+  /// and not with each frame. \return nothing: the port cannot tell, and will not be able to later
+  virtual std::optional<LinkState> link() { return std::nullopt; }
 };
 
 }  // namespace rnic::port

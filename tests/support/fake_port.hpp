@@ -9,6 +9,7 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -109,6 +110,11 @@ class FakePort : public port::Port {
     }
   }
 
+  std::optional<port::LinkState> link() override {
+    ++link_calls;
+    return link_state;
+  }
+
   /// Queues a frame to be received.
   void inject(std::vector<uint8_t> octets, port::Checksum ip = port::Checksum::Unknown,
               port::Checksum l4 = port::Checksum::Unknown) {
@@ -135,6 +141,8 @@ class FakePort : public port::Port {
   bool refuse_alloc = false;
   uint64_t alloc_calls = 0;
   uint64_t tx_calls = 0;
+  std::optional<port::LinkState> link_state;  ///< nothing: it cannot tell
+  uint64_t link_calls = 0;
 
  private:
   bool take_buffer(port::Packet& packet) {

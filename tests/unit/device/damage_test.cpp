@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "device/link_watch.hpp"
 #include "device/listeners.hpp"
 #include "device/terminate_tally.hpp"
 #include "stream_pair.hpp"
+#include "support/fake_port.hpp"
 
 namespace rnic::device {
 namespace {
@@ -22,6 +24,8 @@ RNIC_OPEN(StreamTable, by_number_)
 RNIC_OPEN(Listeners, all_)
 RNIC_OPEN(TerminateTally, counts_)
 RNIC_OPEN(TerminateTally, used_)
+RNIC_OPEN(LinkWatch, next_look_)
+RNIC_OPEN(LinkWatch, told_)
 
 class Damage : public Streams {};
 
@@ -55,6 +59,18 @@ TEST(DamageOfTerminates, OfPlaces) {
           [&] { used_(tally) = TerminateTally::kMaxCodes + 1; });
   notices(tally, "device/terminate_tally.hpp: std::count_if(",
           [&] { counts_(tally)[1].code = counts_(tally)[0].code; });
+}
+
+TEST(DamageOfLinks, OfWhatIsTold) {
+  test::FakePort port({.name = "fake"});
+  port.link_state = port::LinkState::Up;
+  DeviceCounters counters;
+  const std::string name = "rnic0";
+  LinkWatch link(name, port, counters, base::Now(std::chrono::seconds(1)));
+  notices(link, "device/link_watch.cpp: seen_ == LinkState::Gone ||",
+          [&] { told_(link) = port::LinkState::Gone; });
+  notices(link, "device/link_watch.cpp: (next_look_ == base::kNever) ==",
+          [&] { next_look_(link) = base::kNever; });
 }
 
 TEST_F(Damage, OfStreamingSockets) {

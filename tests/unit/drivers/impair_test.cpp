@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "../../support/fake_port.hpp"
@@ -27,6 +28,14 @@ struct Arrived {
   base::Now when;
   std::vector<uint8_t> octets;
 };
+
+TEST(Impair, TheLinkIsThatOfThePortBelow) {
+  test::FakePort below({.name = "below"});
+  ImpairedPort port(below, {}, 1);
+  EXPECT_EQ(port.link(), std::nullopt);
+  below.link_state = port::LinkState::Down;
+  EXPECT_EQ(port.link(), port::LinkState::Down);
+}
 
 /// A sender behind a bad network on a link in virtual time.
 struct Rig {

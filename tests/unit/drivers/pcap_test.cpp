@@ -10,9 +10,11 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "../../support/fake_port.hpp"
 #include "live_memory.hpp"
 #include "sim/sim.hpp"
 #include "tcp_frame.hpp"
@@ -120,6 +122,15 @@ TEST_F(Pcap, BothDirectionsWithCompleteChecksumsInTheCopyOnly) {
   EXPECT_EQ(packets[1].flags, 1u);  // inbound
   EXPECT_EQ(packets[1].stamp, 10u);
   EXPECT_EQ(link.held(), 0u);
+}
+
+TEST_F(Pcap, TheLinkIsThatOfThePortBelow) {
+  test::FakePort below({.name = "below"});
+  auto capture = CapturePort::open(below, path_);
+  ASSERT_TRUE(capture) << capture.error().message;
+  EXPECT_EQ((*capture)->link(), std::nullopt);
+  below.link_state = port::LinkState::Down;
+  EXPECT_EQ((*capture)->link(), port::LinkState::Down);
 }
 
 TEST_F(Pcap, RefusedFramesAreNotCaptured) {

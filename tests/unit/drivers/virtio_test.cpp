@@ -143,6 +143,18 @@ TEST_F(VirtioPair, ReceivedSegmentsAreVouchedFor) {
   }
 }
 
+TEST_F(VirtioPair, TheLinkIsUpWhileThereIsAPeer) {
+  // DPDK's own threads connect the two.
+  const auto becomes = [](port::Port& port, port::LinkState state) {
+    for (int i = 0; i < 100'000 && port.link() != state; ++i) std::this_thread::yield();
+    return port.link() == state;
+  };
+  EXPECT_TRUE(becomes(*front_, port::LinkState::Up));
+  EXPECT_TRUE(becomes(*back_, port::LinkState::Up));
+  front_.reset();
+  EXPECT_TRUE(becomes(*back_, port::LinkState::Down));
+}
+
 // TCP-MQ-01: a device with receive-side scaling is as many ports as it has queues, told how it
 // spreads.
 TEST(Rss, ADeviceThatSpreadsTcpGivesAPortAQueue) {

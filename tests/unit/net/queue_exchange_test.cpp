@@ -71,6 +71,13 @@ TEST_F(TwoQueues, ACopyWithoutABufferIsLostAndCounted) {
   EXPECT_EQ(take(1), 0u);
 }
 
+TEST_F(TwoQueues, EachHasTheLinkOfItsPort) {
+  first_.link_state = port::LinkState::Up;
+  second_.link_state = port::LinkState::Gone;
+  EXPECT_EQ(exchange_.port(0).link(), port::LinkState::Up);
+  EXPECT_EQ(exchange_.port(1).link(), port::LinkState::Gone);
+}
+
 /// A queue whose buffers are another's, and which counts those that it is given back.
 class PoollessPort final : public test::FakePort {
  public:

@@ -23,6 +23,13 @@ TEST(Port, ChecksumModesHaveNames) {
   EXPECT_EQ(names, (std::set<std::string>{"offload", "software", "trusted"}));
 }
 
+TEST(Port, LinkStatesHaveNames) {
+  EXPECT_STREQ(to_string(LinkState::Up), "up");
+  EXPECT_STREQ(to_string(LinkState::Down), "down");
+  EXPECT_STREQ(to_string(LinkState::Gone), "gone");
+  EXPECT_STREQ(to_string(static_cast<LinkState>(3)), "unknown");
+}
+
 // The fake port is what the proofs of other layers stand on.
 TEST(FakePort, FramesCrossInOrderWithTheirChecksumState) {
   test::FakePort a({.name = "a"}, 4);

@@ -138,6 +138,19 @@ struct LastReceiveDone : Common {
   void* srq_context = nullptr;  ///< SharedReceiveQueueOptions::context
 };
 
+/// The link of the device's port is down: nothing is sent or received until PortUp. Connections are
+/// left alone: TCP sends again, and they end by their time-outs. Once each time that the link is
+/// found down; a device counts as up when it is opened.
+struct PortDown : Common {};
+
+/// The link of the device's port is up again. Once behind each PortDown, unless the device is gone.
+struct PortUp : Common {};
+
+/// The device's port was taken away: nothing is sent or received any more, and connections end by
+/// their time-outs. The last event of the port's; a context that is opened anew may find the device
+/// again.
+struct DeviceFatal : Common {};
+
 }  // namespace event
 
 using Event =
@@ -145,7 +158,8 @@ using Event =
                  event::RequestWithdrawn, event::RequestFailed, event::FirstFpduOverdue,
                  event::PeerClosed, event::Disconnected, event::TerminateSent,
                  event::TerminateReceived, event::CompletionOverrun, event::SrqLimitReached,
-                 event::SrqHighWater, event::LastReceiveDone>;
+                 event::SrqHighWater, event::LastReceiveDone, event::PortDown, event::PortUp,
+                 event::DeviceFatal>;
 
 namespace event {
 

@@ -1,0 +1,39 @@
+/// \file
+/// The link of an ethdev; private to the driver.
+#pragma once
+
+#include <rte_ethdev.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "dpdk/kernel_link.hpp"
+#include "port/port.hpp"
+
+namespace rnic::dpdk {
+
+/// Asks a started device for its link and hears of its removal. Any thread may ask: the ports of a
+/// device with several queues belong to several workers, and drivers need not bear two askers.
+class LinkProbe {
+ public:
+  /// \param id of the device, which outlives it \param kernel nullptr: the driver is asked
+  LinkProbe(uint16_t id, std::unique_ptr<KernelLink> kernel);
+  ~LinkProbe();
+  LinkProbe(const LinkProbe&) = delete;
+  LinkProbe& operator=(const LinkProbe&) = delete;
+
+  [[nodiscard]] port::LinkState ask();
+
+ private:
+  /// DPDK's interrupt thread calls it.
+  static int on_removal(uint16_t id, rte_eth_event_type what, void* probe, void* facts);
+
+  const uint16_t id_;
+  const std::unique_ptr<KernelLink> kernel_;
+  std::mutex mutex_;                   // one asker at a time
+  std::atomic<bool> removed_ = false;  // the driver has said so
+};
+
+}  // namespace rnic::dpdk
