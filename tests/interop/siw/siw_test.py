@@ -154,8 +154,10 @@ class Deaths(Siw):
         bench = self.bench
         ours = bench.set_ours(port, **settings)
         bench.set_guest()
+        # The guest is emulated: beside other tests it may stand still for ten seconds. An end that
+        # only waits finds out by its patience, within which test_our_process() has to be told.
         octets = plan.encode("write", (65536, 5, 4096), bench.next_seed(), pairs=plan.ENDLESS,
-                             patience=10)
+                             patience=25)
         self.streaming_seed = bench.seed
         if role == "we-connect":
             bench.serve_in_guest()
