@@ -64,7 +64,7 @@ BROUGHT_BY = {
     "mutex": "lock_guard mutex once_flag scoped_lock unique_lock call_once",
     "new": "align_val_t bad_alloc launder nothrow",
     "numeric": "accumulate gcd iota",
-    "optional": "make_optional nullopt optional",
+    "optional": "make_optional nullopt nullopt_t optional",
     "ostream": "ostream endl",
     "queue": "queue priority_queue",
     "random": "mt19937 mt19937_64 random_device uniform_int_distribution",

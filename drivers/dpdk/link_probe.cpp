@@ -1,5 +1,7 @@
 #include "dpdk/link_probe.hpp"
 
+#include <rte_ethdev.h>
+
 #include <cerrno>
 #include <thread>
 #include <utility>
@@ -8,24 +10,27 @@ namespace rnic::dpdk {
 
 using port::LinkState;
 
+namespace {
+
+int on_removal(uint16_t, rte_eth_event_type, void* probe, void*) {
+  static_cast<LinkProbe*>(probe)->note_removal();
+  return 0;
+}
+
+}  // namespace
+
 LinkProbe::LinkProbe(uint16_t id, std::unique_ptr<KernelLink> kernel)
     : id_(id), kernel_(std::move(kernel)) {
   // Where DPDK has no memory for it ask() still learns of a removal from most drivers.
-  static_cast<void>(
-      rte_eth_dev_callback_register(id_, RTE_ETH_EVENT_INTR_RMV, &LinkProbe::on_removal, this));
+  static_cast<void>(rte_eth_dev_callback_register(id_, RTE_ETH_EVENT_INTR_RMV, &on_removal, this));
 }
 
 LinkProbe::~LinkProbe() {
   // Refused while it is being called.
-  while (rte_eth_dev_callback_unregister(id_, RTE_ETH_EVENT_INTR_RMV, &LinkProbe::on_removal,
-                                         this) == -EAGAIN) {
+  while (rte_eth_dev_callback_unregister(id_, RTE_ETH_EVENT_INTR_RMV, &on_removal, this) ==
+         -EAGAIN) {
     std::this_thread::yield();
   }
-}
-
-int LinkProbe::on_removal(uint16_t, rte_eth_event_type, void* probe, void*) {
-  static_cast<LinkProbe*>(probe)->removed_.store(true, std::memory_order_release);
-  return 0;
 }
 
 LinkState LinkProbe::ask() {

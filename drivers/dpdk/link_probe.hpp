@@ -2,8 +2,6 @@
 /// The link of an ethdev; private to the driver.
 #pragma once
 
-#include <rte_ethdev.h>
-
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -25,11 +23,10 @@ class LinkProbe {
   LinkProbe& operator=(const LinkProbe&) = delete;
 
   [[nodiscard]] port::LinkState ask();
+  /// The driver says that the device was removed. DPDK's interrupt thread calls it.
+  void note_removal() { removed_.store(true, std::memory_order_release); }
 
  private:
-  /// DPDK's interrupt thread calls it.
-  static int on_removal(uint16_t id, rte_eth_event_type what, void* probe, void* facts);
-
   const uint16_t id_;
   const std::unique_ptr<KernelLink> kernel_;
   std::mutex mutex_;                   // one asker at a time
