@@ -145,9 +145,16 @@ class Terminates(Siw):
                 self.assertIn("disconnected", found["events"])
 
 
+# What each thread of the guest's program waits for in its kernel, and what that has said.
+WHERE_IT_WAITS = ("for task in /proc/$(pidof -s guest_peer)/task/*; do echo $task $(cat $task/wchan "
+                  "$task/stack); done; dmesg | tail -n 20")
+
+
 class Deaths(Siw):
     """An end is killed in the midst of endless rounds of Writes: the other one is told, nothing stays
     behind, and the next connection works."""
+
+    maxDiff = None  # what our end says of its connections tells why
 
     def streaming(self, role, port, **settings):
         """Returns when octets flow; the result of our end is to come."""
@@ -193,7 +200,8 @@ class Deaths(Siw):
                 seeds = f"{self.streaming_seed}|{self.streaming_seed + 1}"
                 told = self.bench.guest.execute(
                     f"for turn in $(seq 600); do [ $(grep -cE '^({seeds}) failed' /tmp/{name}.out) "
-                    f"= 2 ] && exit 0; sleep 0.1; done; cat /tmp/{name}.out; exit 1", 90)
+                    f"= 2 ] && exit 0; sleep 0.1; done; cat /tmp/{name}.out; {WHERE_IT_WAITS}; exit 1",
+                    90)
                 self.assertEqual(told.status, 0, told.text)
                 self.works_again(port)
 
