@@ -11,7 +11,7 @@ std::optional<Fault> fault_of(framing::StartFailure why) {
     case framing::StartFailure::BadRevision:
     case framing::StartFailure::BadLength:
     case framing::StartFailure::NotEnhanced:
-    case framing::StartFailure::NotTuf:
+    case framing::StartFailure::ForeignFrame:
     case framing::StartFailure::UnexpectedData: error = llp::FramingError::BadStartFrame; break;
     case framing::StartFailure::OutOfMemory:
     case framing::StartFailure::LocalError: error = llp::FramingError::LocalCatastrophic; break;

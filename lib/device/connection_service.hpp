@@ -138,7 +138,7 @@ class ConnectionService final : public QueuePairOwner,
   llp::StreamUser* accept(llp::Stream& stream, const Endpoint& local, const Endpoint& remote,
                           base::Now now) override;
   [[nodiscard]] uint32_t first_room(const Endpoint&) const override {
-    return config_.mpa.receive_window;
+    return config_.mpa.receive_window;  // tcp.receive_window, which both framings have
   }
   bool make_room(base::Now now) override { return connections_.make_room(now); }
 

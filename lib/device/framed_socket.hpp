@@ -66,8 +66,9 @@ struct FramedKind {
   static constexpr uint64_t DeviceCounters::*kRefused = &DeviceCounters::framed_refused;
   static constexpr const char* kWithoutPort =
       "a device on sockets of the system has no framed streams: give the device a port of its own, "
-      "or send messages by a queue pair (framing = \"tuf\" puts ULP framing in marker mode below "
-      "it)";
+      "or send messages by a queue pair (framing.protocol = \"tuf\" puts ULP framing in marker "
+      "mode "
+      "below it)";
 };
 
 /// The two rings of a socket, for as long as it lives.

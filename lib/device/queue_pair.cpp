@@ -185,7 +185,7 @@ QueuePairAttributes QueuePair::attributes() const {
 }
 
 void QueuePair::set_use(QueuePairUse next, base::Handle connection) {
-  RNIC_CHECK(kQueuePairTransitions.allows(use_, next));
+  RNIC_CHECK(kQueuePairUseTransitions.allows(use_, next));
   use_ = next;
   connection_ = connection;
 }

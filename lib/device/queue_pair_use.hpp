@@ -15,7 +15,7 @@ enum class QueuePairUse : uint8_t {
   Used,          ///< it has had its connection and gets no other until it is renewed
 };
 
-inline constexpr base::Transitions<QueuePairUse, QueuePairUse::Used> kQueuePairTransitions{
+inline constexpr base::Transitions<QueuePairUse, QueuePairUse::Used> kQueuePairUseTransitions{
     {QueuePairUse::Unused, {QueuePairUse::Connected}},
     // Back to Unused: there was no memory for the answer.
     {QueuePairUse::Connected,

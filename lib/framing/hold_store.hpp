@@ -17,12 +17,13 @@
 #include "framing/pdu_span.hpp"
 #include "framing/pool.hpp"
 #include "llp/llp.hpp"
-#include "wire/mpa.hpp"
 
 namespace rnic::framing {
 
-/// A maximal PDU: an FPDU of 65,542 octets and its markers, rounded up.
+/// The longest PDU of any framing with its markers, in octets, rounded up: an FPDU of 65,542.
 inline constexpr uint32_t kPduSizeMax = 66'112;
+/// The least distance of two markers of any framing, in octets.
+inline constexpr uint32_t kMarkerIntervalMin = 512;
 
 /// Values of HeldRange::next_pdu other than an offset.
 inline constexpr uint64_t kUnlocated = UINT64_MAX;         ///< no PDU is located in the range (yet)
@@ -144,7 +145,7 @@ class HoldStore {
   Pool<PlacedPdu> placed_;
   LocatedSegment segment_;
   std::unique_ptr<uint8_t[]> scratch_;
-  std::array<base::ByteView, kPduSizeMax / wire::kMpaMarkerInterval + 3> pieces_;
+  std::array<base::ByteView, kPduSizeMax / kMarkerIntervalMin + 3> pieces_;
 };
 
 /// The octets that one session holds.

@@ -33,7 +33,7 @@ const char* to_string(StartFailure failure) {
     case StartFailure::RtrBroken:
       return "what the initiator sent in place of its RTR is no FPDU (its CRC, its length or its "
              "markers are wrong)";
-    case StartFailure::NotTuf:
+    case StartFailure::ForeignFrame:
       return "the peer does not speak ULP framing (its start frame is another protocol's)";
     case StartFailure::OutOfMemory: return "this side has no memory for the start-up";
     case StartFailure::NoCommonMode: return "no mode of ULP framing that both ends have";

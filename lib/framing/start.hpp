@@ -70,7 +70,7 @@ enum class StartFailure : uint8_t {
   LocalError,         ///< RFC 6581 s.9.3: Terminate 2/0/5
   RtrMissing,         ///< responder: no RTR in time
   RtrBroken,          ///< responder: the octets in the place of the RTR are no FPDU
-  NotTuf,             ///< the peer's start frame is not one of ULP framing (layer `tuf`)
+  ForeignFrame,       ///< ULP framing: the peer's start frame is another protocol's
   NoCommonMode,       ///< ULP framing: no mode that both ends have
   OutOfMemory,        ///< this side has no memory for a start frame
   // Initiator: there was never a TCP connection.

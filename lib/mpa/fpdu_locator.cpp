@@ -130,6 +130,8 @@ framing::Extent FpduLocator::extent(const framing::Arrivals& arrivals, uint64_t 
                                                  : framing::Extent::Unknown;
 }
 
+static_assert(wire::kMpaMarkerInterval >= framing::kMarkerIntervalMin, "as many pieces as fit");
+
 /// Collects the pieces of the ULPDU between its markers.
 llp::UlpduView FpduLocator::view(const framing::PduSpan& span, const uint8_t* data) {
   const MarkerGrid& grid = reader_.grid();

@@ -41,7 +41,7 @@ bool AckPolicy::note_dsack(base::Range old) {
 
 void AckPolicy::note_duplicate(int64_t begin, int64_t end) {
   if (begin < 0 || end > static_cast<int64_t>(tcb_.rcv_nxt)) return;
-  if (note_dsack({static_cast<uint64_t>(begin), static_cast<uint64_t>(end)})) pure_ = true;
+  if (note_dsack({static_cast<uint64_t>(begin), static_cast<uint64_t>(end)})) alone_ = true;
 }
 
 bool AckPolicy::note_partial_duplicate(base::Range old) {
@@ -59,7 +59,7 @@ bool AckPolicy::note_text(const Text& text, base::Now now) {
     note_range(text.whole.begin);
     // If an ACK of earlier text in order is being delayed, it goes out now and serves as the ACK of
     // this segment, too.
-    const bool delayed = moves() && !now_;
+    const bool delayed = moves() && !due_;
     if (!tcb_.sack_ok && !delayed && duplicates_ < kMaxDuplicates) ++duplicates_;
   }
   if (!text.fresh) note_dsack(text.whole);  // RFC 2883 s.4
@@ -67,8 +67,8 @@ bool AckPolicy::note_text(const Text& text, base::Now now) {
   // RFC 5681 s.4.2: text out of order, or text that fills a hole, is acknowledged at once.
   note_size(text.size, text.push);
   octets_ += text.size;
-  now_ = true;
-  if (!text.advanced || !committed_.empty()) pure_ = true;
+  due_ = true;
+  if (!text.advanced || !committed_.empty()) alone_ = true;
   return true;
 }
 
@@ -110,7 +110,7 @@ uint32_t AckPolicy::fill_sack(SackBlocks& blocks) {
 }
 
 void AckPolicy::sent() {
-  now_ = false;
+  due_ = false;
   octets_ = 0;
   timers_.clear(Timer::DelayedAck);
   last_ack_sent_ = tcb_.ack_offset();
@@ -124,8 +124,8 @@ void AckPolicy::sent_alone() {
   // new ranges that one ACK cannot name need further ACKs: the peer would retransmit octets whose
   // arrival it is not told of.
   if (duplicates_ != 0 && !moved) --duplicates_;
-  pure_ = duplicates_ != 0 || dsack_count_ != 0 || fresh_ != 0;
-  now_ = pure_;
+  alone_ = duplicates_ != 0 || dsack_count_ != 0 || fresh_ != 0;
+  due_ = alone_;
 }
 
 void AckPolicy::validate() const {
@@ -134,7 +134,7 @@ void AckPolicy::validate() const {
   RNIC_CHECK(tcb_.sack_ok ? duplicates_ == 0 : dsack_count_ == 0);
   // Received text is always acknowledged: an ACK is due, or the delayed-ACK timer runs (RFC 9293
   // s.3.8.6.3, MUST-58).
-  RNIC_CHECK(octets_ == 0 || now_ || timers_.runs(Timer::DelayedAck));
+  RNIC_CHECK(octets_ == 0 || due_ || timers_.runs(Timer::DelayedAck));
 }
 
 }  // namespace rnic::tcp

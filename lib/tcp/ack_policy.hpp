@@ -35,9 +35,9 @@ class AckPolicy {
       : tcb_(tcb), committed_(committed), timers_(timers), config_(config) {}
 
   /// An ACK is owed at the next output().
-  [[nodiscard]] bool due() const { return now_; }
+  [[nodiscard]] bool due() const { return due_; }
   /// The owed ACK must not ride on data: it has SACK blocks, or is one of several.
-  [[nodiscard]] bool due_alone() const { return now_ && pure_; }
+  [[nodiscard]] bool due_alone() const { return due_ && alone_; }
   /// Octets received since the last ACK.
   [[nodiscard]] uint32_t unacknowledged() const { return octets_; }
   /// Payload of a full segment.
@@ -45,19 +45,19 @@ class AckPolicy {
   /// Last.ACK.sent (RFC 7323 s.4.3), as an offset.
   [[nodiscard]] uint64_t last_ack_sent() const { return last_ack_sent_; }
 
-  void ask() { now_ = true; }
-  void ask_alone() { now_ = pure_ = true; }
+  void ask() { due_ = true; }
+  void ask_alone() { due_ = alone_ = true; }
   /// The delayed-ACK timer has expired.
   void delay_over() {
     timers_.clear(Timer::DelayedAck);
-    now_ = true;
+    due_ = true;
   }
   /// Text arrived in order, with no hole before or behind it. \return an ACK is due now
   bool note_in_order(uint32_t size, bool push, base::Now now) {
     note_size(size, push);
     octets_ += size;
     if (octets_ >= 2 * rcv_mss_ || push) {  // RFC 9293 s.3.8.6.3: every second segment
-      now_ = true;
+      due_ = true;
       return true;
     }
     if (!timers_.runs(Timer::DelayedAck)) {
@@ -107,8 +107,10 @@ class AckPolicy {
   const Config& config_;
   uint32_t octets_ = 0;
   uint32_t rcv_mss_ = 536;
-  bool now_ = false;
-  bool pure_ = false;
+  // Two facts, neither of which follows from the other: a D-SACK makes the next ACK go alone
+  // without making one due.
+  bool due_ = false;
+  bool alone_ = false;
   uint32_t short_size_ = 0;  // size of the last segments below rcv_mss_
   uint32_t short_count_ = 0;
   // Without SACK: ACKs owed to out-of-order segments, beside one that advances.

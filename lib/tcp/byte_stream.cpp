@@ -155,7 +155,7 @@ void ByteStream::validate() const {
 
 void ByteStream::ended(StreamEnd how, base::Now) {
   stream_ = nullptr;
-  ended_.store(static_cast<uint8_t>(how), std::memory_order_release);
+  end_.set(how);
 }
 
 }  // namespace rnic::tcp

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/octet_ring.hpp"
+#include "llp/end_word.hpp"
 #include "llp/peer_half.hpp"
 #include "llp/stream.hpp"
 #include "tcp/ring_pool.hpp"
@@ -75,11 +76,7 @@ class ByteStream : public llp::StreamUser {
   /// Nothing follows what is readable() after this was seen.
   [[nodiscard]] bool peer_has_finished() const { return peer_half_.has_finished(); }
   /// Nothing follows what is readable() after this was seen.
-  [[nodiscard]] std::optional<StreamEnd> how_ended() const {
-    const uint8_t end = ended_.load(std::memory_order_acquire);
-    if (end == kNotEnded) return std::nullopt;
-    return static_cast<StreamEnd>(end);
-  }
+  [[nodiscard]] std::optional<StreamEnd> how_ended() const { return end_.get(); }
 
   // --- Owner's side ---
 
@@ -146,8 +143,6 @@ class ByteStream : public llp::StreamUser {
   void ended(StreamEnd how, base::Now now) override;
 
  private:
-  static constexpr uint8_t kNotEnded = 0xff;
-
   [[nodiscard]] base::OctetRing ring(uint8_t* memory) const { return {memory, ring_octets()}; }
 
   std::unique_ptr<RingPool> own_pool_;
@@ -164,7 +159,7 @@ class ByteStream : public llp::StreamUser {
   std::atomic<uint64_t> told_{0};     // read_ when serve() last told of the room
   llp::PeerHalfWord peer_half_;
   std::atomic<uint64_t> urgent_end_{0};
-  std::atomic<uint8_t> ended_{kNotEnded};
+  llp::EndWord end_;
 
   // Written by the application, read by the owner.
   alignas(64) std::atomic<uint64_t> written_{0};  // end of what put() took

@@ -85,12 +85,12 @@ void Connection::input_syn_sent(const Segment& segment, base::Now now) {
 
 void Connection::take_text_of_syn(const Segment& syn, base::Now now) {
   // RFC 9293 s.3.10.7.3, fourth: the rest of the SYN segment is processed from the sixth step on.
-  Segment s = syn;
-  s.flags &= static_cast<uint8_t>(~flag::kSyn);
-  s.seq += 1;
+  Segment rest = syn;
+  rest.flags &= static_cast<uint8_t>(~flag::kSyn);
+  rest.seq += 1;
   Receiver::NewText text;
-  if (!receiver_.inspect_text(s, text, now)) return;
-  receiver_.take_text(s, text, now);
+  if (!receiver_.inspect_text(rest, text, now)) return;
+  receiver_.take_text(rest, text, now);
   if (!over() && receiver_.take_fin(now)) end_in_time_wait(now);
 }
 

@@ -73,14 +73,14 @@ inline SegmentIn same(const SegmentIn& segment) {
 
 }  // namespace
 
-inline bool Engine::find_flow(const SegmentIn& in, Connection*& c) {
-  c = connections_.last_found();
-  if (c != nullptr && c->expects(in)) [[likely]]
+inline bool Engine::find_flow(const SegmentIn& in, Connection*& found) {
+  found = connections_.last_found();
+  if (found != nullptr && found->expects(in)) [[likely]]
     return true;
   const uint8_t* header = in.tcp.data();
-  c = connections_.find({in.destination, base::load_be16(header + 2)},
-                        {in.source, base::load_be16(header)});
-  return c != nullptr && c->expects_header(header);
+  found = connections_.find({in.destination, base::load_be16(header + 2)},
+                            {in.source, base::load_be16(header)});
+  return found != nullptr && found->expects_header(header);
 }
 
 void Engine::input(const SegmentIn& segment, base::Now now) {
@@ -99,17 +99,17 @@ void Engine::input(const SegmentIn& segment, base::Now now) {
 
 [[gnu::noinline]] void Engine::input_any(Connection* connection, SegmentIn segment, base::Now now) {
   ++shared_.counters.segments_in;
-  Segment s;
-  switch (parse(segment, s)) {
+  Segment parsed;
+  switch (parse(segment, parsed)) {
     case FormError::None: break;
     case FormError::Malformed: ++shared_.counters.malformed; return;
     case FormError::Checksum: ++shared_.counters.checksum_errors; return;
   }
-  if (s.payload.empty()) ++shared_.counters.acks_in;
+  if (parsed.payload.empty()) ++shared_.counters.acks_in;
   if (connection == nullptr || connection->over()) {
-    input_no_connection(s, now);
+    input_no_connection(parsed, now);
   } else {
-    connection->input(s, predicting_, now);
+    connection->input(parsed, predicting_, now);
   }
 }
 

@@ -76,9 +76,9 @@ class Engine {
   [[nodiscard]] bool take_cookie(Listener& listener, const Segment& segment, base::Now now);
 
   // Segments.
-  /// Finds the connection of a segment. \param in at least 20 octets. \param c set to the
+  /// Finds the connection of a segment. \param in at least 20 octets. \param found set to the
   /// connection, or nullptr. \return the segment's header is as predicted
-  [[nodiscard]] bool find_flow(const SegmentIn& in, Connection*& c);
+  [[nodiscard]] bool find_flow(const SegmentIn& in, Connection*& found);
   void input_any(Connection* connection, SegmentIn segment, base::Now now);
   void input_no_connection(const Segment& segment, base::Now now);
   void reset_reply(const Segment& segment) {

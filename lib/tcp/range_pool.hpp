@@ -51,16 +51,16 @@ class PooledRanges {
   [[nodiscard]] std::span<const base::Range> ranges() const {
     return set_ != nullptr ? set_->ranges() : std::span<const base::Range>{};
   }
-  [[nodiscard]] bool can_insert(base::Range r) const {
-    return set_ != nullptr ? set_->can_insert(r) : !pool_.exhausted();
+  [[nodiscard]] bool can_insert(base::Range range) const {
+    return set_ != nullptr ? set_->can_insert(range) : !pool_.exhausted();
   }
-  bool insert(base::Range r) {
-    if (r.empty()) return true;
+  bool insert(base::Range range) {
+    if (range.empty()) return true;
     if (set_ == nullptr) {
       if (pool_.exhausted()) return false;
       set_ = &pool_.sets_[pool_.free_.take()];
     }
-    return set_->insert(r);
+    return set_->insert(range);
   }
   void erase_below(uint64_t offset) {
     if (set_ == nullptr) return;
@@ -72,11 +72,11 @@ class PooledRanges {
     set_->clear();
     give_back();
   }
-  [[nodiscard]] bool contains(base::Range r) const {
-    return set_ != nullptr ? set_->contains(r) : r.empty();
+  [[nodiscard]] bool contains(base::Range range) const {
+    return set_ != nullptr ? set_->contains(range) : range.empty();
   }
-  [[nodiscard]] base::Range first_gap(base::Range r) const {
-    return set_ != nullptr ? set_->first_gap(r) : r;
+  [[nodiscard]] base::Range first_gap(base::Range range) const {
+    return set_ != nullptr ? set_->first_gap(range) : range;
   }
   void validate() const {
     if (set_ == nullptr) return;

@@ -44,16 +44,16 @@ template <typename... States>
 }
 
 /// The peer may still send us octets.
-[[nodiscard]] constexpr bool receives(State s) {
-  return in_any(s, State::Established, State::FinWait1, State::FinWait2);
+[[nodiscard]] constexpr bool receives(State state) {
+  return in_any(state, State::Established, State::FinWait1, State::FinWait2);
 }
 /// New octets may be sent: our FIN has no sequence number yet.
-[[nodiscard]] constexpr bool sends(State s) {
-  return in_any(s, State::Established, State::CloseWait);
+[[nodiscard]] constexpr bool sends(State state) {
+  return in_any(state, State::Established, State::CloseWait);
 }
 /// Both sequence spaces are known (SYN-RECEIVED and later).
-[[nodiscard]] constexpr bool synchronized(State s) {
-  return !in_any(s, State::Closed, State::Listen, State::SynSent);
+[[nodiscard]] constexpr bool synchronized(State state) {
+  return !in_any(state, State::Closed, State::Listen, State::SynSent);
 }
 
 [[nodiscard]] const char* to_string(State state);

@@ -61,12 +61,6 @@ SendResult FramedStream::send(base::ByteView pdu) {
   return sender_.send(pdu);
 }
 
-std::optional<StreamEnd> FramedStream::how_ended() const {
-  const uint8_t end = ended_.load(std::memory_order_acquire);
-  if (end == kNotEnded) return std::nullopt;
-  return static_cast<StreamEnd>(end);
-}
-
 // --- owner's side ---
 
 void FramedStream::serve() {
@@ -127,7 +121,7 @@ void FramedStream::peer_finished(base::Now) { peer_half_.set(llp::PeerHalf::Fini
 
 void FramedStream::ended(StreamEnd how, base::Now) {
   stream_ = nullptr;
-  ended_.store(static_cast<uint8_t>(how), std::memory_order_release);
+  end_.set(how);
 }
 
 }  // namespace rnic::tuf

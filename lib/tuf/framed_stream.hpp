@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "base/check.hpp"
+#include "llp/end_word.hpp"
 #include "llp/peer_half.hpp"
 #include "llp/stream.hpp"
 #include "rnic/error.hpp"
@@ -101,7 +102,7 @@ class FramedStream : public llp::StreamUser {
   [[nodiscard]] framing::PduError error() const { return receiver_.error(); }
   [[nodiscard]] bool is_established() const { return peer_half_.is_established(); }
   [[nodiscard]] bool peer_has_finished() const { return peer_half_.has_finished(); }
-  [[nodiscard]] std::optional<StreamEnd> how_ended() const;
+  [[nodiscard]] std::optional<StreamEnd> how_ended() const { return end_.get(); }
   /// receive() has taken enough that the owner should be told of it, by serve().
   [[nodiscard]] bool room_is_news() const { return receiver_.room_is_news(); }
 
@@ -143,8 +144,6 @@ class FramedStream : public llp::StreamUser {
   void ended(StreamEnd how, base::Now now) override;
 
  private:
-  static constexpr uint8_t kNotEnded = 0xff;
-
   void tell_emss();
 
   Counters& counters_;
@@ -158,7 +157,7 @@ class FramedStream : public llp::StreamUser {
   // Written by the owner, read by the application. Our half and the peer's close independently.
   llp::PeerHalfWord peer_half_;
   std::atomic<bool> closed_{false};
-  std::atomic<uint8_t> ended_{kNotEnded};
+  llp::EndWord end_;
 };
 
 }  // namespace rnic::tuf

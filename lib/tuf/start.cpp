@@ -95,7 +95,7 @@ size_t Session::read_frame(base::ByteView octets, base::Now now) {
     reader_.take(octets.subspan(used, n));
     used += n;
     if (!frame_right()) {
-      fail(StartFailure::NotTuf, {}, now);
+      fail(StartFailure::ForeignFrame, {}, now);
     } else if (wanted() == 0) {
       frame_complete(now);
     }

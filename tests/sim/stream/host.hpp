@@ -71,8 +71,8 @@ class Host final : public tcp::Egress, public llp::Acceptor {
   [[nodiscard]] tcp::Stack& stack() { return stack_; }
   /// Counts the invariants of the whole stack and of its users anew. run() asks for it after each
   /// segment, after the timers, after what was sent, and after the applications; whoever else gives
-  /// the host something does it behind that. Each time it is done, unless the stack has records by
-  /// the thousand: then so much more seldom that an event costs no more.
+  /// the host something does it behind that. Each time it is done, unless the stack has more than
+  /// kRecordsAnEvent records: then so much more seldom that an event costs no more.
   void validate() {
     if (++unrecounted_ < recount_after_) return;
     unrecounted_ = 0;

@@ -27,7 +27,7 @@ TEST(ConnectionStates, EachPairIsLegalOrNotAsTheStartUpSays) {
 
 TEST(QueuePairUses, AQueuePairHasOneConnectionAndASecondAttemptAtIt) {
   // Unused, Connected, AwaitsRedial, Used
-  testing::expect_transitions(kQueuePairTransitions,
+  testing::expect_transitions(kQueuePairUseTransitions,
                               {
                                   ".x..",
                                   "x.xx",

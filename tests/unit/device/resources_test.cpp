@@ -192,8 +192,8 @@ bool make_and_return(Device& device, QueuePairSpec spec, mem::RegionSpec region)
   if (device.free_pd(*pd) || device.destroy_cq(*cq) || device.destroy_srq(*srq)) return false;
   device.free_window(*window);
   return device.unlisten({{}, kPort}) && device.deregister_memory(*stag) &&
-         device.destroy_qp(*qp) &&
-         device.destroy_srq(*srq) && device.destroy_cq(*cq) && device.free_pd(*pd);
+         device.destroy_qp(*qp) && device.destroy_srq(*srq) && device.destroy_cq(*cq) &&
+         device.free_pd(*pd);
 }
 
 // Nothing is used up, and no memory is kept, however often.
@@ -243,7 +243,17 @@ TEST_F(Resources, AConnectThatCannotBeginLeavesNothing_BUG_10) {
     EXPECT_FALSE(device().connect(*qp, right_end(), octets(600, 1), now_));
   }
   EXPECT_EQ(device().live_connections(), 0u);
-  EXPECT_TRUE(device().connect(*qp, right_end(), {}, now_));
+  EXPECT_TRUE(device().connect(*qp, right_end(), {}, now_, {.source = {{}, 50000}}));
+  // TCP refuses a second connection between the same two ends, behind all other checks.
+  QueuePair* second =
+      *device().create_qp(queues(*device().alloc_pd(), *device().create_cq(kDepth)));
+  for (uint32_t i = 0; i < 2 * device().config().limits.max_connections; ++i) {
+    const auto taken = device().connect(*second, right_end(), {}, now_, {.source = {{}, 50000}});
+    ASSERT_FALSE(taken);
+    EXPECT_EQ(taken.error().code, ErrorCode::AlreadyExists);
+  }
+  EXPECT_EQ(device().live_connections(), 1u);
+  EXPECT_TRUE(device().connect(*second, right_end(), {}, now_, {.source = {{}, 50001}}));
 }
 
 // What is not a queue pair of this device is none, and is not looked into.

@@ -30,7 +30,7 @@ RNIC_OPEN(OutboundRequests, count_)
 RNIC_OPEN(OutboundRequests, ring_)
 RNIC_OPEN(ReceiveQueue, tail_)
 RNIC_OPEN(ReceiveQueue, waiter_)
-RNIC_OPEN(ReceiveWait, going_)
+RNIC_OPEN(ReceiveWait, state_)
 RNIC_OPEN(ReceiveWaiter, listed_)
 RNIC_OPEN(ReceiveWaiter, next_)
 RNIC_OPEN(ReceiveWaiters, last_)
@@ -65,10 +65,9 @@ TEST_F(Damage, OfAnEndpoint) {
   });
   notes("rdmap/inbound.cpp: !wait_.is_going() ||", [&] {
     state_(life) = EndpointState::Idle;
-    going_(wait_(inbound_(impl))) = true;
+    state_(wait_(inbound_(impl))) = ReceiveWaitState::Going;
   });
-  notes("rdmap/inbound.cpp: !receives_.waits() ||",
-        [&] { listed_(waiter_(a->receives)) = true; });
+  notes("rdmap/inbound.cpp: !receives_.waits() ||", [&] { listed_(waiter_(a->receives)) = true; });
   Life alone;
   notices(alone, "rdmap/life.hpp: !running() || is_bound()",
           [&] { state_(alone) = EndpointState::Connected; });

@@ -14,7 +14,7 @@ namespace {
 TEST(InboundRequests, AnAgreementLowersTheLimitAndNeverRaisesIt) {
   for (uint32_t ird = 0; ird <= 17; ++ird) {
     for (uint32_t agreed = 0; agreed <= 40; ++agreed) {
-      SCOPED_TRACE(testing::Message() << ird << " agreed " << agreed);
+      SCOPED_TRACE(::testing::Message() << ird << " agreed " << agreed);
       InboundRequests requests(ird);
       requests.set_limit(agreed);
       EXPECT_EQ(requests.provide(), std::min(agreed, std::max(ird, 1u)));

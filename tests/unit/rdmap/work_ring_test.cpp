@@ -26,7 +26,7 @@ bool whole(const Written& request) {
 TEST(WorkRing, NoRequestReachesAnother) {
   for (const uint32_t depth : {1u, 2u, 3u, 7u, 16u}) {
     for (const uint32_t max_units : {1u, 2u, 5u}) {
-      SCOPED_TRACE(testing::Message() << depth << " of " << max_units);
+      SCOPED_TRACE(::testing::Message() << depth << " of " << max_units);
       WorkRing ring(depth, max_units);
       std::mt19937 random(depth * 10 + max_units);
       std::deque<Written> posted;
@@ -94,7 +94,7 @@ TEST(PostedWork, IsReadAsItWasWritten) {
   for (uint8_t number = 0; number <= static_cast<uint8_t>(Opcode::FastRegister); ++number) {
     for (uint32_t pieces = 0; pieces <= kMaxSge; ++pieces) {
       const auto opcode = static_cast<Opcode>(number);
-      SCOPED_TRACE(testing::Message() << to_string(opcode) << ", " << pieces);
+      SCOPED_TRACE(::testing::Message() << to_string(opcode) << ", " << pieces);
       const SendRequest request = full_request(opcode, pieces);
       const size_t size = PostedSend::size_for(request, work_row(opcode));
       ASSERT_LE(size, PostedSend::kSizeMax);
@@ -147,7 +147,7 @@ TEST(PostedWork, IsReadAsItWasWritten) {
 TEST(PostedWork, InlineDataIsReadAsItWasWritten) {
   for (const Opcode opcode : {Opcode::Send, Opcode::WriteImmediate}) {
     for (size_t octets = 1; octets <= kMaxInline; ++octets) {
-      SCOPED_TRACE(testing::Message() << to_string(opcode) << ", " << octets);
+      SCOPED_TRACE(::testing::Message() << to_string(opcode) << ", " << octets);
       SendRequest request = full_request(opcode, 0);
       std::vector<std::byte> data(octets, std::byte{7});
       data.back() = std::byte{9};

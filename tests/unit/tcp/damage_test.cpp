@@ -24,7 +24,7 @@ RNIC_OPEN(tcp::AckPolicy, duplicates_)
 RNIC_OPEN(tcp::AckPolicy, fresh_)
 RNIC_OPEN(tcp::AckPolicy, last_ack_sent_)
 RNIC_OPEN(tcp::AckPolicy, octets_)
-RNIC_OPEN(tcp::ByteStream, ended_)
+RNIC_OPEN(tcp::ByteStream, end_)
 RNIC_OPEN(tcp::ByteStream, told_)
 RNIC_OPEN(tcp::ByteStream, written_)
 RNIC_OPEN(tcp::ByteStream, stream_)
@@ -476,7 +476,7 @@ TEST(Damage, OfAByteStream) {
   notices(user, "tcp/byte_stream.cpp: read <= ordered", [&] { told_(user) = 1; });
   notices(user, "tcp/byte_stream.cpp: !how_ended()", [&] {
     stream_(user) = p.user.stream;
-    ended_(user) = 0;
+    end_(user).set(StreamEnd::Closed);
   });
 }
 

@@ -27,7 +27,7 @@ RNIC_OPEN(FramedReceiver, told_)
 RNIC_OPEN(FramedSender, cursor_)
 RNIC_OPEN(FramedSender, open_done_)
 RNIC_OPEN(FramedSender, released_)
-RNIC_OPEN(FramedStream, ended_)
+RNIC_OPEN(FramedStream, end_)
 RNIC_OPEN(FramedStream, stream_)
 RNIC_OPEN(MarkerGrid, change_)
 RNIC_OPEN(MarkerGrid, later_)
@@ -57,7 +57,7 @@ TEST(Damage, OfAFramedStream) {
   FramedStream stream(config, counters);
   notices(stream, "tuf/framed_stream.hpp: !how_ended()", [&] {
     stream_(stream) = &under;
-    ended_(stream) = 0;
+    end_(stream).set(StreamEnd::Closed);
   });
 }
 

@@ -272,7 +272,7 @@ TEST(Negotiation, HostileFrames) {
       bad[i] = static_cast<uint8_t>(value);
       b.in.receive(0, bad);
       if (i < 9 && bad != request) {
-        ASSERT_EQ(b.events.failures, std::vector{framing::StartFailure::NotTuf}) << i;
+        ASSERT_EQ(b.events.failures, std::vector{framing::StartFailure::ForeignFrame}) << i;
       }
       ASSERT_LE(b.events.failures.size() + b.events.requests.size(), 1u);
     }
@@ -281,7 +281,7 @@ TEST(Negotiation, HostileFrames) {
   SessionEnd b(framing::Role::Responder, {}, 2);
   b.establish();
   b.in.receive(0, Octets{'M'});
-  EXPECT_EQ(b.events.failures, std::vector{framing::StartFailure::NotTuf});
+  EXPECT_EQ(b.events.failures, std::vector{framing::StartFailure::ForeignFrame});
 }
 
 // Keys differ, no bit of them leans, and nothing but the secret tells the next one.
