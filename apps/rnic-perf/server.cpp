@@ -251,7 +251,9 @@ int run_server(const Options& options) {
   if (!context) return complain(context.error());
   auto device = workload::choose_reachable_device(*context, options.device);
   if (!device) return complain(device.error());
-  if (Status status = device->listen(options.port.tcp); !status) return complain(status.error());
+  if (const auto listening = device->listen(options.port.tcp); !listening) {
+    return complain(listening.error());
+  }
   std::cerr << "listening on " << to_string(Endpoint{device->address(), options.port.tcp}) << "; "
             << context->environment() << "\n";
   {  // the queue pairs of its clients end before the captures are looked at

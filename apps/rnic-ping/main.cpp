@@ -197,7 +197,7 @@ workload::Server make_server(Context& context, const Device& device, const Optio
 int run_server(Context& context, const Options& options) {
   auto device = workload::choose_device(context, options.device);
   if (!device) return complain(device.error().message, kUsage);
-  if (Status status = device->listen(options.port.tcp); !status) {
+  if (const auto status = device->listen(options.port.tcp); !status) {
     return complain(status.error().message, kUsage);
   }
   std::cerr << "listening on " << to_string(Endpoint{device->address(), options.port.tcp}) << "\n";
@@ -279,7 +279,7 @@ int run_loopback(const Options& options) {
   const std::vector<std::string> names = context->device_names();
   if (names.size() != 2) return complain("loopback needs two devices in the configuration", kUsage);
   auto responder = context->device(names[1]);
-  if (Status status = responder->listen(options.port.tcp); !status) {
+  if (const auto status = responder->listen(options.port.tcp); !status) {
     return complain(status.error().message, kUsage);
   }
   EchoThread echo(*context, *responder, options);

@@ -26,7 +26,8 @@ Status Spinner::start() {
   for (const std::string& name : world_.context.device_names()) {
     auto device = world_.context.device(name);
     if (!device) return tl::unexpected(device.error());
-    if (Status status = device->listen(kPort); !status) return status;
+    const auto listening = device->listen(kPort);
+    if (!listening) return tl::unexpected(listening.error());
     world_.sides.push_back(std::make_unique<Side>(*device));
   }
   return {};

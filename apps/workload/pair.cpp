@@ -98,7 +98,7 @@ Result<Pair> connect_pair(Context& context, const std::string& from, const std::
   if (!initiator) return tl::unexpected(initiator.error());
   auto responder = context.device(to);
   if (!responder) return tl::unexpected(responder.error());
-  if (Status listening = responder->listen(options.port); !listening) {
+  if (const auto listening = responder->listen(options.port); !listening) {
     return tl::unexpected(listening.error());
   }
   Status status;

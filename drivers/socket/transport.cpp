@@ -27,6 +27,8 @@ constexpr uint32_t kAllOfAStream = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 // A place may come free without our knowledge, such as a descriptor of the process.
 constexpr base::Duration kDeferAccepts = std::chrono::milliseconds(10);
 constexpr uint64_t kListenerBit = uint64_t{1} << 63;
+// A port of the system that is free at one of our addresses may not be so at the next.
+constexpr int kPortTries = 16;
 
 // epoll gives back 64 bits: a connection's handle, or a listener's number and kListenerBit.
 uint64_t to_word(base::Handle handle) {
@@ -83,7 +85,7 @@ bool Transport::watch(int operation, int descriptor, uint32_t events, uint64_t w
 
 // --- listening ---
 
-Status Transport::listen(const Endpoint& local, llp::Acceptor& acceptor) {
+Result<Endpoint> Transport::listen(const Endpoint& local, llp::Acceptor& acceptor) {
   const auto same = [&](const auto& listener) { return listener->local == local; };
   if (std::any_of(listeners_.begin(), listeners_.end(), same)) {
     return fail(ErrorCode::AlreadyExists,
@@ -95,20 +97,40 @@ Status Transport::listen(const Endpoint& local, llp::Acceptor& acceptor) {
   }
   auto listener = std::make_unique<Listener>();
   listener->number = listeners_made_++;
-  listener->local = local;
   listener->acceptor = &acceptor;
+  // Of several addresses, another process may have the port that the system chooses for the first.
+  Status opened;
+  for (int left = local.port == 0 ? kPortTries : 1; left > 0; --left) {
+    opened = open_listeners(*listener, local);
+    if (opened || opened.error().code != ErrorCode::AlreadyExists) break;
+  }
+  if (!opened) return tl::unexpected(opened.error());
+  const Endpoint listening = listener->local;
+  listeners_.push_back(std::move(listener));
+  return listening;
+}
+
+Status Transport::open_listeners(Listener& listener, const Endpoint& local) {
   std::vector<IpAddress> addresses{local.address};
   if (local.address.is_unspecified() && !config_.addresses.empty()) addresses = config_.addresses;
+  listener.local = local;
+  listener.descriptors.clear();
   for (const IpAddress& address : addresses) {
-    auto descriptor = open_listener({address, local.port});
+    auto descriptor = open_listener({address, listener.local.port});
     if (!descriptor) return tl::unexpected(descriptor.error());
-    const uint64_t word = listener->number | kListenerBit;
+    if (listener.local.port == 0) {
+      SystemAddress bound;
+      if (system_.getsockname(descriptor->get(), bound.get(), &bound.size) != 0) {
+        return tl::unexpected(system_error("listen", errno));
+      }
+      listener.local.port = bound.endpoint().port;
+    }
+    const uint64_t word = listener.number | kListenerBit;
     if (!watch(EPOLL_CTL_ADD, descriptor->get(), EPOLLIN, word)) {
       return tl::unexpected(system_error("listen", errno));
     }
-    listener->descriptors.push_back(std::move(*descriptor));
+    listener.descriptors.push_back(std::move(*descriptor));
   }
-  listeners_.push_back(std::move(listener));
   return {};
 }
 

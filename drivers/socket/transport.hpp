@@ -32,7 +32,7 @@ class Transport final : public llp::Transport, private ConnectionOwner {
 
   /// An unspecified local address: Config::addresses, and with none of them every address of both
   /// IP versions that the system has.
-  Status listen(const Endpoint& local, llp::Acceptor& acceptor) override;
+  Result<Endpoint> listen(const Endpoint& local, llp::Acceptor& acceptor) override;
   Status unlisten(const Endpoint& local) override;
   Result<llp::Stream*> connect(const Endpoint& local, const Endpoint& remote, llp::StreamUser& user,
                                base::Now now) override;
@@ -70,6 +70,9 @@ class Transport final : public llp::Transport, private ConnectionOwner {
   void disarm(Connection& connection) override { timers_.cancel(connection.timer); }
 
   bool watch(int operation, int descriptor, uint32_t events, uint64_t word);
+  /// Listens on each of the addresses that `local` stands for; with port 0 on the port that the
+  /// system chooses for the first.
+  Status open_listeners(Listener& listener, const Endpoint& local);
   Result<Descriptor> open_listener(const Endpoint& local);
   [[nodiscard]] Status bind_source(int descriptor, const Endpoint& local,
                                    const Endpoint& remote) const;

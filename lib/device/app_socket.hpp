@@ -91,14 +91,16 @@ class AppSocket {
 /// A listener; accepted connections of its kind wait in it for the application.
 class AppListener : public llp::Acceptor {
  public:
-  explicit AppListener(const Endpoint& local) : local_(local) {}
+  /// What is listened on, with its port. Set before the application has the listener.
   [[nodiscard]] const Endpoint& local() const { return local_; }
+  /// Worker: the transport listens on `local`.
+  void listening_on(const Endpoint& local) { local_ = local; }
   /// Worker: aborts the connections that the application has not taken; the others go on. The
   /// listener is gone afterwards.
   virtual void stop(base::Now now) = 0;
 
  private:
-  const Endpoint local_;
+  Endpoint local_;
 };
 
 }  // namespace rnic::device

@@ -52,14 +52,14 @@ void ConnectionService::choose_segments(llp::Stream& stream, const SegmentChoice
   RNIC_CHECK(own_->stack.set_options(stream, options, now).has_value());
 }
 
-Status ConnectionService::listen(const Endpoint& local, const ListenOptions& options) {
+Result<Endpoint> ConnectionService::listen(const Endpoint& local, const ListenOptions& options) {
   auto status = own_ != nullptr ? own_->check_listen(local) : Status{};
   if (status) status = rules_.check_listen(options);
-  if (!status) return status;
+  if (!status) return tl::unexpected(status.error());
   Listeners::Node node = listeners_.make(options);  // its memory comes before the transport listens
-  status = transport_->listen(listened_on(local), *this);
-  if (status) listeners_.add(std::move(node), listened_on(local));
-  return status;
+  auto listening = transport_->listen(listened_on(local), *this);
+  if (listening) listeners_.add(std::move(node), *listening);
+  return listening;
 }
 
 Status ConnectionService::unlisten(const Endpoint& local) {

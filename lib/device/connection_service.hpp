@@ -52,7 +52,7 @@ class ConnectionService final : public QueuePairOwner,
   }
 
   // Device documents these calls.
-  Status listen(const Endpoint& local, const ListenOptions& options);
+  Result<Endpoint> listen(const Endpoint& local, const ListenOptions& options);
   Status unlisten(const Endpoint& local);
   Status connect(QueuePair& qp, const Endpoint& remote, base::ByteView private_data, base::Now now,
                  const ConnectOptions& options);

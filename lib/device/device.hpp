@@ -124,11 +124,11 @@ class Device {
   // --- Connections (worker) ---
 
   /// \param local an unspecified address: every address of the device, of either family
-  Status listen(const Endpoint& local, const ListenOptions& options = {}) {
+  Result<Endpoint> listen(const Endpoint& local, const ListenOptions& options = {}) {
     return connections_.listen(local, options);
   }
   Status unlisten(const Endpoint& local) { return connections_.unlisten(local); }
-  Status listen(uint16_t port, const ListenOptions& options = {}) {
+  Result<Endpoint> listen(uint16_t port, const ListenOptions& options = {}) {
     return listen(Endpoint{IpAddress{}, port}, options);
   }
   /// Starts an active connection. The outcome is an event: Established, Rejected or ConnectFailed.

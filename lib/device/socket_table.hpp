@@ -133,9 +133,8 @@ class SocketListener final : public AppListener, private SocketTaker<typename Ki
  public:
   using Socket = typename Kind::Socket;
 
-  SocketListener(ListenerOwner<Kind>& owner, const Endpoint& local, uint32_t backlog,
-                 const typename Kind::Setup& setup)
-      : AppListener(local), owner_(owner), setup_(setup), waiting_(backlog) {}
+  SocketListener(ListenerOwner<Kind>& owner, uint32_t backlog, const typename Kind::Setup& setup)
+      : owner_(owner), setup_(setup), waiting_(backlog) {}
 
   /// Application side, one thread at a time: the oldest connection, or nullptr.
   Socket* next() {
@@ -214,10 +213,10 @@ class SocketTable final : private SocketOwner, private ListenerOwner<Kind> {
     if (auto status = Kind::check(setup); !status) return tl::unexpected(status.error());
     listeners_.reserve(listeners_.size() + 1);
     ListenerOwner<Kind>& owner = *this;
-    auto listener = std::make_unique<Listener>(owner, local, backlog, setup);
-    if (auto status = stack_.listen(local, *listener, until_closed(options)); !status) {
-      return tl::unexpected(status.error());
-    }
+    auto listener = std::make_unique<Listener>(owner, backlog, setup);
+    const auto listening = stack_.listen(local, *listener, until_closed(options));
+    if (!listening) return tl::unexpected(listening.error());
+    listener->listening_on(*listening);
     listeners_.push_back(std::move(listener));
     return listeners_.back().get();
   }

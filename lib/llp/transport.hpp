@@ -48,9 +48,10 @@ class Transport {
  public:
   virtual ~Transport() = default;
 
-  /// Accepts connections to `local` (port != 0). AlreadyExists when taken. `acceptor` must outlive
-  /// the listener.
-  virtual Status listen(const Endpoint& local, Acceptor& acceptor) = 0;
+  /// Accepts connections to `local`. With port 0 the transport chooses a port on which nobody
+  /// listens. AlreadyExists when taken. `acceptor` must outlive the listener.
+  /// \return what is listened on, which unlisten() takes
+  virtual Result<Endpoint> listen(const Endpoint& local, Acceptor& acceptor) = 0;
   /// Stops listening; connections that exist go on.
   virtual Status unlisten(const Endpoint& local) = 0;
 

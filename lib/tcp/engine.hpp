@@ -34,7 +34,8 @@ class Engine {
  public:
   Engine(const Config& config, Egress& egress, const Secret& secret, uint64_t seed, base::Now now);
 
-  Status listen(const Endpoint& local, llp::Acceptor& acceptor, const ConnectionOptions& options);
+  Result<Endpoint> listen(const Endpoint& local, llp::Acceptor& acceptor,
+                          const ConnectionOptions& options);
   Status unlisten(const Endpoint& local);
   Result<llp::Stream*> connect(const Endpoint& local, const Endpoint& remote, llp::StreamUser& user,
                                const ConnectionOptions& options, base::Now now);
@@ -70,6 +71,7 @@ class Engine {
   /// incarnation in TIME-WAIT that the SYN ends
   void input_listen(Listener& listener, const Segment& segment,
                     std::optional<base::Seq32> old_snd_nxt, base::Now now);
+  [[nodiscard]] uint16_t choose_listening_port();
   void keep_a_place(Listener& listener, base::Now now);
   void displace_half_open(const Listener& listener, const Endpoint& newcomer, base::Now now);
   void send_cookie(Listener& listener, const Segment& syn, base::Now now);

@@ -10,12 +10,9 @@ namespace rnic::tcp {
 
 namespace flag = wire::tcp_flag;
 
-Status Engine::listen(const Endpoint& local, llp::Acceptor& acceptor,
-                      const ConnectionOptions& options) {
-  if (local.port == 0) {
-    return base::fail(ErrorCode::InvalidArgument, "listen: port 0; name the port to listen on");
-  }
-  if (listeners_.find_exact(local) != ListenerTable::kNone) {
+Result<Endpoint> Engine::listen(const Endpoint& local, llp::Acceptor& acceptor,
+                                const ConnectionOptions& options) {
+  if (local.port != 0 && listeners_.find_exact(local) != ListenerTable::kNone) {
     return base::fail(ErrorCode::AlreadyExists,
                       "listen: " + to_string(local) + " is taken; unlisten() it or choose another");
   }
@@ -23,9 +20,25 @@ Status Engine::listen(const Endpoint& local, llp::Acceptor& acceptor,
     return base::fail(ErrorCode::ResourceExhausted,
                       "listen: all listeners in use; raise tcp.max_listeners");
   }
-  if (Status good = check(options, "listen"); !good) return good;
-  listeners_.insert(local, acceptor, options, shared_.half_open.places_of_listener());
-  return {};
+  if (Status good = check(options, "listen"); !good) return tl::unexpected(good.error());
+  const Endpoint chosen{local.address, local.port != 0 ? local.port : choose_listening_port()};
+  if (chosen.port == 0) {
+    return base::fail(ErrorCode::ResourceExhausted,
+                      "listen: no free port; lower tcp.ephemeral_first or unlisten() one");
+  }
+  listeners_.insert(chosen, acceptor, options, shared_.half_open.places_of_listener());
+  return chosen;
+}
+
+/// A port on which nobody listens at any address; 0: there is none.
+uint16_t Engine::choose_listening_port() {
+  const uint32_t count = 65536u - shared_.config.ephemeral_first;
+  const auto start = static_cast<uint32_t>(random_.below(count));
+  for (uint32_t i = 0; i < count; ++i) {
+    const auto port = static_cast<uint16_t>(shared_.config.ephemeral_first + (start + i) % count);
+    if (!listeners_.is_taken(port)) return port;
+  }
+  return 0;
 }
 
 Status Engine::unlisten(const Endpoint& local) {

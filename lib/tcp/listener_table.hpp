@@ -62,6 +62,13 @@ class ListenerTable {
     return any;
   }
 
+  /// \return whether there is a listener at any address of this port
+  [[nodiscard]] bool is_taken(uint16_t port) const {
+    uint32_t i = buckets_[bucket(port)];
+    while (i != kNone && listeners_[i].local.port != port) i = listeners_[i].next;
+    return i != kNone;
+  }
+
   /// full() must be false.
   uint32_t insert(const Endpoint& local, llp::Acceptor& acceptor, const ConnectionOptions& options,
                   HalfOpenPlaces half_open = {}) {

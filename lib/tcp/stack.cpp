@@ -48,11 +48,11 @@ Stack::Stack(const Config& config, Egress& egress, std::array<uint64_t, 2> secre
 Stack::~Stack() = default;
 base::MemoryUses Stack::memory_use(const Config& config) { return Engine::memory_use(config); }
 
-Status Stack::listen(const Endpoint& local, llp::Acceptor& acceptor) {
+Result<Endpoint> Stack::listen(const Endpoint& local, llp::Acceptor& acceptor) {
   return impl_->listen(local, acceptor, default_options());
 }
-Status Stack::listen(const Endpoint& local, llp::Acceptor& acceptor,
-                     const ConnectionOptions& options) {
+Result<Endpoint> Stack::listen(const Endpoint& local, llp::Acceptor& acceptor,
+                               const ConnectionOptions& options) {
   return impl_->listen(local, acceptor, options);
 }
 Status Stack::unlisten(const Endpoint& local) { return impl_->unlisten(local); }

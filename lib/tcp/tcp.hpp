@@ -98,9 +98,10 @@ class Stack final : public llp::Transport {
   /// size.
   [[nodiscard]] static base::MemoryUses memory_use(const Config& config);
 
-  Status listen(const Endpoint& local, llp::Acceptor& acceptor) override;
+  Result<Endpoint> listen(const Endpoint& local, llp::Acceptor& acceptor) override;
   /// \param options the options of the connections accepted here
-  Status listen(const Endpoint& local, llp::Acceptor& acceptor, const ConnectionOptions& options);
+  Result<Endpoint> listen(const Endpoint& local, llp::Acceptor& acceptor,
+                          const ConnectionOptions& options);
   Status unlisten(const Endpoint& local) override;
   Result<llp::Stream*> connect(const Endpoint& local, const Endpoint& remote, llp::StreamUser& user,
                                base::Now now) override;

@@ -243,10 +243,9 @@ Result<Connection> Adapter::connect(const std::string& host, uint16_t port, Time
 Result<Listener> Adapter::listen(const Endpoint& local, const ListenOptions& options) {
   if (desk_->is_abandoned()) return abandoned();
   return guarded("Adapter::listen", [&]() -> Result<Listener> {
-    if (auto done = desk_->device().listen(local, options); !done) {
-      return tl::unexpected(std::move(done.error()));
-    }
-    return Listener(desk_, local);
+    auto listening = desk_->device().listen(local, options);
+    if (!listening) return tl::unexpected(std::move(listening.error()));
+    return Listener(desk_, *listening);
   });
 }
 
@@ -260,10 +259,10 @@ Result<std::pair<Connection, Connection>> Adapter::connect_pair(Adapter& far, ui
   if (desk_->is_abandoned()) return abandoned();
   using Pair = std::pair<Connection, Connection>;
   return guarded("Adapter::connect_pair", [&]() -> Result<Pair> {
-    const Endpoint there{far.desk_->device().address(), port};
     const WaitEnd end(desk_->context(), limit.span());
-    auto listener = far.listen(there);
+    auto listener = far.listen({far.desk_->device().address(), port});
     if (!listener) return tl::unexpected(std::move(listener.error()));
+    const Endpoint there = listener->local();
     auto link = BlockingLink::make(desk_, options);
     if (!link) return tl::unexpected(std::move(link.error()));
     far.desk_->sort_events();  // requests of a device whose events nobody takes are rejected

@@ -55,8 +55,8 @@ Result<CompletionQueue> Device::create_cq(uint32_t depth, const CompletionQueueO
           verbs::enough_memory("create_cq: " + std::to_string(depth) + " completions", octets);
       if (!enough) return tl::unexpected(enough.error());
     }
-    auto cq = on_worker(
-        *device_, [&](base::Now) { return device_->device->create_cq(depth, options); });
+    auto cq =
+        on_worker(*device_, [&](base::Now) { return device_->device->create_cq(depth, options); });
     if (!cq) return tl::unexpected(cq.error());
     CompletionQueue queue;
     queue.device_ = device_;
@@ -65,16 +65,13 @@ Result<CompletionQueue> Device::create_cq(uint32_t depth, const CompletionQueueO
   });
 }
 
-Status Device::listen(const Endpoint& local, const ListenOptions& options) {
-  return guarded("Device::listen", [&]() -> Status {
-    if (local.port == 0) {
-      return tl::unexpected(Error{ErrorCode::InvalidArgument, "port 0 cannot be listened on"});
-    }
+Result<Endpoint> Device::listen(const Endpoint& local, const ListenOptions& options) {
+  return guarded("Device::listen", [&]() -> Result<Endpoint> {
     return on_worker(*device_, [&](base::Now) { return device_->device->listen(local, options); });
   });
 }
 
-Status Device::listen(uint16_t port, const ListenOptions& options) {
+Result<Endpoint> Device::listen(uint16_t port, const ListenOptions& options) {
   return listen(Endpoint{{}, port}, options);
 }
 
@@ -117,8 +114,7 @@ void for_each_counter(verbs::DeviceRuntime& device, F&& visit) {
   if (device.socket != nullptr) pass_on("socket", device.socket->counters());
   if (device.impaired != nullptr) pass_on("impair", device.impaired->impair_counters());
   if (device.capture != nullptr) {
-    device.capture->writer()
-        .flush();  // only a flush shows that the file system has no room
+    device.capture->writer().flush();  // only a flush shows that the file system has no room
     pass_on("capture", device.capture->writer().counters());
   }
 }

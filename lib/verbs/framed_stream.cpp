@@ -277,7 +277,6 @@ Result<FramedStreamListener> Device::listen_framed(uint16_t port,
 Result<FramedStreamListener> Device::listen_framed(const Endpoint& local,
                                                    const FramedListenerOptions& options) {
   return guarded("Device::listen_framed", [&]() -> Result<FramedStreamListener> {
-    if (local.port == 0) return error(ErrorCode::InvalidArgument, "port 0 cannot be listened on");
     using Made = decltype(device_->device->listen_framed(local, 0, {}, {}));
     auto made = on_worker(*device_, [&](base::Now) -> Made {
       device::Device& device = *device_->device;

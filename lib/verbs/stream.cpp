@@ -153,7 +153,6 @@ Result<StreamListener> Device::listen_stream(uint16_t port, const StreamListener
 Result<StreamListener> Device::listen_stream(const Endpoint& local,
                                              const StreamListenerOptions& options) {
   return guarded("Device::listen_stream", [&]() -> Result<StreamListener> {
-    if (local.port == 0) return error(ErrorCode::InvalidArgument, "port 0 cannot be listened on");
     using Made = decltype(device_->device->listen_stream(local, 0, {}));
     auto made = on_worker(*device_, [&](base::Now) -> Made {
       device::Device& device = *device_->device;

@@ -172,8 +172,8 @@ Outcome Sockets::listen(int fd, int backlog) {
   if (socket->connecting || !socket->bound) return -EINVAL;
   socket->backlog = static_cast<uint32_t>(std::max(backlog, 0));
   if (socket->listening) return 0;
-  const Status status = host_.stack().listen(socket->local, *socket, socket->options);
-  if (!status) return -errno_of(status.error());
+  const auto listened = host_.stack().listen(socket->local, *socket, socket->options);
+  if (!listened) return -errno_of(listened.error());
   socket->listening = true;
   return 0;
 }

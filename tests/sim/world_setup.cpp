@@ -57,7 +57,8 @@ void World::build_hosts(const Recording& recording) {
       }
     }
     host.device = std::make_unique<device::Device>(plan_.devices[side], *top, now_);
-    resources(host.device->listen(kListenPort));
+    const auto listening = host.device->listen(kListenPort);
+    if (!listening) resources(tl::unexpected(listening.error()));
     if (plan_.shared_queues) {
       const auto pd = host.device->alloc_pd();
       const auto cq = host.device->create_cq(4096);

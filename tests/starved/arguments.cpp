@@ -345,7 +345,13 @@ std::vector<Extreme> connections() {
          return w.a.qp.accept(kNoRequest, {}, wishes());
        }},
       {"Device::reject", [](World& w) { return w.near().reject(kNoRequest); }},
-      {"Device::listen", [](World& w) { return w.near().listen(kNobody); }, false},
+      {"Device::listen",
+       [](World& w) -> Status {
+         const auto listening = w.near().listen(kNobody);
+         if (!listening) return tl::unexpected(listening.error());
+         return {};
+       },
+       false},
       {"Device::unlisten", [](World& w) { return w.near().unlisten(kNobody); }},
       {"Context::wait_until",
        [](World& w) {

@@ -124,9 +124,11 @@ bool SocketWorld::try_setup() {
     if (host.listening || steps_ % 64 != 0) continue;
     any = true;
     const uint64_t refused = host.kernel->totals().refused;
-    const auto status = host.device->listen(kPort);
-    host.listening = status.has_value();
-    if (!status && host.kernel->totals().refused == refused) resources(status);
+    const auto listening = host.device->listen(kPort);
+    host.listening = listening.has_value();
+    if (!listening && host.kernel->totals().refused == refused) {
+      resources(tl::unexpected(listening.error()));
+    }
   }
   if (!hosts_[0].listening || !hosts_[1].listening) return any;
   for (auto& pipe : pipes_) {

@@ -609,7 +609,7 @@ TEST_F(Impatient, TheTimeForAReplyBeginsWithTheConnection) {
 /// A transport that only keeps who wanted to speak.
 class FakeTransport final : public llp::Transport {
  public:
-  Status listen(const Endpoint&, llp::Acceptor&) override { return {}; }
+  Result<Endpoint> listen(const Endpoint& local, llp::Acceptor&) override { return local; }
   Status unlisten(const Endpoint&) override { return {}; }
   Result<llp::Stream*> connect(const Endpoint&, const Endpoint&, llp::StreamUser& who,
                                base::Now) override {

@@ -33,15 +33,14 @@ class Connecting : public DevicePair {
     const auto asked = request();
     if (!asked) return ends;
     EXPECT_TRUE(right().device->accept(asked->request, *ends.far, {}, now_).has_value());
-    run_until([&] {
-      return left().has<event::Established>() && right().has<event::Established>();
-    });
+    run_until(
+        [&] { return left().has<event::Established>() && right().has<event::Established>(); });
     ends.told_near = left().take<event::Established>();
     ends.told_far = right().take<event::Established>();
     return ends;
   }
   void listen(uint16_t port, const ListenOptions& options) {
-    const Status done = right().device->listen(Endpoint{{}, port}, options);
+    const auto done = right().device->listen(Endpoint{{}, port}, options);
     EXPECT_TRUE(done.has_value()) << done.error().message;
   }
   /// Sends one message; \return whether the peer's receive has completed.
@@ -57,6 +56,17 @@ class Connecting : public DevicePair {
 };
 
 // --- who asks whom ---
+
+TEST_F(Connecting, ARequestNamesTheListenerWhosePortWasChosen) {
+  const auto listening = right().device->listen(right_end(0));
+  ASSERT_TRUE(listening.has_value());
+  QueuePair* qp = left().make_qp();
+  ASSERT_TRUE(connect(*qp, {}, listening->port).has_value());
+  const auto asked = request();
+  ASSERT_TRUE(asked);
+  EXPECT_EQ(asked->listener, *listening);
+  EXPECT_TRUE(right().device->unlisten(*listening).has_value());
+}
 
 TEST_F(Connecting, ARequestNamesItsListenerAndBothEnds_CM_02) {
   const Endpoint one{right_end().address, 100};
@@ -212,10 +222,10 @@ TEST_F(Connecting, ABacklogIsTheListenersOwn) {
 
 // One program speaks to peers of each kind at once: each listener stands for one.
 TEST_F(Connecting, PeersOfEachKindAtOnce) {
-  listen(100, {.start = {.revision = 0}});                         // the draft's profile
-  listen(101, {.start = {.revision = 1}});                         // as siw has it
-  listen(102, {.start = {.revision = 2, .crc = false}});           // of today, on a safe path
-  listen(103, {.start = {.markers_receive = true}});               // wants markers
+  listen(100, {.start = {.revision = 0}});                // the draft's profile
+  listen(101, {.start = {.revision = 1}});                // as siw has it
+  listen(102, {.start = {.revision = 2, .crc = false}});  // of today, on a safe path
+  listen(103, {.start = {.markers_receive = true}});      // wants markers
   listen(104, {.framing = Framing::Tuf, .start = {.timeout = milliseconds(500)}});
   const auto met = [&](uint16_t port, const ConnectOptions& options) {
     Ends ends = establish(options, port);
@@ -239,9 +249,9 @@ TEST_F(Connecting, PeersOfEachKindAtOnce) {
 
 TEST_F(Connecting, MarkersAreRefusedByOneListener) {
   listen(100, {.start = {.markers_send = false}});
-  ASSERT_TRUE(connect(*left().make_qp(), {.start = {.markers_receive = true, .fall_back = false}},
-                      100)
-                  .has_value());
+  ASSERT_TRUE(
+      connect(*left().make_qp(), {.start = {.markers_receive = true, .fall_back = false}}, 100)
+          .has_value());
   EXPECT_TRUE(failure());
   EXPECT_TRUE(establish({.start = {.markers_receive = true}}).told_near);
 }
@@ -285,7 +295,7 @@ TEST_F(Connecting, PoliciesThatCanNeverBeAreRefused) {
     const Status dialled = connect(*left().make_qp(1, 4), {.start = wrong[i]});
     ASSERT_FALSE(dialled.has_value()) << i;
     EXPECT_EQ(dialled.error().code, ErrorCode::InvalidArgument) << i;
-    const Status heard = right().device->listen(Endpoint{{}, 100}, {.start = wrong[i]});
+    const auto heard = right().device->listen(Endpoint{{}, 100}, {.start = wrong[i]});
     ASSERT_FALSE(heard.has_value()) << i;
     EXPECT_EQ(heard.error().code, ErrorCode::InvalidArgument) << i;
   }

@@ -165,10 +165,11 @@ TEST_F(TufWithoutMarkers, IsRefused) {
   const auto connected =
       devices_[0]->connect(*qps_[0][0], {IpAddress::v4(0x7f000001), 1}, {}, now_);
   const auto listening = devices_[1]->listen(7000);
-  for (const Status& status : {connected, listening}) {
-    ASSERT_FALSE(status.has_value());
-    EXPECT_EQ(status.error().code, ErrorCode::Unsupported);
-    EXPECT_NE(status.error().message.find("tuf.markers = true"), std::string::npos);
+  ASSERT_FALSE(connected.has_value());
+  ASSERT_FALSE(listening.has_value());
+  for (const Error& error : {connected.error(), listening.error()}) {
+    EXPECT_EQ(error.code, ErrorCode::Unsupported);
+    EXPECT_NE(error.message.find("tuf.markers = true"), std::string::npos);
   }
   ConnectOptions mpa;
   mpa.framing = Framing::Mpa;

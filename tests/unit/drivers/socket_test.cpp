@@ -394,6 +394,38 @@ TEST_F(SocketDriver, TakenAddressesAndMissingOnes) {
   EXPECT_TRUE(right_->listen({kV4, port}, acceptor_).has_value());
 }
 
+// The system chooses the port, nobody else gets it, and it is the same at each address.
+TEST_F(SocketDriver, APortThatTheSystemChooses) {
+  Config two;
+  two.addresses = {kV4, kV6};
+  open(two, {});
+  const auto listening = right_->listen({kV4, 0}, acceptor_);
+  ASSERT_TRUE(listening.has_value()) << listening.error().message;
+  EXPECT_EQ(listening->address, kV4);
+  port_ = listening->port;
+  ASSERT_NE(port_, 0);
+  EXPECT_EQ(left_->listen({kV4, port_}, acceptor_).error().code, ErrorCode::AlreadyExists);
+  connect(near_, far_);
+  const auto another = right_->listen({kV4, 0}, acceptor_);
+  ASSERT_TRUE(another.has_value());
+  EXPECT_NE(another->port, port_);
+  EXPECT_TRUE(right_->unlisten(*listening).has_value());
+
+  const auto both = left_->listen({{}, 0}, acceptor_);
+  ASSERT_TRUE(both.has_value()) << both.error().message;
+  for (const IpAddress& each : {kV4, kV6}) {
+    RecordUser asks{1, 2}, answers{2, 1};
+    acceptor_.next.push_back(&answers);
+    auto stream = right_->connect({}, {each, both->port}, asks, now_);
+    ASSERT_TRUE(stream.has_value()) << stream.error().message;
+    asks.stream = *stream;
+    EXPECT_TRUE(run_until([&] { return asks.is_established && answers.is_established; }));
+    asks.stream->abort();
+    EXPECT_TRUE(run_until([&] { return answers.how_ended.has_value(); }));
+  }
+  EXPECT_TRUE(left_->unlisten(*both).has_value());
+}
+
 // A port of one's own with whatever address the system has, in the peer's family.
 TEST_F(SocketDriver, ConnectsFromAPortOfBothVersionsOfIp) {
   for (const IpAddress& address : {kV4, kV6}) {

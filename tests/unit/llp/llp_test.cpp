@@ -196,7 +196,7 @@ class PlainFramingUser final : public FramingUser {
 
 class PlainTransport final : public Transport {
  public:
-  Status listen(const Endpoint&, Acceptor&) override { return {}; }
+  Result<Endpoint> listen(const Endpoint& local, Acceptor&) override { return local; }
   Status unlisten(const Endpoint&) override { return {}; }
   Result<Stream*> connect(const Endpoint&, const Endpoint&, StreamUser&, base::Now) override {
     return nullptr;

@@ -350,9 +350,31 @@ TEST(Lifecycle, ListenersAreUnique) {
   UserAcceptor acceptor;
   EXPECT_TRUE(link.a.listen({kAddressA, 80}, acceptor).has_value());
   EXPECT_EQ(link.a.listen({kAddressA, 80}, acceptor).error().code, ErrorCode::AlreadyExists);
-  EXPECT_EQ(link.a.listen({kAddressA, 0}, acceptor).error().code, ErrorCode::InvalidArgument);
   EXPECT_TRUE(link.a.unlisten({kAddressA, 80}).has_value());
   EXPECT_EQ(link.a.unlisten({kAddressA, 80}).error().code, ErrorCode::NotFound);
+}
+
+// Port 0 stands for one on which nobody listens, at whatever address.
+TEST(Lifecycle, AListenersPortIsChosen) {
+  tcp::Config config;
+  config.ephemeral_first = 65533;
+  TcpLink link(config);
+  UserAcceptor acceptor;
+  EXPECT_TRUE(link.a.listen({IpAddress::v4(0x0a000063), 65534}, acceptor).has_value());
+  std::set<uint16_t> ports;
+  for (int i = 0; i < 2; ++i) {
+    const auto listening = link.a.listen({kAddressA, 0}, acceptor);
+    ASSERT_TRUE(listening.has_value());
+    EXPECT_EQ(listening->address, kAddressA);
+    ports.insert(listening->port);
+  }
+  EXPECT_EQ(ports, (std::set<uint16_t>{65533, 65535}));
+  const auto none = link.a.listen({{}, 0}, acceptor);
+  ASSERT_FALSE(none.has_value());
+  EXPECT_EQ(none.error().code, ErrorCode::ResourceExhausted);
+  EXPECT_NE(none.error().message.find("tcp.ephemeral_first"), std::string::npos);
+  EXPECT_TRUE(link.a.unlisten({kAddressA, 65533}).has_value());
+  EXPECT_EQ(link.a.listen({{}, 0}, acceptor)->port, 65533);
 }
 
 TEST(Lifecycle, EphemeralPortsAreSpread_TCP_6056_01) {

@@ -404,7 +404,7 @@ TEST(Limits, ListenersAreBounded) {
   tcp::Config config = RawPeer::bare();
   config.max_listeners = 1;  // that of the peer's own
   RawPeer p(config);
-  const Status second = p.stack.listen({RawPeer::kUs, 4421}, p.acceptor);
+  const auto second = p.stack.listen({RawPeer::kUs, 4421}, p.acceptor);
   ASSERT_FALSE(second.has_value());
   EXPECT_EQ(second.error().code, ErrorCode::ResourceExhausted);
   EXPECT_EQ(second.error().message, "listen: all listeners in use; raise tcp.max_listeners");

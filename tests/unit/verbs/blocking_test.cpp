@@ -254,6 +254,18 @@ TEST_P(Blocking, AConnectAndAnAcceptRunOutOfTime) {
   pass(a, b, 10, 1);
 }
 
+TEST_P(Blocking, APortThatIsChosenIsToldAndTakesConnections) {
+  Adapters world(GetParam());
+  auto listener = must(world.far.listen({world.there().address, 0}));
+  EXPECT_EQ(listener.local().address, world.there().address);
+  ASSERT_NE(listener.local().port, 0);
+  EXPECT_EQ(code_of(world.far.listen(listener.local())), ErrorCode::AlreadyExists);
+  auto second = must(world.far.listen(0));
+  EXPECT_NE(second.local().port, listener.local().port);
+  auto [a, b] = must(world.near.connect_pair(world.far, 0, kPatience));
+  pass(a, b, 100, 1);
+}
+
 TEST_P(Blocking, PeersThatWentAwayArePassedOver) {
   Adapters world(GetParam());
   Device near = world.near.device();

@@ -263,7 +263,7 @@ TEST_P(Framed, ArgumentsThatCannotBe) {
   EXPECT_TRUE(refused(bad));
   EXPECT_FALSE(world.left.connect_framed(at("::", 1), options).has_value());
   EXPECT_FALSE(world.left.connect_framed(at("10.0.0.2", 0), options).has_value());
-  EXPECT_FALSE(world.right.listen_framed(0, {.framing = options}).has_value());
+  EXPECT_FALSE(world.right.listen_framed(at("10.0.0.9", 0), {.framing = options}).has_value());
   EXPECT_FALSE(
       world.right.listen_framed(kFramedPort, {.backlog = 0, .framing = options}).has_value());
   FramedStreamListener listener = listen(options);

@@ -19,7 +19,7 @@ struct StreamPair {
 
 StreamPair connect(World& world, StreamListener& listener) {
   StreamPair pair;
-  pair.near = must(world.left.connect_stream({world.right.address(), kPort}));
+  pair.near = must(world.left.connect_stream({world.right.address(), listener.local().port}));
   const bool done = world.wait([&] {
     if (!pair.far.is_valid()) {
       if (auto stream = listener.accept()) pair.far = std::move(*stream);
@@ -123,6 +123,20 @@ TEST_P(Streaming, BothWaysThenCloses) {
   EXPECT_TRUE(world.becomes_quiescent());
 }
 
+TEST_P(Streaming, AListenersPortIsChosen) {
+  {
+    StreamListener listener = must(world.right.listen_stream(0));
+    ASSERT_NE(listener.local().port, 0);
+    StreamPair pair = connect(world, listener);
+    transfer(world, pair.near, pair.far, octets(100, 1));
+    FramedStreamListener framed =
+        must(world.right.listen_framed(0, {.framing = FramingOptions::plain()}));
+    EXPECT_NE(framed.local().port, 0);
+    EXPECT_NE(framed.local(), listener.local());
+  }
+  EXPECT_TRUE(world.becomes_quiescent());
+}
+
 TEST_P(Streaming, AResetIsAnErrorAfterTheOctetsBeforeIt) {
   {
     StreamListener listener = must(world.right.listen_stream(kPort));
@@ -173,7 +187,7 @@ TEST(Stream, AStatusWithoutMemoryNamesItsCall) {
 TEST_P(Streaming, ArgumentsThatCannotBe) {
   EXPECT_FALSE(world.left.connect_stream(at("0.0.0.0", 1)).has_value());
   EXPECT_FALSE(world.left.connect_stream(at("10.0.0.2", 0)).has_value());
-  EXPECT_FALSE(world.right.listen_stream(0).has_value());
+  EXPECT_FALSE(world.right.listen_stream(at("10.0.0.9", 0)).has_value());
   EXPECT_FALSE(world.right.listen_stream(at("10.0.0.9", kPort)).has_value());
   EXPECT_FALSE(world.right.listen_stream(kPort, {.backlog = 0}).has_value());
   StreamListener listener = must(world.right.listen_stream(at("10.0.0.2", kPort)));

@@ -486,11 +486,12 @@ class Device {
   Result<CompletionQueue> create_cq(uint32_t depth, const CompletionQueueOptions& options = {});
   /// Listens for RDMA connections: requests for `local` arrive as events.
   /// \param local an address of the device; an unspecified address of either family stands for all
-  ///        addresses of both families
-  Status listen(const Endpoint& local, const ListenOptions& options = {});
+  ///        addresses of both families. Port 0: one on which nobody listens is chosen.
+  /// \return what is listened on, with the port. AlreadyExists: somebody listens there
+  Result<Endpoint> listen(const Endpoint& local, const ListenOptions& options = {});
   /// Listens on all addresses of the device.
-  Status listen(uint16_t port, const ListenOptions& options = {});
-  /// Ends a listen(). \param local the same as for listen()
+  Result<Endpoint> listen(uint16_t port, const ListenOptions& options = {});
+  /// Ends a listen(). \param local what listen() returned
   Status unlisten(const Endpoint& local);
   Status unlisten(uint16_t port);
   Status reject(const RequestHandle& request, std::span<const uint8_t> private_data = {});

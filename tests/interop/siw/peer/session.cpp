@@ -123,7 +123,7 @@ Session::Json Session::serve(const Json& command, const Say& say) {
   const size_t wanted = command.value("qps", 1u);
   const int64_t end =
       context_.now().count() + command.value("patience", 60) * int64_t{1'000'000'000};
-  if (Status status = device_.listen(port); !status) {
+  if (const auto status = device_.listen(port); !status) {
     return {{"ok", false}, {"error", status.error().message}};
   }
   say({{"listening", port}});
@@ -182,7 +182,7 @@ Session::Json Session::connections(const Json& command) {
 Session::Json Session::reject(const Json& command, const Say& say) {
   const uint16_t port = command.at("port");
   const std::string text = command.value("data", "");
-  if (Status status = device_.listen(port); !status) {
+  if (const auto status = device_.listen(port); !status) {
     return {{"ok", false}, {"error", status.error().message}};
   }
   say({{"listening", port}});
