@@ -67,8 +67,7 @@ struct FramedKind {
   static constexpr const char* kWithoutPort =
       "a device on sockets of the system has no framed streams: give the device a port of its own, "
       "or send messages by a queue pair (framing.protocol = \"tuf\" puts ULP framing in marker "
-      "mode "
-      "below it)";
+      "mode below it)";
 };
 
 /// The two rings of a socket, for as long as it lives.
