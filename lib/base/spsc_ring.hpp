@@ -23,8 +23,7 @@ template <typename T>
 class SpscRing {
  public:
   /// \param capacity elements that fit; rounded up to a power of two.
-  explicit SpscRing(size_t capacity)
-      : mask_(std::bit_ceil(capacity < 1 ? size_t{1} : capacity) - 1), slots_(mask_ + 1) {}
+  explicit SpscRing(size_t capacity) : mask_(capacity_for(capacity) - 1), slots_(mask_ + 1) {}
   ~SpscRing() {
     while (front() != nullptr) pop_front();
   }
@@ -99,9 +98,13 @@ class SpscRing {
   }
   [[nodiscard]] bool empty() const { return size() == 0; }
   [[nodiscard]] size_t capacity() const { return mask_ + 1; }
+  /// Elements that fit a ring made for `capacity`.
+  [[nodiscard]] static uint64_t capacity_for(uint64_t capacity) {
+    return std::bit_ceil(capacity < 1 ? uint64_t{1} : capacity);
+  }
   /// Octets of memory that a ring takes.
   [[nodiscard]] static uint64_t octets_for(uint64_t capacity) {
-    return ZeroArray<Slot>::octets_for(std::bit_ceil(capacity < 1 ? uint64_t{1} : capacity));
+    return ZeroArray<Slot>::octets_for(capacity_for(capacity));
   }
 
  private:

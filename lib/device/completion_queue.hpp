@@ -22,9 +22,11 @@ class CompletionQueue {
  public:
   /// \param depth completions that fit; at least the sum of the work outstanding on it.
   /// \param timers outlives it
+  /// \param consumer the number of the consumer that it is made for
   CompletionQueue(uint32_t number, uint32_t depth, const CompletionQueueOptions& options,
-                  NotifyTimers& timers)
+                  NotifyTimers& timers, uint32_t consumer)
       : number_(number),
+        consumer_(consumer),
         fits_all_(options.fits_all),
         stamps_(options.timestamps),
         context_(options.context),
@@ -33,12 +35,18 @@ class CompletionQueue {
         notify_(options.moderation, timers) {}
 
   [[nodiscard]] uint32_t number() const { return number_; }
+  [[nodiscard]] uint32_t consumer() const { return consumer_; }
   [[nodiscard]] bool fits_all() const { return fits_all_; }
   [[nodiscard]] void* context() const { return context_; }
 
   /// Octets of memory that a queue of `depth` completions takes.
   [[nodiscard]] static uint64_t octets_for(uint64_t depth) {
     return base::SpscRing<Completion>::octets_for(depth);
+  }
+
+  /// Completions that fit a queue made for `depth`.
+  [[nodiscard]] static uint64_t depth_for(uint64_t depth) {
+    return base::SpscRing<Completion>::capacity_for(depth);
   }
 
   /// Worker: adds a completion. \return false: the queue was full (overrun) and it is lost
@@ -111,6 +119,7 @@ class CompletionQueue {
   }
 
   const uint32_t number_;
+  const uint32_t consumer_;
   const bool fits_all_;
   const bool stamps_;
   void* const context_;

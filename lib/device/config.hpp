@@ -8,6 +8,7 @@
 
 #include "mpa/mpa.hpp"
 #include "net/net.hpp"
+#include "rnic/quotas.hpp"
 #include "rnic/transport.hpp"
 #include "tcp/config.hpp"
 #include "tuf/tuf.hpp"
@@ -19,6 +20,7 @@ struct Limits {
   uint32_t max_qps = 1024;              ///< queue pairs, 1..65535 (numbers begin at 1)
   uint32_t max_cqs = 1024;              ///< completion queues
   uint32_t max_pds = 256;               ///< protection domains
+  uint32_t max_consumers = 64;          ///< consumers that an application creates
   uint32_t max_srqs = 256;              ///< shared receive queues
   uint32_t max_regions = 65536;         ///< registered memory regions, windows included
   uint64_t max_pieces = 1u << 20;       ///< pieces of all regions that have more than one
@@ -51,6 +53,7 @@ struct DeviceConfig {
   mpa::Config mpa;
   tuf::Config tuf;
   Limits limits;
+  ResourceCounts quotas;        ///< of each consumer that sets none itself; 0: none
   bool rdma_extensions = true;  ///< RFC 7306: atomics and Immediate Data
   bool check_aliases = false;   ///< mem::TableLimits::watch_aliases
   /// The source of ports, STags, keys and initial sequence numbers (RFC 6528). The caller draws it

@@ -18,6 +18,8 @@ constexpr const char* kUnanswered =
 constexpr const char* kBeyondBacklog =
     "refused: the application has too many unanswered requests of this listener "
     "(ListenOptions::backlog)";
+constexpr const char* kBeyondQuota =
+    "refused: the consumer that listens has too many unanswered requests (quotas.requests)";
 constexpr const char* kCancelled = "cancelled by this side's application (cancel_connect)";
 constexpr const char* kAborted = "ended by this side's administrator (Device::abort)";
 
@@ -26,6 +28,7 @@ constexpr const char* kAborted = "ended by this side's administrator (Device::ab
 ConnectionService::ConnectionService(const DeviceConfig& config, const Parts& parts, base::Now now)
     : config_(config),
       resources_(parts.resources),
+      consumers_(parts.consumers),
       events_(parts.events),
       framing_(parts.framing),
       counters_(parts.counters),
@@ -52,20 +55,44 @@ void ConnectionService::choose_segments(llp::Stream& stream, const SegmentChoice
   RNIC_CHECK(own_->stack.set_options(stream, options, now).has_value());
 }
 
-Result<Endpoint> ConnectionService::listen(const Endpoint& local, const ListenOptions& options) {
+Result<Endpoint> ConnectionService::listen(const Endpoint& local, const ListenOptions& options,
+                                           uint32_t consumer) {
   auto status = own_ != nullptr ? own_->check_listen(local) : Status{};
   if (status) status = rules_.check_listen(options);
+  if (status) status = consumers_.check("listen", consumer);
   if (!status) return tl::unexpected(status.error());
-  Listeners::Node node = listeners_.make(options);  // its memory comes before the transport listens
+  TakenShare share(consumers_, consumer, "listen", {.listeners = 1});
+  if (!share.status()) return tl::unexpected(share.status().error());
+  // The listener's memory comes before the transport listens.
+  Listeners::Node node = listeners_.make(options, consumer);
   auto listening = transport_->listen(listened_on(local), *this);
-  if (listening) listeners_.add(std::move(node), *listening);
+  if (!listening) return listening;
+  listeners_.add(std::move(node), *listening);
+  share.keep();
   return listening;
 }
 
-Status ConnectionService::unlisten(const Endpoint& local) {
+Status ConnectionService::unlisten(const Endpoint& local, uint32_t consumer) {
+  const Listeners::Listener* const listener = listeners_.at(listened_on(local));
+  if (listener != nullptr && listener->consumer != consumer) {
+    return fail(ErrorCode::PermissionDenied, "unlisten: another consumer listens on " +
+                                                 to_string(local) + ": only that one may end it");
+  }
   auto status = transport_->unlisten(listened_on(local));
-  if (status) listeners_.remove(listened_on(local));
+  if (status) {
+    listeners_.remove(listened_on(local));
+    consumers_.give_back(consumer, {.listeners = 1});
+  }
   return status;
+}
+
+void ConnectionService::count(Consumers::Found& found) {
+  listeners_.for_each(
+      [&](const Listeners::Listener& listener) { ++found[listener.consumer].listeners; });
+  connections_.for_each([&](const Connection& connection) {
+    if (connection.state() != ConnectionState::Requested) return;
+    ++found[connection.listener().consumer].requests;
+  });
 }
 
 /// An event names its listener, unless the application has called unlisten() since, or has
@@ -371,6 +398,13 @@ bool ConnectionService::admits_request(Connection& connection, base::Now now) {
     connections_.refuse_request(connection, why, kBeyondBacklog, now);
     return false;
   }
+  if (!consumers_.admit(connection.listener().consumer, {.requests = 1})) {
+    listeners_.leave(connection.listener());
+    ++counters_.requests_beyond_quota;
+    const auto why = [] { return "refused: its listener's consumer has reached quotas.requests"; };
+    connections_.refuse_request(connection, why, kBeyondQuota, now);
+    return false;
+  }
   ++pending_requests_;
   return true;
 }
@@ -379,6 +413,7 @@ bool ConnectionService::admits_request(Connection& connection, base::Now now) {
 void ConnectionService::request_over(const Connection& connection) {
   --pending_requests_;
   listeners_.leave(connection.listener());
+  consumers_.give_back(connection.listener().consumer, {.requests = 1});
 }
 
 /// Counts the requests that wait for an answer. \param listener its number; nothing: all listeners
@@ -443,6 +478,11 @@ Status ConnectionService::accept(RequestHandle request, QueuePair& qp, base::Byt
   if (auto status = rules_.check_options(qp, options); !status) return status;
   auto connection = find_request(request);
   if (!connection) return tl::unexpected(connection.error());
+  if ((*connection)->listener().consumer != resources_.consumer_of(qp)) {
+    return fail(ErrorCode::PermissionDenied,
+                "accept: the queue pair belongs to another consumer than the listener that the "
+                "request came to");
+  }
   auto fits = rules_.check_private_data(private_data, (*connection)->private_data_max(),
                                         (*connection)->agreed().revision);
   if (!fits) return fits;
@@ -466,17 +506,16 @@ Status ConnectionService::reject(RequestHandle request, base::ByteView private_d
 
 Status ConnectionService::set_trace(QueuePair& qp, base::TraceSink* sink) {
   Connection* connection = connections_.get(qp.connection());
+  if (sink == nullptr) {
+    if (connection != nullptr) connection->set_trace(nullptr);
+    return {};
+  }
   if (connection == nullptr || !connection->has_stream()) {
     return fail(ErrorCode::WrongState,
                 "the queue pair is not connected: trace it after Established");
   }
   connection->set_trace(sink);
   return {};
-}
-
-void ConnectionService::end_trace(QueuePair& qp) {
-  Connection* connection = connections_.get(qp.connection());
-  if (connection != nullptr) connection->set_trace(nullptr);
 }
 
 void ConnectionService::connection_started(Connection& connection,

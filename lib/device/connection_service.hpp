@@ -17,6 +17,7 @@
 #include "device/connection.hpp"
 #include "device/connection_report.hpp"
 #include "device/connection_table.hpp"
+#include "device/consumers.hpp"
 #include "device/counters.hpp"
 #include "device/event_queue.hpp"
 #include "device/listeners.hpp"
@@ -37,6 +38,7 @@ class ConnectionService final : public QueuePairOwner,
   /// The parts of the device that the service works with. They outlive it.
   struct Parts {
     Resources& resources;
+    Consumers& consumers;
     EventQueue& events;
     FramingParts& framing;
     DeviceCounters& counters;
@@ -52,8 +54,8 @@ class ConnectionService final : public QueuePairOwner,
   }
 
   // Device documents these calls.
-  Result<Endpoint> listen(const Endpoint& local, const ListenOptions& options);
-  Status unlisten(const Endpoint& local);
+  Result<Endpoint> listen(const Endpoint& local, const ListenOptions& options, uint32_t consumer);
+  Status unlisten(const Endpoint& local, uint32_t consumer);
   Status connect(QueuePair& qp, const Endpoint& remote, base::ByteView private_data, base::Now now,
                  const ConnectOptions& options);
   Status connect(QueuePair& qp, StreamSocket& socket, base::ByteView private_data, base::Now now,
@@ -71,7 +73,6 @@ class ConnectionService final : public QueuePairOwner,
     return control_.modify(qp, change);
   }
   Status set_trace(QueuePair& qp, base::TraceSink* sink);
-  void end_trace(QueuePair& qp);
   /// Our end of a connection to `remote` (RFC 9293 MUST-44). \param source the parts of it that the
   /// application has chosen
   [[nodiscard]] Result<Endpoint> local_towards(const Endpoint& remote,
@@ -103,6 +104,8 @@ class ConnectionService final : public QueuePairOwner,
     RNIC_CHECK(requests_of({}) == pending_requests_);
     listeners_.validate([this](uint64_t number) { return requests_of(number); });
   }
+  /// Adds to each consumer's counts, which stand at its number, what it has here.
+  void count(Consumers::Found& found);
   [[nodiscard]] uint32_t live() const { return connections_.live(); }
   [[nodiscard]] bool has_orphans() const { return !orphans_.empty(); }
   [[nodiscard]] QueuePairInfo info(const QueuePair& qp, base::Now now) {
@@ -175,6 +178,7 @@ class ConnectionService final : public QueuePairOwner,
 
   const DeviceConfig& config_;
   Resources& resources_;
+  Consumers& consumers_;
   EventQueue& events_;
   FramingParts& framing_;
   DeviceCounters& counters_;

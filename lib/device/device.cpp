@@ -27,10 +27,12 @@ Device::Device(const DeviceConfig& config, base::Now now)
     : config_(config),
       framing_(config_),
       receive_waits_(now),
-      resources_(config_, counters_, now),
+      consumers_(config_.limits.max_consumers, config_.quotas),
+      resources_(config_, counters_, consumers_, now),
       doorbells_(doorbells_of(config.limits)),
       events_(config.limits.max_events, counters_.events_lost),
-      connections_(config_, {resources_, events_, framing_, counters_, doorbells_}, now) {
+      connections_(config_, {resources_, consumers_, events_, framing_, counters_, doorbells_},
+                   now) {
   if (!config.mpa.crc) {
     base::log(base::LogLevel::Warning, "mpa", [&] {
       return config.name +
@@ -231,6 +233,8 @@ void Device::for_each_counter(
   add("device", counters_);
   visit("device", {"aliased_stags", "STags", "peers of two domains may write: device.check_aliases",
                    resources_.memory().aliased()});
+  visit("device", {"quota_refusals", "events", "calls and requests beyond a consumer's quota",
+                   consumers_.refused()});
 }
 
 std::vector<CounterValue> Device::counters() const {
@@ -246,15 +250,18 @@ void Device::validate() {
   if (own_) own_->validate();
   connections_.validate();
   resources_.for_each_qp([](const QueuePair* qp) { qp->validate(); });
+  Consumers::Found found = consumers_.nothing_found();
+  resources_.count(found);
+  connections_.count(found);
+  consumers_.validate(found, resources_.memory().live());
   terminates_.validate();
   framing::validate(*framing_.hold);
   tuf::validate(*framing_.pack);
 }
 
 Result<QueuePair*> Device::create_qp(const QueuePairSpec& spec) {
-  return resources_.create_qp(
-      spec, {connections_, rdmap_counters_, doorbells_, receive_waits_, terminates_,
-             config_.rdma_extensions, config_.secret});
+  return resources_.create_qp(spec, {connections_, rdmap_counters_, doorbells_, receive_waits_,
+                                     terminates_, config_.rdma_extensions, config_.secret});
 }
 
 Status Device::destroy_qp(QueuePair* qp) {

@@ -19,6 +19,7 @@
 #include "base/fail.hpp"
 #include "device/config.hpp"
 #include "device/connection_service.hpp"
+#include "device/consumers.hpp"
 #include "device/counters.hpp"
 #include "device/doorbell_turn.hpp"
 #include "device/event_queue.hpp"
@@ -70,7 +71,9 @@ class Device {
 
   // --- Resources (worker) ---
 
-  Result<uint32_t> alloc_pd() { return resources_.alloc_pd(); }
+  /// The consumers that resources and listeners are made for; 0 is the application as a whole.
+  [[nodiscard]] Consumers& consumers() { return consumers_; }
+  Result<uint32_t> alloc_pd(uint32_t consumer = 0) { return resources_.alloc_pd(consumer); }
   Status free_pd(uint32_t pd) { return resources_.free_pd(pd); }
   Result<mem::Stag> register_memory(const mem::RegionSpec& spec) {
     return resources_.register_memory(spec);
@@ -99,8 +102,9 @@ class Device {
   }
   Status unbind_window(mem::Stag stag) { return resources_.unbind_window(stag); }
   void free_window(mem::Stag stag) { resources_.free_window(stag); }
-  Result<CompletionQueue*> create_cq(uint32_t depth, const CompletionQueueOptions& options = {}) {
-    return resources_.create_cq(depth, options);
+  Result<CompletionQueue*> create_cq(uint32_t depth, const CompletionQueueOptions& options = {},
+                                     uint32_t consumer = 0) {
+    return resources_.create_cq(depth, options, consumer);
   }
   Status resize_cq(CompletionQueue& cq, uint32_t depth) { return resources_.resize_cq(cq, depth); }
   [[nodiscard]] CqInfo info(const CompletionQueue& cq) const { return resources_.info(cq); }
@@ -124,10 +128,14 @@ class Device {
   // --- Connections (worker) ---
 
   /// \param local an unspecified address: every address of the device, of either family
-  Result<Endpoint> listen(const Endpoint& local, const ListenOptions& options = {}) {
-    return connections_.listen(local, options);
+  Result<Endpoint> listen(const Endpoint& local, const ListenOptions& options = {},
+                          uint32_t consumer = 0) {
+    return connections_.listen(local, options, consumer);
   }
-  Status unlisten(const Endpoint& local) { return connections_.unlisten(local); }
+  /// PermissionDenied: another consumer listens there.
+  Status unlisten(const Endpoint& local, uint32_t consumer = 0) {
+    return connections_.unlisten(local, consumer);
+  }
   Result<Endpoint> listen(uint16_t port, const ListenOptions& options = {}) {
     return listen(Endpoint{IpAddress{}, port}, options);
   }
@@ -175,12 +183,11 @@ class Device {
   Status modify_qp(QueuePair& qp, const QueuePairChange& change) {
     return connections_.modify(qp, change);
   }
-  /// Traces the queue pair's connection; nullptr ends it. WrongState without a connection.
+  /// Traces the queue pair's connection; WrongState without one. nullptr ends the trace, whether or
+  /// not the queue pair is connected: the sink is not called any more.
   Status set_trace(QueuePair& qp, base::TraceSink* sink) {
     return connections_.set_trace(qp, sink);
   }
-  /// Ends the trace, whether or not the queue pair is connected: the sink is not called any more.
-  void end_trace(QueuePair& qp) { connections_.end_trace(qp); }
 
   // --- Plain and framed streams (worker; see socket_table.hpp). Unsupported without a port ---
 
@@ -314,6 +321,7 @@ class Device {
   std::optional<PortStack> own_;         // with a port
   llp::Transport* transport_ = nullptr;  // own_->stack, or the one that was given
   ReceiveWaits receive_waits_;
+  Consumers consumers_;
   Resources resources_;
   base::Doorbells doorbells_;
   EventQueue events_;

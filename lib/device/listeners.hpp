@@ -16,8 +16,9 @@ namespace rnic::device {
 /// Names a listener, even after its removal: its requests outlive it, and another listener may have
 /// taken its endpoint meanwhile.
 struct ListenerName {
-  uint64_t number = 0;  ///< 0: none, for a stream that was converted
-  Endpoint local;       ///< what was listened on
+  uint64_t number = 0;    ///< 0: none, for a stream that was converted
+  Endpoint local;         ///< what was listened on
+  uint32_t consumer = 0;  ///< the one that listens, or for none the application
 };
 
 /// Belongs to the worker. The transport bounds the table, because it limits its own listeners.
@@ -26,15 +27,16 @@ class Listeners {
   struct Listener {
     uint64_t number = 0;
     ListenOptions options;
+    uint32_t consumer = 0;  ///< its number
     /// Requests without an answer. Invariant: <= the backlog if there is one.
     uint32_t waiting = 0;
   };
   /// A listener whose memory is allocated and that is not in the table yet.
   using Node = std::map<Endpoint, Listener>::node_type;
 
-  [[nodiscard]] Node make(const ListenOptions& options) {
+  [[nodiscard]] Node make(const ListenOptions& options, uint32_t consumer) {
     std::map<Endpoint, Listener> one;
-    one.emplace(Endpoint{}, Listener{++made_, options});
+    one.emplace(Endpoint{}, Listener{++made_, options, consumer});
     return one.extract(one.begin());
   }
   /// Puts a listener into the table; needs no memory. \param local has no listener yet
@@ -51,10 +53,16 @@ class Listeners {
     for (const Endpoint& own : {local, Endpoint{{}, local.port}}) {
       const auto found = all_.find(own);
       if (found == all_.end()) continue;
-      name = {found->second.number, own};
+      name = {found->second.number, own, found->second.consumer};
       return &found->second;
     }
     return nullptr;
+  }
+
+  /// The listener on exactly `local`; nullptr: there is none.
+  [[nodiscard]] const Listener* at(const Endpoint& local) const {
+    const auto found = all_.find(local);
+    return found == all_.end() ? nullptr : &found->second;
   }
 
   // enter() and leave() change nothing for a listener that was removed, or for the name of none.
@@ -76,6 +84,11 @@ class Listeners {
   /// A request was answered, or has gone.
   void leave(const ListenerName& name) {
     if (Listener* listener = own(name); listener != nullptr) --listener->waiting;
+  }
+  /// Calls `f(listener)` for each.
+  template <typename F>
+  void for_each(F&& f) const {
+    for (const auto& each : all_) f(each.second);
   }
   /// Checks how many requests wait at each listener. \param count gives the number of requests of
   /// the listener with a given number

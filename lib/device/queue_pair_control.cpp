@@ -111,14 +111,18 @@ Status QueuePairControl::check_reads(const QueuePair& qp, const QueuePairChange&
                     "connection ConnectOptions may lower them");
 }
 
-void QueuePairControl::enter(QueuePair& qp, const QueuePairChange& change) {
-  const uint32_t ird = change.ird.value_or(qp.spec().ird);
-  const uint32_t ord = change.ord.value_or(qp.spec().ord);
+Status QueuePairControl::enter(QueuePair& qp, const QueuePairChange& change) {
   const QueuePairState next = change.state.value_or(QueuePairState::Idle);
-  if (next == QueuePairState::Error) return fail(qp);
-  if (next == QueuePairState::Closing) return static_cast<void>(disconnect(qp));
-  if (qp.state() == QueuePairState::Error) return resources_.renew_qp(qp, ird, ord);
-  qp.set_reads(ird, ord);
+  if (next == QueuePairState::Error) {
+    fail(qp);
+    return {};
+  }
+  if (next == QueuePairState::Closing) {
+    static_cast<void>(disconnect(qp));
+    return {};
+  }
+  return resources_.set_reads(qp, change.ird.value_or(qp.spec().ird),
+                              change.ord.value_or(qp.spec().ord));
 }
 
 Status QueuePairControl::modify(QueuePair& qp, const QueuePairChange& change) {
@@ -126,8 +130,10 @@ Status QueuePairControl::modify(QueuePair& qp, const QueuePairChange& change) {
     if (auto status = check_state(qp, *change.state); !status) return status;
   }
   if (auto status = check_reads(qp, change); !status) return status;
-  // enter() comes first because it may find no memory.
-  if (change.state || change.ird || change.ord) enter(qp, change);
+  // enter() comes first because it may find no memory, or no more Reads for its consumer.
+  if (change.state || change.ird || change.ord) {
+    if (auto status = enter(qp, change); !status) return status;
+  }
   if (change.answer_close) qp.set_answer_close(*change.answer_close);
   if (change.context) qp.set_context(*change.context);
   return {};

@@ -38,7 +38,7 @@ class QueuePairControl {
   }
   void fail(QueuePair& qp);
   /// Moves the queue pair to the state, and sets IRD and ORD, as far as `change` gives them.
-  void enter(QueuePair& qp, const QueuePairChange& change);
+  Status enter(QueuePair& qp, const QueuePairChange& change);
 
   const DeviceConfig& config_;
   ConnectionTable& connections_;

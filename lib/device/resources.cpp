@@ -8,26 +8,40 @@ namespace rnic::device {
 
 using base::fail;
 
-Resources::Resources(const DeviceConfig& config, DeviceCounters& counters, base::Now now)
+namespace {
+
+/// What the consumer of a queue pair has for it.
+ResourceCounts share_of(const QueuePairSpec& spec) {
+  return {.qps = 1, .reads = uint64_t{spec.ird} + spec.ord};
+}
+
+}  // namespace
+
+Resources::Resources(const DeviceConfig& config, DeviceCounters& counters, Consumers& consumers,
+                     base::Now now)
     : limits_(config.limits),
       counters_(counters),
-      memory_({.stags = config.limits.max_regions, .max_pieces = config.limits.max_pieces,
+      consumers_(consumers),
+      memory_({.stags = config.limits.max_regions,
+               .max_pieces = config.limits.max_pieces,
                .watch_aliases = config.check_aliases},
               {config.secret[0] ^ config.seed, config.secret[1]}),
-      pds_(config.limits.max_pds + 1),
-      released_pds_(config.limits.max_pds + 1),
-      pd_users_(config.limits.max_pds + 1),
+      domains_(config.limits.max_pds + 1),
       notify_(now),
       srqs_(config.limits.max_srqs + 1),
       qps_(config.limits.max_qps + 1),
       numbers_(config.limits.max_qps) {}
 
-Result<uint32_t> Resources::alloc_pd() {
-  for (uint32_t pd = 1; pd < pds_.size(); ++pd) {
-    if (pds_[pd]) continue;
-    pds_[pd] = true;
-    released_pds_[pd] = false;
-    pd_users_[pd] = 0;
+Result<uint32_t> Resources::alloc_pd(uint32_t consumer) {
+  if (auto status = consumers_.check("alloc_pd", consumer); !status) {
+    return tl::unexpected(status.error());
+  }
+  for (uint32_t pd = 1; pd < domains_.size(); ++pd) {
+    if (domains_[pd].used) continue;
+    if (auto status = consumers_.take(consumer, "alloc_pd", {.pds = 1}); !status) {
+      return tl::unexpected(status.error());
+    }
+    domains_[pd] = {.used = true, .consumer = consumer};
     return pd;
   }
   return fail(ErrorCode::ResourceExhausted,
@@ -35,29 +49,35 @@ Result<uint32_t> Resources::alloc_pd() {
                   std::to_string(limits_.max_pds) + ") or free one");
 }
 
+void Resources::end_pd(uint32_t pd) {
+  domains_[pd].used = false;
+  consumers_.give_back(domains_[pd].consumer, {.pds = 1});
+}
+
 Status Resources::free_pd(uint32_t pd) {
   if (!has_pd(pd)) {
     return fail(ErrorCode::NotFound, "no such protection domain: " + std::to_string(pd));
   }
-  if (pd_users_[pd] != 0) {
+  if (domains_[pd].users != 0) {
     return fail(ErrorCode::WrongState, "the protection domain still has " +
-                                           std::to_string(pd_users_[pd]) +
+                                           std::to_string(domains_[pd].users) +
                                            " regions, queue pairs or shared receive queues: "
                                            "remove them first");
   }
-  pds_[pd] = false;
+  end_pd(pd);
   return {};
 }
 
 void Resources::release_pd(uint32_t pd) {
   if (!has_pd(pd)) return;
-  released_pds_[pd] = true;
-  pds_[pd] = pd_users_[pd] != 0;
+  domains_[pd].released = true;
+  if (domains_[pd].users == 0) end_pd(pd);
 }
 
-void Resources::drop_pd_user(uint32_t pd) {
-  --pd_users_[pd];
-  if (released_pds_[pd]) release_pd(pd);
+void Resources::drop_pd_user(uint32_t pd, const ResourceCounts& amounts) {
+  consumers_.give_back(domains_[pd].consumer, amounts);
+  --domains_[pd].users;
+  if (domains_[pd].released) release_pd(pd);
 }
 
 Result<mem::Stag> Resources::register_memory(const mem::RegionSpec& spec) {
@@ -66,7 +86,13 @@ Result<mem::Stag> Resources::register_memory(const mem::RegionSpec& spec) {
   }
   auto stag = memory_.add(spec);
   if (!stag) return stag;
-  ++pd_users_[spec.pd];
+  const ResourceCounts share{.regions = 1, .registered_octets = memory_.octets_of(*stag)};
+  if (auto status = consumers_.take(domains_[spec.pd].consumer, "register_memory", share);
+      !status) {
+    static_cast<void>(memory_.remove(*stag));
+    return tl::unexpected(status.error());
+  }
+  ++domains_[spec.pd].users;
   ++counters_.regions_registered;
   return stag;
 }
@@ -76,10 +102,21 @@ Result<mem::Stag> Resources::reregister_memory(mem::Stag stag, const mem::Region
     return fail(ErrorCode::NotFound, "reregister_memory: no such protection domain");
   }
   const uint32_t before = memory_.pd_of(stag);
+  if (domains_[before].used && domains_[before].consumer != domains_[spec.pd].consumer) {
+    return fail(ErrorCode::PermissionDenied,
+                "reregister_memory: the region belongs to another consumer than the domain: "
+                "deregister it there, and register it here");
+  }
+  const uint64_t had = memory_.octets_of(stag);
+  const uint64_t wanted = spec.octets();
+  TakenShare more = share_in(spec.pd, "reregister_memory",
+                             {.registered_octets = wanted > had ? wanted - had : 0});
+  if (!more.status()) return tl::unexpected(more.status().error());
   auto renamed = memory_.change(stag, spec);
   if (!renamed) return renamed;
-  ++pd_users_[spec.pd];
-  drop_pd_user(before);
+  more.keep();
+  ++domains_[spec.pd].users;
+  drop_pd_user(before, {.registered_octets = had > wanted ? had - wanted : 0});
   ++counters_.regions_reregistered;
   return renamed;
 }
@@ -88,9 +125,12 @@ Result<mem::Stag> Resources::allocate_region(uint32_t pd, uint32_t max_pieces) {
   if (!has_pd(pd)) {
     return fail(ErrorCode::NotFound, "allocate_region: no such protection domain");
   }
+  TakenShare share = share_in(pd, "allocate_region", {.regions = 1});
+  if (!share.status()) return tl::unexpected(share.status().error());
   auto stag = memory_.add_allocated(pd, max_pieces);
   if (!stag) return stag;
-  ++pd_users_[pd];
+  share.keep();
+  ++domains_[pd].users;
   ++counters_.regions_registered;
   return stag;
 }
@@ -99,9 +139,12 @@ Result<mem::Stag> Resources::allocate_window(uint32_t pd, WindowType type) {
   if (!has_pd(pd)) {
     return fail(ErrorCode::NotFound, "allocate_window: no such protection domain");
   }
+  TakenShare share = share_in(pd, "allocate_window", {.regions = 1});
+  if (!share.status()) return tl::unexpected(share.status().error());
   auto stag = memory_.add_window(pd, type);
   if (!stag) return stag;
-  ++pd_users_[pd];
+  share.keep();
+  ++domains_[pd].users;
   ++counters_.windows_allocated;
   return stag;
 }
@@ -112,11 +155,17 @@ Result<mem::Stag> Resources::bind_window(const mem::Binding& binding) {
   return stag;
 }
 
-void Resources::free_window(mem::Stag stag) {
+/// Ends a region or a window that its owner has; its domain loses a user.
+Status Resources::end_stag(mem::Stag stag) {
   const uint32_t pd = memory_.pd_of(stag);
-  if (!memory_.remove(stag)) return;
-  drop_pd_user(pd);
-  ++counters_.windows_freed;
+  const uint64_t octets = memory_.octets_of(stag);
+  if (auto status = memory_.remove(stag); !status) return status;
+  drop_pd_user(pd, {.regions = 1, .registered_octets = octets});
+  return {};
+}
+
+void Resources::free_window(mem::Stag stag) {
+  if (end_stag(stag)) ++counters_.windows_freed;
 }
 
 Status Resources::deregister_memory(mem::Stag stag) {
@@ -124,18 +173,13 @@ Status Resources::deregister_memory(mem::Stag stag) {
     return fail(ErrorCode::WrongState, "the region has " + std::to_string(bound) +
                                            " windows bound to it: end these first");
   }
-  const uint32_t pd = memory_.pd_of(stag);
-  if (auto status = memory_.remove(stag); !status) return status;
-  drop_pd_user(pd);
-  ++counters_.regions_deregistered;
-  return {};
+  auto status = end_stag(stag);
+  if (status) ++counters_.regions_deregistered;
+  return status;
 }
 
 void Resources::release_memory(mem::Stag stag) {
-  const uint32_t pd = memory_.pd_of(stag);
-  if (!memory_.remove(stag)) return;
-  drop_pd_user(pd);
-  ++counters_.regions_deregistered;
+  if (end_stag(stag)) ++counters_.regions_deregistered;
 }
 
 Status Resources::check_cq_depth(const char* call, uint32_t depth) const {
@@ -146,17 +190,23 @@ Status Resources::check_cq_depth(const char* call, uint32_t depth) const {
                   " (twice limits.max_work_depth): raise that, or use several queues");
 }
 
-Result<CompletionQueue*> Resources::create_cq(uint32_t depth,
-                                              const CompletionQueueOptions& options) {
+Result<CompletionQueue*> Resources::create_cq(uint32_t depth, const CompletionQueueOptions& options,
+                                              uint32_t consumer) {
   auto status = check_cq_depth("create_cq", depth);
   if (status) status = NotifyModerator::check("create_cq", options.moderation);
+  if (status) status = consumers_.check("create_cq", consumer);
   if (!status) return tl::unexpected(status.error());
   if (cqs_.size() >= limits_.max_cqs) {
     return fail(ErrorCode::ResourceExhausted,
                 "no completion queue left: raise limits.max_cqs (now " +
                     std::to_string(limits_.max_cqs) + ") or destroy one");
   }
-  cqs_.push_back(std::make_unique<CompletionQueue>(last_cq_ + 1, depth, options, notify_));
+  TakenShare share(consumers_, consumer, "create_cq",
+                   {.cqs = 1, .cq_entries = CompletionQueue::depth_for(depth)});
+  if (!share.status()) return tl::unexpected(share.status().error());
+  cqs_.push_back(
+      std::make_unique<CompletionQueue>(last_cq_ + 1, depth, options, notify_, consumer));
+  share.keep();
   ++last_cq_;
   return cqs_.back().get();
 }
@@ -168,10 +218,19 @@ Status Resources::resize_cq(CompletionQueue& cq, uint32_t depth) {
                                            std::to_string(demand) + " completions, more than " +
                                            std::to_string(depth));
   }
-  if (cq.resize(depth)) return {};
-  return fail(ErrorCode::WrongState, "resize: the completion queue has " +
-                                         std::to_string(cq.waiting()) + " completions, more than " +
-                                         std::to_string(depth) + ": poll it first");
+  const uint64_t had = cq.depth();
+  const uint64_t wanted = CompletionQueue::depth_for(depth);
+  TakenShare more(consumers_, cq.consumer(), "resize",
+                  {.cq_entries = wanted > had ? wanted - had : 0});
+  if (!more.status()) return more.status();
+  if (!cq.resize(depth)) {
+    return fail(ErrorCode::WrongState,
+                "resize: the completion queue has " + std::to_string(cq.waiting()) +
+                    " completions, more than " + std::to_string(depth) + ": poll it first");
+  }
+  more.keep();
+  consumers_.give_back(cq.consumer(), {.cq_entries = had > wanted ? had - wanted : 0});
+  return {};
 }
 
 bool Resources::takes_from(const CompletionQueue& cq, const SharedReceiveQueue& srq) const {
@@ -239,7 +298,10 @@ Status Resources::destroy_cq(CompletionQueue* cq) {
                                            std::to_string(cq->users()) +
                                            " queue pairs: destroy them first");
   }
+  const ResourceCounts share{.cqs = 1, .cq_entries = cq->depth()};
+  const uint32_t consumer = cq->consumer();
   cqs_.erase(it);
+  consumers_.give_back(consumer, share);
   return {};
 }
 
@@ -273,9 +335,12 @@ Result<SharedReceiveQueue*> Resources::create_srq(const SharedReceiveSpec& spec,
   }
   for (uint32_t number = 1; number < srqs_.size(); ++number) {
     if (srqs_[number] != nullptr) continue;
+    TakenShare share = share_in(spec.pd, "create_srq", {.srqs = 1});
+    if (!share.status()) return tl::unexpected(share.status().error());
     const QueuePairContexts& contexts = *this;
     srqs_[number] = std::make_unique<SharedReceiveQueue>(number, spec, events, contexts);
-    ++pd_users_[spec.pd];
+    share.keep();
+    ++domains_[spec.pd].users;
     return srqs_[number].get();
   }
   return fail(ErrorCode::ResourceExhausted,
@@ -295,7 +360,7 @@ Status Resources::destroy_srq(SharedReceiveQueue* srq) {
   }
   const uint32_t pd = srq->pd();
   it->reset();
-  drop_pd_user(pd);
+  drop_pd_user(pd, {.srqs = 1});
   return {};
 }
 
@@ -362,7 +427,7 @@ void Resources::describe(DeviceLimits& limits) const {
     return static_cast<uint32_t>(std::count_if(of.begin(), of.end(), used));
   };
   limits.max_pds = limits_.max_pds;
-  limits.pds = number_of(pds_, [](bool used) { return used; });
+  limits.pds = number_of(domains_, [](const Domain& domain) { return domain.used; });
   limits.max_cqs = limits_.max_cqs;
   limits.cqs = static_cast<uint32_t>(cqs_.size());
   limits.max_srqs = limits_.max_srqs;
@@ -409,9 +474,21 @@ Status Resources::check_spec(const QueuePairSpec& spec) const {
   return {};
 }
 
+/// RFC 5042 s.7.1: consumers that do not trust each other share no completion queue.
+Status Resources::check_one_consumer(const QueuePairSpec& spec) const {
+  const uint32_t consumer = domains_[spec.pd].consumer;
+  if (spec.send_cq->consumer() == consumer && spec.receive_cq->consumer() == consumer) return {};
+  return fail(ErrorCode::PermissionDenied,
+              "create_qp: a completion queue belongs to another consumer than the protection "
+              "domain: make both under one consumer, as consumers share no queues");
+}
+
 Result<QueuePair*> Resources::create_qp(const QueuePairSpec& spec, const QueuePairParts& parts) {
   if (auto status = check_spec(spec); !status) return tl::unexpected(status.error());
+  if (auto status = check_one_consumer(spec); !status) return tl::unexpected(status.error());
   if (auto status = check_demand(spec); !status) return tl::unexpected(status.error());
+  TakenShare share = share_in(spec.pd, "create_qp", share_of(spec));
+  if (!share.status()) return tl::unexpected(share.status().error());
   const std::optional<uint32_t> number = numbers_.take();
   if (!number) {
     return fail(ErrorCode::ResourceExhausted, "no queue pair left: raise limits.max_qps (now " +
@@ -425,7 +502,8 @@ Result<QueuePair*> Resources::create_qp(const QueuePairSpec& spec, const QueuePa
     numbers_.give_back(*number);
     throw;
   }
-  ++pd_users_[spec.pd];
+  share.keep();
+  ++domains_[spec.pd].users;
   spec.send_cq->add_user();
   spec.receive_cq->add_user();
   if (spec.srq != nullptr) spec.srq->add_user();
@@ -439,12 +517,43 @@ Result<std::unique_ptr<QueuePair>> Resources::take_qp(QueuePair* qp) {
   const QueuePairSpec& spec = qp->spec();
   numbers_.give_back(qp->number());
   qp->leave_srq();
-  drop_pd_user(spec.pd);
+  drop_pd_user(spec.pd, share_of(spec));
   if (spec.srq != nullptr) drop_srq_user(*spec.srq);
   // If both are the same queue, the first drop leaves one user.
   drop_cq_user(*spec.send_cq);
   drop_cq_user(*spec.receive_cq);
   return std::move(*place);
+}
+
+Status Resources::set_reads(QueuePair& qp, uint32_t ird, uint32_t ord) {
+  const uint64_t had = share_of(qp.spec()).reads;
+  const uint64_t wanted = uint64_t{ird} + ord;
+  TakenShare more = share_in(qp.spec().pd, "modify", {.reads = wanted > had ? wanted - had : 0});
+  if (!more.status()) return more.status();
+  if (qp.state() == QueuePairState::Error) {
+    qp.renew(numbers_.after(qp.number()), ird, ord);
+  } else {
+    qp.set_reads(ird, ord);
+  }
+  more.keep();
+  consumers_.give_back(consumer_of(qp), {.reads = had > wanted ? had - wanted : 0});
+  return {};
+}
+
+void Resources::count(std::vector<ResourceCounts>& found) const {
+  for (const Domain& domain : domains_) found[domain.consumer].pds += domain.used ? 1 : 0;
+  for (const auto& cq : cqs_) {
+    ++found[cq->consumer()].cqs;
+    found[cq->consumer()].cq_entries += cq->depth();
+  }
+  for (const auto& srq : srqs_) {
+    if (srq != nullptr) ++found[domains_[srq->pd()].consumer].srqs;
+  }
+  for (const auto& qp : qps_) {
+    if (qp == nullptr) continue;
+    ++found[consumer_of(*qp)].qps;
+    found[consumer_of(*qp)].reads += share_of(qp->spec()).reads;
+  }
 }
 
 }  // namespace rnic::device

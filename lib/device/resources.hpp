@@ -1,6 +1,7 @@
 /// \file
 /// Resources of a device: protection domains, memory regions, completion queues, shared receive
-/// queues and queue pairs, each in a table with a limit, and the counts of their users.
+/// queues and queue pairs, each in a table with a limit, the counts of their users, and the
+/// consumers that they were made for.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 
 #include "device/completion_queue.hpp"
 #include "device/config.hpp"
+#include "device/consumers.hpp"
 #include "device/counters.hpp"
 #include "device/event_queue.hpp"
 #include "device/queue_pair.hpp"
@@ -22,10 +24,15 @@ namespace rnic::device {
 /// Belongs to the worker.
 class Resources final : private QueuePairContexts {
  public:
-  /// \param config, counters outlive it
-  Resources(const DeviceConfig& config, DeviceCounters& counters, base::Now now);
+  /// \param config, counters, consumers outlive it
+  Resources(const DeviceConfig& config, DeviceCounters& counters, Consumers& consumers,
+            base::Now now);
 
-  Result<uint32_t> alloc_pd();
+  // Each object counts against the quotas of its consumer (ResourceExhausted): a domain and a
+  // completion queue against those of the one that they are made for, everything else against those
+  // of its domain's. Objects of two consumers are never used together (PermissionDenied).
+
+  Result<uint32_t> alloc_pd(uint32_t consumer);
   /// WrongState while the domain has regions, shared receive queues or queue pairs.
   Status free_pd(uint32_t pd);
   /// The application's handle is gone: the domain goes with its last region, shared receive queue
@@ -47,7 +54,8 @@ class Resources final : private QueuePairContexts {
   void free_window(mem::Stag stag);
   /// With options.fits_all create_qp() and resize_*() refuse whatever could overrun the queue.
   /// InvalidArgument: the depth or the moderation is out of range.
-  Result<CompletionQueue*> create_cq(uint32_t depth, const CompletionQueueOptions& options = {});
+  Result<CompletionQueue*> create_cq(uint32_t depth, const CompletionQueueOptions& options,
+                                     uint32_t consumer);
   /// Gives the queue another depth; its completions stay. WrongState: it has more completions than
   /// that, or with `fits_all` the queues that complete there may bring more.
   Status resize_cq(CompletionQueue& cq, uint32_t depth);
@@ -66,10 +74,13 @@ class Resources final : private QueuePairContexts {
   Status resize_srq(SharedReceiveQueue& srq, uint32_t depth);
   [[nodiscard]] SrqInfo info(const SharedReceiveQueue& srq) const;
   Result<QueuePair*> create_qp(const QueuePairSpec& spec, const QueuePairParts& parts);
-  /// Makes the queue pair Idle again, under its slot's next number. Called only in Error and
-  /// without a connection. When it throws nothing has happened.
-  void renew_qp(QueuePair& qp, uint32_t ird, uint32_t ord) {
-    qp.renew(numbers_.after(qp.number()), ird, ord);
+  /// Gives the queue pair another IRD and ORD. In Error it also becomes Idle again, under its
+  /// slot's next number. Called only in Idle and Error, and without a connection. When it fails or
+  /// throws nothing has happened.
+  Status set_reads(QueuePair& qp, uint32_t ird, uint32_t ord);
+  /// The consumer that a queue pair belongs to.
+  [[nodiscard]] uint32_t consumer_of(const QueuePair& qp) const {
+    return domains_[qp.spec().pd].consumer;
   }
   /// Takes the queue pair out of the table; its domain and its completion queues lose a user.
   Result<std::unique_ptr<QueuePair>> take_qp(QueuePair* qp);
@@ -105,6 +116,9 @@ class Resources final : private QueuePairContexts {
 
   /// Fills in, for each kind of resource, the limit and the number in use.
   void describe(DeviceLimits& limits) const;
+  /// Adds to each consumer's counts, which stand at its number, what it has here; but for regions,
+  /// which only the consumers tell apart.
+  void count(std::vector<ResourceCounts>& found) const;
   /// The registered memory, where the device places and fetches octets.
   [[nodiscard]] const mem::StagTable& memory() const { return memory_; }
 
@@ -112,8 +126,23 @@ class Resources final : private QueuePairContexts {
   // QueuePairContexts
   [[nodiscard]] void* context_of(uint32_t qp) const override;
 
-  [[nodiscard]] bool has_pd(uint32_t pd) const { return pd < pds_.size() && pds_[pd]; }
-  void drop_pd_user(uint32_t pd);
+  /// A protection domain, which has a number.
+  struct Domain {
+    bool used = false;
+    bool released = false;  // it goes with its last user
+    uint32_t users = 0;     // its regions, shared receive queues and queue pairs
+    uint32_t consumer = 0;
+  };
+
+  [[nodiscard]] bool has_pd(uint32_t pd) const { return pd < domains_.size() && domains_[pd].used; }
+  /// For an object that is to be made in the domain.
+  [[nodiscard]] TakenShare share_in(uint32_t pd, const char* call, const ResourceCounts& amounts) {
+    return TakenShare(consumers_, domains_[pd].consumer, call, amounts);
+  }
+  /// One user of the domain is gone, with what its consumer had for it.
+  void drop_pd_user(uint32_t pd, const ResourceCounts& amounts);
+  void end_pd(uint32_t pd);
+  Status end_stag(mem::Stag stag);
   void drop_cq_user(CompletionQueue& cq);
   void drop_srq_user(SharedReceiveQueue& srq);
   /// The most completions that may be in the queue at once.
@@ -124,14 +153,14 @@ class Resources final : private QueuePairContexts {
   [[nodiscard]] Status check_demand(const QueuePairSpec& spec) const;
   [[nodiscard]] Status check_depth(const char* call, uint32_t depth) const;
   [[nodiscard]] Status check_spec(const QueuePairSpec& spec) const;
+  [[nodiscard]] Status check_one_consumer(const QueuePairSpec& spec) const;
 
   const Limits& limits_;
   DeviceCounters& counters_;
+  Consumers& consumers_;
   mem::StagTable memory_;
-  std::vector<bool> pds_;           // index: PD number; 0 is never given out
-  std::vector<bool> released_pds_;  // index: PD number; it goes with its last user
-  std::vector<uint32_t> pd_users_;  // regions, shared receive queues and queue pairs of each PD
-  NotifyTimers notify_;             // outlives the completion queues
+  std::vector<Domain> domains_;  // index: PD number; 0 is never given out
+  NotifyTimers notify_;          // outlives the completion queues
   std::vector<std::unique_ptr<CompletionQueue>> cqs_;
   uint32_t last_cq_ = 0;                                   // the number that was given out last
   std::vector<std::unique_ptr<SharedReceiveQueue>> srqs_;  // index: its number; 0: none

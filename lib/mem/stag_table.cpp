@@ -214,6 +214,12 @@ uint32_t StagTable::pd_of(Stag stag) const {
   return slot != nullptr ? slot->pd : 0;
 }
 
+uint64_t StagTable::octets_of(Stag stag) const {
+  const Slot* const slot = owned(stag);
+  const bool region = slot != nullptr && slot->kind == Kind::Region;
+  return region ? entries_[names_.slot_of(stag)].length : 0;
+}
+
 uint32_t StagTable::dependents(Stag stag) const {
   const Slot* const slot = owned(stag);
   return slot != nullptr ? slot->dependents.count() : 0;

@@ -61,6 +61,13 @@ struct RegionSpec {
   /// Instead of address and length: pieces of memory that form one range of offsets. They are
   /// copied.
   std::span<const base::ByteSpan> pieces{};
+
+  /// Octets of all its memory, modulo 2^64.
+  [[nodiscard]] uint64_t octets() const {
+    uint64_t sum = length;
+    for (const base::ByteSpan piece : pieces) sum += piece.size();
+    return sum;
+  }
 };
 
 /// Parts of regions that another STag gives access to: a window to one part of a region (RFC 5042
@@ -153,6 +160,9 @@ class StagTable {
   [[nodiscard]] Stag draw_nobodys() { return names_.nobodys(); }
   /// The protection domain of a region that is registered, revoked or not; 0: there is none.
   [[nodiscard]] uint32_t pd_of(Stag stag) const;
+  /// Octets of a region that is registered, revoked or not; 0 for everything that stands on
+  /// regions.
+  [[nodiscard]] uint64_t octets_of(Stag stag) const;
   [[nodiscard]] uint32_t live() const { return names_.live(); }
   /// Counts STags that were made with write access for a peer to memory to which another STag lets
   /// another peer write: a peer of another domain, or of another queue pair if both STags are bound

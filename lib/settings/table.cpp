@@ -50,6 +50,10 @@ Target in_limits(Scope& s) {
   return &(s.device->config.limits.*M);
 }
 template <auto M>
+Target in_quotas(Scope& s) {
+  return &(s.device->config.quotas.*M);
+}
+template <auto M>
 Target in_socket(Scope& s) {
   return &(s.device->socket.*M);
 }
@@ -91,6 +95,7 @@ using Mpa = mpa::Config;
 using Tuf = tuf::Config;
 using Net = net::Config;
 using Lim = device::Limits;
+using Quo = ResourceCounts;
 using Imp = impair::Config;
 using Sock = socket::Config;
 
@@ -113,6 +118,11 @@ constexpr Section kSections[] = {
     {"limits", "[limits]", true,
      "How much a device can hold. Its memory is asked for at start, and touched as it fills: what "
      "the machine does not have is refused, with what is asked for and what is there."},
+    {"quotas", "[quotas]", true,
+     "How much of a device each consumer may have, unless it sets a quota itself "
+     "(Device::create_consumer()); what is made for no consumer is the application's, which is "
+     "one, "
+     "too. 0: as much as the device has."},
     {"wire", "[[wire]]", false,
      "A pair of cross-connected ports in memory. Its ends are \"wire:NAME:0\" and "
      "\"wire:NAME:1\"."},
@@ -412,6 +422,8 @@ constexpr Key kKeys[] = {
     {"limits", "max_qps", Basic, in_limits<&Lim::max_qps>, "", {1, 65535}, "queue pairs"},
     {"limits", "max_cqs", Advanced, in_limits<&Lim::max_cqs>, "", {1, 65536}, "completion queues"},
     {"limits", "max_pds", Advanced, in_limits<&Lim::max_pds>, "", {1, 65536}, "protection domains"},
+    {"limits", "max_consumers", Advanced, in_limits<&Lim::max_consumers>, "", {1, 4096},
+     "consumers that the application creates"},
     {"limits", "max_srqs", Advanced, in_limits<&Lim::max_srqs>, "", {1, 65536},
      "shared receive queues"},
     {"limits", "max_regions", Basic, in_limits<&Lim::max_regions>, "", {1, (1 << 23) - 1},
@@ -457,6 +469,28 @@ constexpr Key kKeys[] = {
     {"limits", "framed_buffer", Advanced, in_limits<&Lim::framed_buffer>, "octets",
      {128 * kKb, 4 << 20},
      "what a framed stream holds for sending, and for receiving"},
+
+    {"quotas", "pds", Advanced, in_quotas<&Quo::pds>, "", {0, kGb},
+     "protection domains"},
+    {"quotas", "regions", Advanced, in_quotas<&Quo::regions>, "", {0, kGb},
+     "regions and windows of its domains, and what fast registration has allocated"},
+    {"quotas", "registered_octets", Advanced, in_quotas<&Quo::registered_octets>, "octets",
+     {0, 1LL << 50},
+     "of all its regions"},
+    {"quotas", "cqs", Advanced, in_quotas<&Quo::cqs>, "", {0, kGb},
+     "completion queues"},
+    {"quotas", "cq_entries", Advanced, in_quotas<&Quo::cq_entries>, "completions", {0, 1LL << 50},
+     "what its completion queues hold together; each holds a power of two"},
+    {"quotas", "srqs", Advanced, in_quotas<&Quo::srqs>, "", {0, kGb},
+     "shared receive queues"},
+    {"quotas", "qps", Advanced, in_quotas<&Quo::qps>, "", {0, kGb},
+     "queue pairs"},
+    {"quotas", "reads", Advanced, in_quotas<&Quo::reads>, "reads", {0, kGb},
+     "IRD and ORD of all its queue pairs together"},
+    {"quotas", "listeners", Advanced, in_quotas<&Quo::listeners>, "", {0, kGb},
+     "endpoints that it listens on for RDMA connections"},
+    {"quotas", "requests", Advanced, in_quotas<&Quo::requests>, "", {0, kGb},
+     "requests of peers to its listeners that it has not answered; more are reset"},
 
     {"wire", "name", Basic, in_wire<&Wire::name>, "", kNone, "names the wire's ends",
      "required", kNameRange},

@@ -17,6 +17,10 @@ using verbs::guarded;
 using verbs::on_worker;
 using verbs::quietly;
 
+CompletionQueue::CompletionQueue(std::shared_ptr<verbs::DeviceRuntime> device,
+                                 device::CompletionQueue* cq)
+    : device_(std::move(device)), cq_(cq) {}
+
 CompletionQueue::CompletionQueue(CompletionQueue&& other) noexcept { swap(other); }
 
 CompletionQueue& CompletionQueue::operator=(CompletionQueue&& other) noexcept {

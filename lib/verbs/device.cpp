@@ -1,12 +1,11 @@
 // A handle of the public API: a device, its listeners, events and counters.
 
-#include <algorithm>
 #include <functional>
 #include <string>
 
 #include "rnic/verbs.hpp"
 #include "verbs/boundary.hpp"
-#include "verbs/machine_memory.hpp"
+#include "verbs/consumer_calls.hpp"
 #include "verbs/runtime.hpp"
 
 namespace rnic {
@@ -35,51 +34,21 @@ Status Device::set_context(void* context) {
   });
 }
 
-Result<ProtectionDomain> Device::alloc_pd() {
-  return guarded("Device::alloc_pd", [&]() -> Result<ProtectionDomain> {
-    auto pd = on_worker(*device_, [&](base::Now) { return device_->device->alloc_pd(); });
-    if (!pd) return tl::unexpected(pd.error());
-    ProtectionDomain domain;
-    domain.device_ = device_;
-    domain.pd_ = *pd;
-    return domain;
-  });
-}
+Result<ProtectionDomain> Device::alloc_pd() { return verbs::alloc_pd(device_, 0); }
 
 Result<CompletionQueue> Device::create_cq(uint32_t depth, const CompletionQueueOptions& options) {
-  return guarded("Device::create_cq", [&]() -> Result<CompletionQueue> {
-    const uint32_t deepest = 2 * device_->device->config().limits.max_work_depth;
-    if (const uint64_t octets = device::CompletionQueue::octets_for(std::min(depth, deepest));
-        octets >= verbs::kWorthAsking) {
-      auto enough =
-          verbs::enough_memory("create_cq: " + std::to_string(depth) + " completions", octets);
-      if (!enough) return tl::unexpected(enough.error());
-    }
-    auto cq =
-        on_worker(*device_, [&](base::Now) { return device_->device->create_cq(depth, options); });
-    if (!cq) return tl::unexpected(cq.error());
-    CompletionQueue queue;
-    queue.device_ = device_;
-    queue.cq_ = *cq;
-    return queue;
-  });
+  return verbs::create_cq(device_, depth, options, 0);
 }
 
 Result<Endpoint> Device::listen(const Endpoint& local, const ListenOptions& options) {
-  return guarded("Device::listen", [&]() -> Result<Endpoint> {
-    return on_worker(*device_, [&](base::Now) { return device_->device->listen(local, options); });
-  });
+  return verbs::listen(device_, local, options, 0);
 }
 
 Result<Endpoint> Device::listen(uint16_t port, const ListenOptions& options) {
   return listen(Endpoint{{}, port}, options);
 }
 
-Status Device::unlisten(const Endpoint& local) {
-  return guarded("Device::unlisten", [&]() -> Status {
-    return on_worker(*device_, [&](base::Now) { return device_->device->unlisten(local); });
-  });
-}
+Status Device::unlisten(const Endpoint& local) { return verbs::unlisten(device_, local, 0); }
 
 Status Device::unlisten(uint16_t port) { return unlisten(Endpoint{{}, port}); }
 

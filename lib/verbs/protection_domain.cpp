@@ -46,12 +46,6 @@ void set_memory(mem::RegionSpec& spec, std::span<std::byte> memory) {
 /// The first offset of a region if the application gives none.
 uint64_t base_of(const mem::RegionSpec& spec) { return reinterpret_cast<uint64_t>(spec.address); }
 
-uint64_t length_of(const mem::RegionSpec& spec) {
-  uint64_t length = spec.length;
-  for (const base::ByteSpan piece : spec.pieces) length += piece.size();
-  return length;
-}
-
 /// RFC 5042 s.7.3: an STag names memory of the process, and gives nobody more rights than the
 /// process has.
 Status check_memory(const char* call, const verbs::ProcessMaps& maps, const mem::RegionSpec& spec) {
@@ -66,6 +60,9 @@ Status check_memory(const char* call, const verbs::ProcessMaps& maps, const mem:
 }
 
 }  // namespace
+
+ProtectionDomain::ProtectionDomain(std::shared_ptr<verbs::DeviceRuntime> device, uint32_t pd)
+    : device_(std::move(device)), pd_(pd) {}
 
 ProtectionDomain::ProtectionDomain(ProtectionDomain&& other) noexcept { swap(other); }
 
@@ -118,7 +115,7 @@ Result<MemoryRegion> ProtectionDomain::register_spec(const char* call, mem::Regi
   region.device_ = device_;
   region.stag_ = stag->value;
   region.address_ = *spec.offset;
-  region.length_ = length_of(spec);
+  region.length_ = spec.octets();
   return region;
 }
 
@@ -172,7 +169,7 @@ Status ProtectionDomain::reregister(MemoryRegion& region, const RegionChanges& c
     if (!renamed) return tl::unexpected(renamed.error());
     region.stag_ = renamed->value;
     region.address_ = *spec->offset;
-    region.length_ = length_of(*spec);
+    region.length_ = spec->octets();
     return {};
   });
 }

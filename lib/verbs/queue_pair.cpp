@@ -130,7 +130,7 @@ Status QueuePair::destroy() {
     device::QueuePair* const qp = std::exchange(qp_, nullptr);
     const auto trace = std::move(trace_);  // keeps the sink until the recording has ended
     return on_worker(*device, [&](base::Now) {
-      if (trace != nullptr) device->device->end_trace(*qp);
+      if (trace != nullptr) static_cast<void>(device->device->set_trace(*qp, nullptr));
       return device->device->destroy_qp(qp);
     });
   });
@@ -140,9 +140,8 @@ uint32_t QueuePair::number() const { return qp_ == nullptr ? 0 : qp_->number(); 
 
 QueuePairState QueuePair::state() const {
   if (device_ == nullptr) return QueuePairState::Error;
-  return guarded_or(QueuePairState::Error, [&] {
-    return on_worker(*device_, [&](base::Now) { return qp_->state(); });
-  });
+  return guarded_or(QueuePairState::Error,
+                    [&] { return on_worker(*device_, [&](base::Now) { return qp_->state(); }); });
 }
 
 Result<QueuePairAttributes> QueuePair::query() const {
@@ -422,7 +421,9 @@ Result<std::vector<TraceEvent>> QueuePair::take_trace() {
     if (trace_ == nullptr) {
       return tl::unexpected(Error{ErrorCode::WrongState, "no trace was started"});
     }
-    on_worker(*device_, [&](base::Now) { device_->device->end_trace(*qp_); });
+    const Status ended =
+        on_worker(*device_, [&](base::Now) { return device_->device->set_trace(*qp_, nullptr); });
+    if (!ended) return tl::unexpected(ended.error());
     auto events = trace_->take();
     trace_.reset();
     return events;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "device/consumers.hpp"
 #include "device/link_watch.hpp"
 #include "device/listeners.hpp"
 #include "device/terminate_tally.hpp"
@@ -22,6 +23,8 @@ RNIC_OPEN(Device, connections_)
 RNIC_OPEN(QueuePair, connection_)
 RNIC_OPEN(StreamTable, by_number_)
 RNIC_OPEN(Listeners, all_)
+RNIC_OPEN(Consumer, used_)
+RNIC_OPEN(Consumers, all_)
 RNIC_OPEN(TerminateTally, counts_)
 RNIC_OPEN(TerminateTally, used_)
 RNIC_OPEN(LinkWatch, next_look_)
@@ -41,11 +44,21 @@ TEST_F(Damage, OfConnections) {
 TEST(DamageOfListeners, OfWhatWaits) {
   Listeners listeners;
   const Endpoint local{{}, 7};
-  listeners.add(listeners.make({}), local);
+  listeners.add(listeners.make({}, 0), local);
   test::expect_noticed(
       "device/listeners.hpp: each.second.waiting == count(",
       [&] { listeners.validate([](uint64_t) { return 0u; }); },
       [&] { ++all_(listeners)[local].waiting; });
+}
+
+TEST(DamageOfConsumers, OfWhatTheyHave) {
+  Consumers consumers(1, {});
+  const auto check = [&] { consumers.validate(consumers.nothing_found(), 0); };
+  test::expect_noticed("device/consumers.cpp: of_objects == found[number]", check,
+                       [&] { used_(*all_(consumers)[0]).qps = 1; });
+  used_(*all_(consumers)[0]).qps = 0;
+  test::expect_noticed("device/consumers.cpp: regions == 0", check,
+                       [&] { used_(*all_(consumers)[0]).regions = 1; });
 }
 
 TEST(DamageOfTerminates, OfPlaces) {
@@ -69,8 +82,9 @@ TEST(DamageOfLinks, OfWhatIsTold) {
   LinkWatch link(name, port, counters, base::Now(std::chrono::seconds(1)));
   notices(link, "device/link_watch.cpp: seen_ == LinkState::Gone ||",
           [&] { told_(link) = port::LinkState::Gone; });
-  notices(link, "device/link_watch.cpp: (next_look_ == base::kNever) ==",
-          [&] { next_look_(link) = base::kNever; });
+  notices(link, "device/link_watch.cpp: (next_look_ == base::kNever) ==", [&] {
+    next_look_(link) = base::kNever;
+  });
 }
 
 TEST_F(Damage, OfStreamingSockets) {

@@ -60,7 +60,9 @@ namespace mem {
 struct RegionSpec;
 }  // namespace mem
 
+class Consumer;
 class QueuePair;
+struct ConsumerOptions;
 
 /// How memory is registered (docs/memory.md).
 struct RegionOptions {
@@ -175,6 +177,8 @@ enum class Notify : uint8_t {
 class CompletionQueue {
  public:
   CompletionQueue() = default;
+  /// For Device::create_cq(), which makes the queues.
+  CompletionQueue(std::shared_ptr<verbs::DeviceRuntime> device, device::CompletionQueue* cq);
   CompletionQueue(CompletionQueue&& other) noexcept;
   CompletionQueue& operator=(CompletionQueue&& other) noexcept;
   /// Completions that nobody has polled are lost. Queue pairs may still use the queue.
@@ -212,7 +216,6 @@ class CompletionQueue {
   Status arm(Notify what = Notify::Next);
 
  private:
-  friend class Device;
   friend class ProtectionDomain;
   void swap(CompletionQueue& other) noexcept;
 
@@ -412,6 +415,8 @@ class QueuePair {
 class ProtectionDomain {
  public:
   ProtectionDomain() = default;
+  /// For Device::alloc_pd(), which makes the domains.
+  ProtectionDomain(std::shared_ptr<verbs::DeviceRuntime> device, uint32_t pd);
   ProtectionDomain(ProtectionDomain&& other) noexcept;
   ProtectionDomain& operator=(ProtectionDomain&& other) noexcept;
   /// Objects that were made from the domain go on as before.
@@ -452,7 +457,6 @@ class ProtectionDomain {
  private:
   Result<MemoryRegion> register_spec(const char* call, mem::RegionSpec& spec,
                                      const RegionOptions& options);
-  friend class Device;
   void swap(ProtectionDomain& other) noexcept;
 
   std::shared_ptr<verbs::DeviceRuntime> device_;
@@ -481,6 +485,9 @@ class Device {
   /// (event::Common::device_context). The library never dereferences it.
   Status set_context(void* context);
 
+  /// Makes a consumer, which has quotas of its own (consumer.hpp); what is made without one belongs
+  /// to the application. InvalidArgument: no name. ResourceExhausted: limits.max_consumers.
+  Result<Consumer> create_consumer(const ConsumerOptions& options);
   Result<ProtectionDomain> alloc_pd();
   /// \param depth completions that the queue holds, at least
   Result<CompletionQueue> create_cq(uint32_t depth, const CompletionQueueOptions& options = {});

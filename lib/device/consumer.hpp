@@ -1,0 +1,53 @@
+/// \file
+/// Consumer: one party to which a device gives resources, and its quotas.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "rnic/error.hpp"
+#include "rnic/quotas.hpp"
+
+namespace rnic::device {
+
+/// Belongs to the worker.
+class Consumer {
+ public:
+  /// \param number names it within its device
+  /// \param quotas kNoQuota: none
+  Consumer(uint32_t number, std::string name, const ResourceCounts& quotas)
+      : number_(number), name_(std::move(name)), quotas_(quotas) {}
+  Consumer(const Consumer&) = delete;
+  Consumer& operator=(const Consumer&) = delete;
+
+  [[nodiscard]] uint32_t number() const { return number_; }
+  [[nodiscard]] const ResourceCounts& used() const { return used_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
+  /// Calls and requests that one of the quotas has refused.
+  [[nodiscard]] uint64_t refused() const { return refused_; }
+  [[nodiscard]] bool has_anything() const { return used_ != ResourceCounts{}; }
+  [[nodiscard]] ConsumerInfo info() const { return {name_, quotas_, used_, refused_}; }
+
+  /// Adds `more` to what the consumer has. ResourceExhausted, and nothing has changed: it would
+  /// have more of something than its quota. \param call begins the text of the error
+  Status take(const char* call, const ResourceCounts& more);
+  /// As take(), for what has no caller to tell. \return false: refused
+  [[nodiscard]] bool admit(const ResourceCounts& more) noexcept;
+  /// \param amounts parts of what was taken
+  void give_back(const ResourceCounts& amounts);
+
+  /// The application's handle is gone: the consumer goes with the last that it has.
+  void release() { released_ = true; }
+  [[nodiscard]] bool is_released() const { return released_; }
+
+ private:
+  const uint32_t number_;
+  const std::string name_;
+  const ResourceCounts quotas_;
+  ResourceCounts used_;  // Invariant: nothing is above its quota
+  uint64_t refused_ = 0;
+  bool released_ = false;
+};
+
+}  // namespace rnic::device

@@ -1,0 +1,113 @@
+#include "device/consumers.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "base/check.hpp"
+#include "base/fail.hpp"
+
+namespace rnic::device {
+
+using base::fail;
+
+namespace {
+
+/// The quotas of a consumer that sets `own`, where the configuration has `configured`.
+ResourceCounts combined(const ResourceCounts& own, const ResourceCounts& configured) {
+  const auto one = [](uint64_t first, uint64_t second) {
+    if (first != 0) return first;
+    return second != 0 ? second : kNoQuota;
+  };
+  return {.pds = one(own.pds, configured.pds),
+          .regions = one(own.regions, configured.regions),
+          .registered_octets = one(own.registered_octets, configured.registered_octets),
+          .cqs = one(own.cqs, configured.cqs),
+          .cq_entries = one(own.cq_entries, configured.cq_entries),
+          .srqs = one(own.srqs, configured.srqs),
+          .qps = one(own.qps, configured.qps),
+          .reads = one(own.reads, configured.reads),
+          .listeners = one(own.listeners, configured.listeners),
+          .requests = one(own.requests, configured.requests)};
+}
+
+}  // namespace
+
+Consumers::Consumers(uint32_t most, const ResourceCounts& quotas)
+    : quotas_(quotas), all_(size_t{most} + 1) {
+  all_[0] = std::make_unique<Consumer>(0, "application", combined({}, quotas_));
+}
+
+Result<uint32_t> Consumers::create(const ConsumerOptions& options) {
+  if (options.name.empty()) {
+    return fail(ErrorCode::InvalidArgument,
+                "create_consumer: give the consumer a name, by which errors can tell it apart");
+  }
+  const auto place = std::find(all_.begin(), all_.end(), nullptr);
+  if (place == all_.end()) {
+    return fail(ErrorCode::ResourceExhausted, "no consumer left: raise limits.max_consumers (now " +
+                                                  std::to_string(all_.size() - 1) +
+                                                  ") or destroy one");
+  }
+  const auto number = static_cast<uint32_t>(place - all_.begin());
+  *place = std::make_unique<Consumer>(number, options.name, combined(options.quotas, quotas_));
+  return number;
+}
+
+Status Consumers::check(const char* call, uint32_t number) const {
+  if (exist(number)) return {};
+  return fail(ErrorCode::NotFound,
+              std::string(call) + ": there is no consumer " + std::to_string(number));
+}
+
+Status Consumers::destroy(uint32_t number) {
+  if (auto status = check("destroy", number); !status) return status;
+  if (all_[number]->has_anything()) {
+    return fail(ErrorCode::WrongState,
+                "destroy: the consumer \"" + all_[number]->name() +
+                    "\" still has domains, queues, listeners or unanswered requests: remove them "
+                    "first");
+  }
+  end(number);
+  return {};
+}
+
+void Consumers::release(uint32_t number) {
+  if (!exist(number)) return;
+  all_[number]->release();
+  give_back(number, {});
+}
+
+Result<ConsumerInfo> Consumers::info(uint32_t number) const {
+  if (auto status = check("info", number); !status) return tl::unexpected(status.error());
+  return all_[number]->info();
+}
+
+void Consumers::give_back(uint32_t number, const ResourceCounts& amounts) {
+  Consumer& consumer = *all_[number];
+  consumer.give_back(amounts);
+  if (consumer.is_released() && !consumer.has_anything()) end(number);
+}
+
+void Consumers::end(uint32_t number) {
+  refused_before_ += all_[number]->refused();
+  all_[number].reset();
+}
+
+uint64_t Consumers::refused() const {
+  uint64_t sum = refused_before_;
+  for (const auto& consumer : all_) sum += consumer == nullptr ? 0 : consumer->refused();
+  return sum;
+}
+
+void Consumers::validate(const Found& found, uint64_t regions) const {
+  for (size_t number = 0; number < all_.size(); ++number) {
+    ResourceCounts of_objects = all_[number] == nullptr ? ResourceCounts{} : all_[number]->used();
+    regions -= of_objects.regions;
+    of_objects.regions = 0;
+    of_objects.registered_octets = 0;
+    RNIC_CHECK(of_objects == found[number]);
+  }
+  RNIC_CHECK(regions == 0);
+}
+
+}  // namespace rnic::device

@@ -1,0 +1,50 @@
+#include "verbs/consumer_calls.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "verbs/boundary.hpp"
+#include "verbs/machine_memory.hpp"
+
+namespace rnic::verbs {
+
+Result<ProtectionDomain> alloc_pd(const DevicePtr& device, uint32_t consumer) {
+  return guarded("alloc_pd", [&]() -> Result<ProtectionDomain> {
+    const auto pd =
+        on_worker(*device, [&](base::Now) { return device->device->alloc_pd(consumer); });
+    if (!pd) return tl::unexpected(pd.error());
+    return ProtectionDomain(device, *pd);
+  });
+}
+
+Result<CompletionQueue> create_cq(const DevicePtr& device, uint32_t depth,
+                                  const CompletionQueueOptions& options, uint32_t consumer) {
+  return guarded("create_cq", [&]() -> Result<CompletionQueue> {
+    const uint32_t deepest = 2 * device->device->config().limits.max_work_depth;
+    if (const uint64_t octets = device::CompletionQueue::octets_for(std::min(depth, deepest));
+        octets >= kWorthAsking) {
+      auto enough = enough_memory("create_cq: " + std::to_string(depth) + " completions", octets);
+      if (!enough) return tl::unexpected(enough.error());
+    }
+    const auto cq = on_worker(
+        *device, [&](base::Now) { return device->device->create_cq(depth, options, consumer); });
+    if (!cq) return tl::unexpected(cq.error());
+    return CompletionQueue(device, *cq);
+  });
+}
+
+Result<Endpoint> listen(const DevicePtr& device, const Endpoint& local,
+                        const ListenOptions& options, uint32_t consumer) {
+  return guarded("listen", [&]() -> Result<Endpoint> {
+    return on_worker(*device,
+                     [&](base::Now) { return device->device->listen(local, options, consumer); });
+  });
+}
+
+Status unlisten(const DevicePtr& device, const Endpoint& local, uint32_t consumer) {
+  return guarded("unlisten", [&]() -> Status {
+    return on_worker(*device, [&](base::Now) { return device->device->unlisten(local, consumer); });
+  });
+}
+
+}  // namespace rnic::verbs

@@ -1,0 +1,315 @@
+// Consumers: what each may have of a device, and that what belongs to two of them never meets.
+
+#include <map>
+
+#include "device_pair.hpp"
+#include "support/live_memory.hpp"
+
+namespace rnic::device {
+namespace {
+
+class ConsumersTest : public DevicePair {
+ protected:
+  ConsumersTest() = default;
+  explicit ConsumersTest(const Tweak& tweak) : DevicePair(tweak) {}
+
+  Device& device() { return *right().device; }
+  Consumers& consumers() { return device().consumers(); }
+  uint32_t make(const ResourceCounts& quotas, const std::string& name = "one") {
+    return *consumers().create({.name = name, .quotas = quotas});
+  }
+  ResourceCounts used(uint32_t consumer) { return consumers().info(consumer)->used; }
+
+  mem::RegionSpec region(uint32_t pd, uint64_t length) {
+    return {.address = memory_.data(), .length = length, .pd = pd, .rights = Access::RemoteWrite};
+  }
+  static QueuePairSpec queues(uint32_t pd, CompletionQueue* cq, uint32_t ird = 2,
+                              uint32_t ord = 3) {
+    QueuePairSpec spec;
+    spec.pd = pd;
+    spec.send_cq = spec.receive_cq = cq;
+    spec.send_depth = spec.receive_depth = 8;
+    spec.ird = ird;
+    spec.ord = ord;
+    return spec;
+  }
+  /// What a consumer has to have for a connection.
+  struct Party {
+    uint32_t consumer;
+    uint32_t pd;
+    CompletionQueue* cq;
+    QueuePair* qp;
+  };
+  Party party(const std::string& name, const ResourceCounts& quotas = {}) {
+    const uint32_t consumer = make(quotas, name);
+    const uint32_t pd = *device().alloc_pd(consumer);
+    CompletionQueue* const cq = *device().create_cq(64, {}, consumer);
+    return {consumer, pd, cq, *device().create_qp(queues(pd, cq))};
+  }
+
+  template <typename T>
+  void expect_error(const T& result, ErrorCode code, const std::string& word) {
+    ASSERT_FALSE(result.has_value()) << word;
+    EXPECT_EQ(result.error().code, code) << result.error().message;
+    EXPECT_NE(result.error().message.find(word), std::string::npos) << result.error().message;
+    device().validate();
+  }
+  template <typename T>
+  void expect_beyond(const T& result, const std::string& key) {
+    expect_error(result, ErrorCode::ResourceExhausted, key);
+  }
+  void expect_nothing_used(uint32_t consumer) {
+    EXPECT_EQ(used(consumer), ResourceCounts{});
+    EXPECT_TRUE(consumers().destroy(consumer).has_value());
+    device().validate();
+  }
+
+  std::vector<uint8_t> memory_ = std::vector<uint8_t>(4096);
+};
+
+TEST_F(ConsumersTest, DomainsAndRegionsEndAtTheirQuota_DDP_8_3_2_03) {
+  const uint32_t one = make({.pds = 2, .regions = 3, .registered_octets = 1000});
+  const uint32_t pd = *device().alloc_pd(one);
+  const uint32_t other = *device().alloc_pd(one);
+  expect_beyond(device().alloc_pd(one), "quotas.pds");
+  EXPECT_TRUE(device().free_pd(other).has_value());
+
+  const mem::Stag first = *device().register_memory(region(pd, 600));
+  expect_beyond(device().register_memory(region(pd, 401)), "quotas.registered_octets");
+  const mem::Stag second = *device().register_memory(region(pd, 400));
+  expect_beyond(device().reregister_memory(second, region(pd, 401)), "quotas.registered_octets");
+  const mem::Stag smaller = *device().reregister_memory(second, region(pd, 300));
+  EXPECT_EQ(used(one).registered_octets, 900u);
+  const mem::Stag window = *device().allocate_window(pd, WindowType::Domain);
+  expect_beyond(device().allocate_window(pd, WindowType::QueuePair), "quotas.regions");
+  expect_beyond(device().allocate_region(pd, 4), "quotas.regions");
+  expect_beyond(device().register_memory(region(pd, 0)), "quotas.regions");
+  device().free_window(window);
+  const mem::Stag allocated = *device().allocate_region(pd, 4);
+  EXPECT_EQ(used(one), (ResourceCounts{.pds = 1, .regions = 3, .registered_octets = 900}));
+  for (const mem::Stag stag : {first, smaller, allocated}) {
+    EXPECT_TRUE(device().deregister_memory(stag).has_value());
+  }
+  EXPECT_TRUE(device().free_pd(pd).has_value());
+  EXPECT_EQ(consumers().info(one)->refused, 6u);
+  expect_nothing_used(one);
+}
+
+TEST_F(ConsumersTest, QueuesEndAtTheirQuota_DDP_8_3_2_03) {
+  const uint32_t one = make({.cqs = 2, .cq_entries = 96, .srqs = 1, .qps = 2, .reads = 12});
+  const uint32_t pd = *device().alloc_pd(one);
+  CompletionQueue* const cq = *device().create_cq(64, {}, one);
+  expect_beyond(device().create_cq(33, {}, one), "quotas.cq_entries");
+  CompletionQueue* const second = *device().create_cq(32, {}, one);
+  expect_beyond(device().create_cq(1, {}, one), "quotas.cqs");
+  expect_beyond(device().resize_cq(*second, 64), "quotas.cq_entries");
+  EXPECT_TRUE(device().resize_cq(*cq, 16).has_value());
+  EXPECT_TRUE(device().resize_cq(*second, 64).has_value());
+  EXPECT_EQ(used(one).cq_entries, 80u);
+  const SharedReceiveSpec receives{.pd = pd, .depth = 8};
+  SharedReceiveQueue* const srq = *device().create_srq(receives);
+  expect_beyond(device().create_srq(receives), "quotas.srqs");
+  QueuePair* const qp = *device().create_qp(queues(pd, cq, 2, 3));
+  expect_beyond(device().create_qp(queues(pd, cq, 4, 4)), "quotas.reads");
+  QueuePair* const last = *device().create_qp(queues(pd, second, 3, 4));
+  expect_beyond(device().create_qp(queues(pd, cq, 0, 0)), "quotas.qps");
+  expect_beyond(device().modify_qp(*qp, {.ird = 3}), "quotas.reads");
+  EXPECT_EQ(qp->attributes().ird, 2u);
+  EXPECT_TRUE(device().modify_qp(*last, {.ord = 1}).has_value());
+  EXPECT_TRUE(device().modify_qp(*qp, {.ird = 3}).has_value());
+  EXPECT_EQ(used(one).reads, 10u);
+  device().validate();
+  for (QueuePair* each : {qp, last}) EXPECT_TRUE(device().destroy_qp(each).has_value());
+  EXPECT_TRUE(device().destroy_srq(srq).has_value());
+  for (CompletionQueue* each : {cq, second}) EXPECT_TRUE(device().destroy_cq(each).has_value());
+  EXPECT_TRUE(device().free_pd(pd).has_value());
+  expect_nothing_used(one);
+}
+
+// A consumer that has taken all that it may leaves to the others what they may have.
+TEST_F(ConsumersTest, OneThatTakesEverythingStarvesNobody_DDP_8_3_2_03_SEC_3_01) {
+  const ResourceCounts few{.pds = 1, .regions = 4, .cqs = 1, .qps = 2, .listeners = 1};
+  const uint32_t greedy = make(few, "greedy");
+  const uint32_t modest = make(few, "modest");
+  for (const uint32_t each : {greedy, modest}) {
+    const auto pd = device().alloc_pd(each);
+    const auto cq = device().create_cq(16, {}, each);
+    ASSERT_TRUE(pd && cq);
+    uint32_t regions = 0, pairs = 0, listeners = 0;
+    while (device().register_memory(region(*pd, 8))) ++regions;
+    while (device().create_qp(queues(*pd, *cq))) ++pairs;
+    for (uint16_t port = 1; port < 9; ++port) {
+      listeners +=
+          device().listen(Endpoint{{}, uint16_t(8000 + 10 * each + port)}, {}, each).has_value()
+              ? 1
+              : 0;
+    }
+    EXPECT_EQ(regions, 4u);
+    EXPECT_EQ(pairs, 2u);
+    EXPECT_EQ(listeners, 1u);
+  }
+  EXPECT_EQ(consumers().refused(), 2u * 9u);
+  device().validate();
+}
+
+// The quotas of the configuration are those of each consumer that sets none, and of the
+// application.
+class ConfiguredQuotas : public ConsumersTest {
+ protected:
+  ConfiguredQuotas()
+      : ConsumersTest([](DeviceConfig& config) {
+          config.quotas = {.pds = 2, .cqs = 3};
+          config.limits.max_consumers = 2;
+        }) {}
+};
+
+TEST_F(ConfiguredQuotas, AreThoseOfWhoSetsNone_SEC_3_02) {
+  const uint32_t usual = make({}, "usual");
+  const uint32_t own = make({.pds = 3, .cqs = kNoQuota}, "own");
+  const auto most = [this](uint32_t consumer) {
+    uint32_t pds = 0;
+    while (device().alloc_pd(consumer)) ++pds;
+    return pds;
+  };
+  EXPECT_EQ(most(usual), 2u);
+  EXPECT_EQ(most(own), 3u);
+  EXPECT_EQ(most(0), 2u);
+  EXPECT_EQ(consumers().info(usual)->quotas.cqs, 3u);
+  EXPECT_EQ(consumers().info(own)->quotas.cqs, kNoQuota);
+  EXPECT_EQ(consumers().info(own)->quotas.qps, kNoQuota);
+  expect_error(consumers().create({.name = "third"}), ErrorCode::ResourceExhausted,
+               "limits.max_consumers");
+  expect_error(consumers().create({}), ErrorCode::InvalidArgument, "name");
+}
+
+// RFC 5042 s.7.1, s.3: nothing of two consumers is used together unless they are one.
+TEST_F(ConsumersTest, NothingOfTwoOfThemMeets_SEC_7_1_01_SEC_3_02) {
+  const Party a = party("a");
+  const Party b = party("b");
+  QueuePairSpec mixed = queues(a.pd, a.cq);
+  mixed.receive_cq = b.cq;
+  expect_error(device().create_qp(mixed), ErrorCode::PermissionDenied, "completion queue");
+  mixed = queues(a.pd, a.cq);
+  mixed.send_cq = b.cq;
+  expect_error(device().create_qp(mixed), ErrorCode::PermissionDenied, "completion queue");
+  mixed = queues(a.pd, a.cq);
+  mixed.srq = *device().create_srq({.pd = b.pd, .depth = 8});
+  expect_error(device().create_qp(mixed), ErrorCode::InvalidArgument, "shared receive queue");
+  CompletionQueue* const applications = *device().create_cq(16);
+  expect_error(device().create_qp(queues(a.pd, applications)), ErrorCode::PermissionDenied,
+               "completion queue");
+  const mem::Stag stag = *device().register_memory(region(a.pd, 8));
+  expect_error(device().reregister_memory(stag, region(b.pd, 8)), ErrorCode::PermissionDenied,
+               "another consumer");
+  EXPECT_EQ(device().memory().pd_of(stag), a.pd);
+  const uint32_t more = *device().alloc_pd(a.consumer);
+  EXPECT_TRUE(device().reregister_memory(stag, region(more, 8)).has_value());
+}
+
+TEST_F(ConsumersTest, ListenersAndTheirRequestsAreOfOneOfThem_SEC_3_01_DDP_8_3_2_01) {
+  constexpr uint16_t kOwnPort = 9000;
+  const Party a = party("a", {.listeners = 1});
+  const Party b = party("b");
+  const Endpoint here{{}, kOwnPort};
+  ASSERT_TRUE(device().listen(here, {}, a.consumer).has_value());
+  expect_beyond(device().listen(Endpoint{{}, kOwnPort + 1}, {}, a.consumer), "quotas.listeners");
+  expect_error(device().unlisten(here, b.consumer), ErrorCode::PermissionDenied, "consumer");
+  expect_error(device().unlisten(here), ErrorCode::PermissionDenied, "consumer");
+  expect_error(device().listen(Endpoint{{}, kOwnPort + 1}, {}, 63), ErrorCode::NotFound,
+               "no consumer 63");
+  QueuePair* const near = left().make_qp();
+  ASSERT_TRUE(left().device->connect(*near, right_end(kOwnPort), {}, now_).has_value());
+  ASSERT_TRUE(run_until([&] { return right().has<event::ConnectRequest>(); }));
+  const auto request = right().take<event::ConnectRequest>()->request;
+  EXPECT_EQ(used(a.consumer).requests, 1u);
+  expect_error(device().accept(request, *b.qp, {}, now_), ErrorCode::PermissionDenied, "consumer");
+  expect_error(device().accept(request, *right().make_qp(), {}, now_), ErrorCode::PermissionDenied,
+               "consumer");
+  // The one that listened has gone meanwhile: what comes of its requests is still its own.
+  EXPECT_TRUE(device().unlisten(here, a.consumer).has_value());
+  consumers().release(a.consumer);
+  EXPECT_EQ(used(a.consumer).requests, 1u);
+  EXPECT_TRUE(device().accept(request, *a.qp, {}, now_).has_value());
+  EXPECT_EQ(used(a.consumer).requests, 0u);
+  ASSERT_TRUE(run_until([&] { return left().has<event::Established>(); }));
+}
+
+// Requests beyond the quota are reset, and those of others still come.
+TEST_F(ConsumersTest, UnansweredRequestsEndAtTheirQuota_DDP_8_3_2_03_SEC_3_01) {
+  const Party few = party("few", {.requests = 1});
+  ASSERT_TRUE(device().listen(Endpoint{{}, 9000}, {}, few.consumer).has_value());
+  const auto ask = [this](uint16_t port) {
+    ASSERT_TRUE(left().device->connect(*left().make_qp(), right_end(port), {}, now_).has_value());
+  };
+  ask(9000);
+  ASSERT_TRUE(run_until([&] { return right().count<event::ConnectRequest>() == 1; }));
+  ask(9000);
+  ASSERT_TRUE(run_until([&] { return left().has<event::ConnectFailed>(); }));
+  EXPECT_EQ(device().device_counters().requests_beyond_quota, 2u)
+      << "with the second attempt (RFC 6581 s.10)";
+  const auto failed = right().take<event::RequestFailed>();
+  EXPECT_FALSE(failed.has_value() && failed->detail.find("quotas.requests") == std::string::npos);
+  EXPECT_EQ(right().count<event::ConnectRequest>(), 1u);
+  ask(kPort);
+  ASSERT_TRUE(run_until([&] { return right().count<event::ConnectRequest>() == 2; }));
+  // The answer gives the place to the next one.
+  const auto request = right().take<event::ConnectRequest>();
+  ASSERT_TRUE(device().reject(request->request, {}, now_).has_value());
+  EXPECT_EQ(used(few.consumer).requests, 0u);
+  ask(9000);
+  EXPECT_TRUE(run_until([&] { return right().count<event::ConnectRequest>() == 2; }));
+}
+
+TEST_F(ConsumersTest, GoWithTheLastThatTheyHave) {
+  const Party a = party("a");
+  expect_error(consumers().destroy(a.consumer), ErrorCode::WrongState, "\"a\" still has");
+  consumers().release(a.consumer);
+  EXPECT_TRUE(consumers().exist(a.consumer));
+  EXPECT_TRUE(device().destroy_qp(a.qp).has_value());
+  EXPECT_TRUE(device().destroy_cq(a.cq).has_value());
+  EXPECT_TRUE(consumers().exist(a.consumer));
+  device().release_pd(a.pd);
+  EXPECT_FALSE(consumers().exist(a.consumer));
+  expect_error(consumers().destroy(a.consumer), ErrorCode::NotFound, "no consumer");
+  expect_error(consumers().info(a.consumer), ErrorCode::NotFound, "no consumer");
+  expect_error(device().alloc_pd(a.consumer), ErrorCode::NotFound, "no consumer");
+  expect_error(device().create_cq(1, {}, a.consumer), ErrorCode::NotFound, "no consumer");
+  consumers().release(a.consumer);
+}
+
+// A call that finds no memory takes nothing of a quota.
+TEST_F(ConsumersTest, TakeNothingForWhatCouldNotBeMade) {
+  const uint32_t one = make({.cqs = 1, .srqs = 1, .qps = 1});
+  const uint32_t pd = *device().alloc_pd(one);
+  const auto made = [](auto&& call) {
+    try {
+      return call().has_value();
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+  };
+  const auto try_until_made = [&](auto&& call) {
+    bool done = false;
+    for (int64_t n = 0; !done && n < 1000; ++n) {
+      test::refuse_memory_after(n);
+      done = made(call);
+      test::refuse_no_more();
+      device().validate();
+    }
+    EXPECT_TRUE(done);
+  };
+  CompletionQueue* cq = nullptr;
+  try_until_made([&] {
+    auto queue = device().create_cq(8, {}, one);
+    if (queue) cq = *queue;
+    return queue;
+  });
+  try_until_made([&] { return device().create_srq({.pd = pd, .depth = 8}); });
+  try_until_made([&] { return device().create_qp(queues(pd, cq)); });
+  try_until_made([&] { return device().listen(Endpoint{{}, 9000}, {}, one); });
+  EXPECT_EQ(used(one).cqs, 1u);
+  EXPECT_EQ(used(one).listeners, 1u);
+}
+
+}  // namespace
+}  // namespace rnic::device
