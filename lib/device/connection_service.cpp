@@ -74,7 +74,12 @@ Result<Endpoint> ConnectionService::listen(const Endpoint& local, const ListenOp
 
 Status ConnectionService::unlisten(const Endpoint& local, uint32_t consumer) {
   const Listeners::Listener* const listener = listeners_.at(listened_on(local));
-  if (listener != nullptr && listener->consumer != consumer) {
+  // The transport may have a listener there that is a stream's: that one ends by its own handle.
+  if (listener == nullptr) {
+    return fail(ErrorCode::NotFound,
+                "unlisten: nobody listens for RDMA connections on " + to_string(local));
+  }
+  if (listener->consumer != consumer) {
     return fail(ErrorCode::PermissionDenied, "unlisten: another consumer listens on " +
                                                  to_string(local) + ": only that one may end it");
   }

@@ -260,8 +260,9 @@ void Device::validate() {
 }
 
 Result<QueuePair*> Device::create_qp(const QueuePairSpec& spec) {
-  return resources_.create_qp(spec, {connections_, rdmap_counters_, doorbells_, receive_waits_,
-                                     terminates_, config_.rdma_extensions, config_.secret});
+  return resources_.create_qp(
+      spec, {connections_, rdmap_counters_, doorbells_, receive_waits_, terminates_,
+             config_.rdma_extensions, config_.secret});
 }
 
 Status Device::destroy_qp(QueuePair* qp) {

@@ -84,14 +84,12 @@ Result<mem::Stag> Resources::register_memory(const mem::RegionSpec& spec) {
   if (!has_pd(spec.pd)) {
     return fail(ErrorCode::NotFound, "register_memory: no such protection domain");
   }
+  TakenShare share = share_in(spec.pd, "register_memory",
+                              {.regions = 1, .registered_octets = spec.octets()});
+  if (!share.status()) return tl::unexpected(share.status().error());
   auto stag = memory_.add(spec);
   if (!stag) return stag;
-  const ResourceCounts share{.regions = 1, .registered_octets = memory_.octets_of(*stag)};
-  if (auto status = consumers_.take(domains_[spec.pd].consumer, "register_memory", share);
-      !status) {
-    static_cast<void>(memory_.remove(*stag));
-    return tl::unexpected(status.error());
-  }
+  share.keep();
   ++domains_[spec.pd].users;
   ++counters_.regions_registered;
   return stag;

@@ -1,7 +1,5 @@
 // Consumers: what each may have of a device, and that what belongs to two of them never meets.
 
-#include <map>
-
 #include "device_pair.hpp"
 #include "support/live_memory.hpp"
 
@@ -248,7 +246,8 @@ TEST_F(ConsumersTest, UnansweredRequestsEndAtTheirQuota_DDP_8_3_2_03_SEC_3_01) {
   EXPECT_EQ(device().device_counters().requests_beyond_quota, 2u)
       << "with the second attempt (RFC 6581 s.10)";
   const auto failed = right().take<event::RequestFailed>();
-  EXPECT_FALSE(failed.has_value() && failed->detail.find("quotas.requests") == std::string::npos);
+  ASSERT_TRUE(failed.has_value());
+  EXPECT_NE(failed->detail.find("quotas.requests"), std::string::npos) << failed->detail;
   EXPECT_EQ(right().count<event::ConnectRequest>(), 1u);
   ask(kPort);
   ASSERT_TRUE(run_until([&] { return right().count<event::ConnectRequest>() == 2; }));
@@ -258,6 +257,21 @@ TEST_F(ConsumersTest, UnansweredRequestsEndAtTheirQuota_DDP_8_3_2_03_SEC_3_01) {
   EXPECT_EQ(used(few.consumer).requests, 0u);
   ask(9000);
   EXPECT_TRUE(run_until([&] { return right().count<event::ConnectRequest>() == 2; }));
+}
+
+// A listener of streams is no listener of anybody's RDMA connections, and stays.
+TEST_F(ConsumersTest, UnlistenLeavesTheListenersOfStreams) {
+  const Endpoint here{{}, 9000};
+  StreamListener* const listener = *device().listen_stream(here, 4);
+  const uint32_t one = make({});
+  for (const uint32_t consumer : {0u, one}) {
+    expect_error(device().unlisten(here, consumer), ErrorCode::NotFound, "for RDMA connections");
+  }
+  const auto dialled = left().device->connect_stream(right_end(9000), {}, now_);
+  ASSERT_TRUE(dialled.has_value());
+  EXPECT_TRUE(run_until([&] { return (*dialled)->is_established(); }));
+  listener->stop(now_);
+  expect_nothing_used(one);
 }
 
 TEST_F(ConsumersTest, GoWithTheLastThatTheyHave) {

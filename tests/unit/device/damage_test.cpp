@@ -82,9 +82,8 @@ TEST(DamageOfLinks, OfWhatIsTold) {
   LinkWatch link(name, port, counters, base::Now(std::chrono::seconds(1)));
   notices(link, "device/link_watch.cpp: seen_ == LinkState::Gone ||",
           [&] { told_(link) = port::LinkState::Gone; });
-  notices(link, "device/link_watch.cpp: (next_look_ == base::kNever) ==", [&] {
-    next_look_(link) = base::kNever;
-  });
+  notices(link, "device/link_watch.cpp: (next_look_ == base::kNever) ==",
+          [&] { next_look_(link) = base::kNever; });
 }
 
 TEST_F(Damage, OfStreamingSockets) {
