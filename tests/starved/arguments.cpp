@@ -94,6 +94,11 @@ std::vector<Extreme> resources() {
   return {
       {"Device::create_cq", [](World& w) { return of(w.near().create_cq(kMost32)); }},
       {"Device::create_cq", [](World& w) { return of(w.near().create_cq(2 << 20)); }, false},
+      {"Consumer::create_cq",
+       [](World& w) {
+         w.consumer.emplace(must(w.near().create_consumer({.name = "one"})));
+         return of(w.consumer->create_cq(kMost32));
+       }},
       {"ProtectionDomain::create_qp",
        [](World& w) { return make_qp(w, depths(kMost32, kMost32, kMost32)); }},
       {"ProtectionDomain::create_qp",
@@ -353,6 +358,20 @@ std::vector<Extreme> connections() {
        },
        false},
       {"Device::unlisten", [](World& w) { return w.near().unlisten(kNobody); }},
+      {"Consumer::listen",
+       [](World& w) {
+         w.consumer.emplace(must(w.near().create_consumer({.name = "one"})));
+         ListenOptions options;
+         options.backlog = kMost32;
+         const auto listening = w.consumer->listen({{}, kNobody}, options);
+         return listening ? Status{} : tl::unexpected(listening.error());
+       },
+       false},
+      {"Consumer::unlisten",
+       [](World& w) {
+         w.consumer.emplace(must(w.near().create_consumer({.name = "one"})));
+         return w.consumer->unlisten({{}, kNobody});
+       }},
       {"Context::wait_until",
        [](World& w) {
          uint32_t asked = 0;

@@ -13,6 +13,7 @@ namespace {
 constexpr uint16_t kPort = 7471;
 constexpr uint16_t kStreamPort = 7000;
 constexpr uint16_t kFramedPort = 7200;
+const Endpoint kHere{{}, kPort};
 
 template <typename T, typename R>
 Outcome keep(std::optional<T>& place, R&& result) {
@@ -537,6 +538,34 @@ std::vector<Call> srq_calls() {
          return moderated.done ? of(w.cq->info()) : moderated;
        },
        nullptr},
+  };
+}
+
+void with_consumer(World& w) {
+  w.consumer.emplace(must(w.near().create_consumer({.name = "one"})));
+}
+
+std::vector<Call> consumer_calls() {
+  return {
+      {"Device::create_consumer, Consumer::~Consumer", nullptr,
+       [](World& w) { return keep(w.consumer, w.near().create_consumer({.name = "one"})); },
+       nullptr},
+      {"Consumer::destroy", with_consumer, [](World& w) { return of(w.consumer->destroy()); },
+       nullptr},
+      {"Consumer::info", with_consumer, [](World& w) { return of(w.consumer->info()); }, nullptr},
+      {"Consumer::alloc_pd", with_consumer,
+       [](World& w) { return keep(w.pd, w.consumer->alloc_pd()); }, nullptr},
+      {"Consumer::create_cq", with_consumer,
+       [](World& w) { return keep(w.cq, w.consumer->create_cq(128)); }, nullptr},
+      {"Consumer::listen", with_consumer, [](World& w) { return of(w.consumer->listen(kHere)); },
+       [](World& w) { must(w.consumer->unlisten(kHere)); }},
+      {"Consumer::unlisten",
+       [](World& w) {
+         with_consumer(w);
+         must(w.consumer->listen(kHere));
+       },
+       [](World& w) { return of(w.consumer->unlisten(kHere)); },
+       [](World& w) { must(w.near().listen(kHere)); }},
   };
 }
 
@@ -1125,7 +1154,8 @@ const std::vector<Call>& calls() {
     std::vector<Call> out;
     for (const auto& part :
          {config_calls(), context_calls(), device_calls(), listen_calls(), listen_stream_calls(),
-          memory_calls(), region_calls(), srq_calls(), window_calls(), post_calls(),
+          memory_calls(), region_calls(), srq_calls(), consumer_calls(), window_calls(),
+          post_calls(),
           operation_calls(), connection_calls(), stream_calls(), stream_ends(),
           framed_calls(), framed_changes(), background_calls(), background_streams(),
           blocking_calls()}) {

@@ -122,6 +122,7 @@ World::~World() {
     end->pd = ProtectionDomain();
   }
   pd.reset();
+  consumer.reset();
   if (!turn_until([&] { return near().quiescent() && far().quiescent(); })) {
     broken("something is connected, queued or held though everything was destroyed");
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "rnic/blocking.hpp"
+#include "rnic/consumer.hpp"
 #include "rnic/verbs.hpp"
 
 namespace rnic::starved {
@@ -101,6 +102,7 @@ class World {
   End b;
   event::ConnectRequest request;
   Completion completion;
+  std::optional<Consumer> consumer;
   std::optional<ProtectionDomain> pd;
   std::optional<CompletionQueue> cq;
   std::optional<QueuePair> qp;
