@@ -120,9 +120,16 @@ class Bench:
         self.guest_key = None
 
     def serve_in_guest(self):
-        """A server of ours in the guest, which listens when this returns."""
+        """A server of ours in the guest, which listens when this returns. One that is gone though
+        nobody killed it is the guest's failure, not our end's: it is told, and started again."""
         if self.guest.serves:
-            return
+            found = self.guest.execute(f"grep -q ':{PORT:04X} 00000000:0000 0A' /proc/net/tcp || {{ "
+                                       "pidof guest_peer; tail -n 5 /tmp/server.out; "
+                                       "dmesg | tail -n 10; exit 9; }")
+            if found.status != 9:
+                return
+            self.laboratory.tell_restart("server", f"nobody listens in the guest: {found.text}")
+            self.kill_in_guest()
         answer = self.guest.execute(f"guest_peer server {PORT} >/tmp/server.out 2>&1")
         if answer.status != 0:
             raise GuestHangs("guest_peer does not listen")

@@ -271,7 +271,8 @@ class Guest:
 
 
 class Laboratory:
-    """A folder and a guest that is started anew when it hangs; `restarts` tells why, each time."""
+    """A folder and a guest that is started anew when it hangs; `restarts` tells what and why, each
+    time."""
 
     def __init__(self, image):
         self.image = image
@@ -296,9 +297,12 @@ class Laboratory:
         self.guest = Guest(self.image, self.folder)
         self.guest.await_boot()
 
+    def tell_restart(self, what, why):
+        self.restarts.append(f"{what}: {why}")
+        print(f"siw: the {what} is started anew: {why}", file=sys.stderr, flush=True)
+
     def boot_again(self, why):
-        self.restarts.append(str(why))
-        print(f"siw: the guest is started anew: {why}", file=sys.stderr, flush=True)
+        self.tell_restart("guest", why)
         self.replace()
 
     def replace(self):

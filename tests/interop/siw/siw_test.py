@@ -263,7 +263,7 @@ def run_tests(image, names):
     Cells.done = Done(image)
     with Laboratory(image) as Siw.laboratory:
         program = unittest.main(argv=[sys.argv[0], *names], verbosity=2, exit=False)
-        print(f"guests started anew: {len(Siw.laboratory.restarts)}")
+        print(f"guests and servers started anew: {len(Siw.laboratory.restarts)}")
         for why in Siw.laboratory.restarts:
             print("    " + why)
     return program.result.wasSuccessful()
