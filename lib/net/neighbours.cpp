@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/bucket_heads.hpp"
 #include "base/check.hpp"
 
 namespace rnic::net {
@@ -283,12 +284,12 @@ void Neighbours::validate() const {
   }
   RNIC_CHECK(size == size_ && parked == parked_ && parked_ <= kParkedInAll);
   uint32_t chained = 0;
-  for (size_t h = 0; h < heads_.size(); ++h) {
+  base::for_each_busy_bucket(heads_, kNone, [&](size_t h) {
     for (uint32_t i = heads_[h]; i != kNone; i = entries_[i].next) {
       RNIC_CHECK(i < made_ && entries_[i].state != State::Free && ++chained <= size_);
       RNIC_CHECK((hash(entries_[i].ip) & (heads_.size() - 1)) == h);
     }
-  }
+  });
   RNIC_CHECK(chained == size_);
 }
 

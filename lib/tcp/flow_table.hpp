@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "base/bucket_heads.hpp"
 #include "base/check.hpp"
 #include "base/zero_array.hpp"
 #include "rnic/address.hpp"
@@ -63,14 +64,14 @@ class FlowTable {
   /// own.
   void validate(uint32_t slots) const {
     uint32_t found = 0;
-    for (size_t b = 0; b < buckets_.size(); ++b) {
+    base::for_each_busy_bucket(buckets_, 0, [&](size_t b) {
       for (uint32_t i = buckets_[b]; i != 0; i = entries_[i - 1].next) {
         const Entry& entry = entries_[i - 1];
         RNIC_CHECK(bucket(entry.local, entry.remote) == b);
         RNIC_CHECK(find(entry.local, entry.remote) == i - 1);
         RNIC_CHECK(++found <= slots);
       }
-    }
+    });
     RNIC_CHECK(found == slots);
   }
 

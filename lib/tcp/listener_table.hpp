@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/bucket_heads.hpp"
 #include "base/check.hpp"
 #include "base/time.hpp"
 #include "llp/transport.hpp"
@@ -100,13 +101,13 @@ class ListenerTable {
   /// Recounts the places: each is in the chain of its port's bucket, or free.
   void validate() const {
     size_t places = 0;
-    for (size_t b = 0; b < buckets_.size(); ++b) {
+    base::for_each_busy_bucket(buckets_, kNone, [&](size_t b) {
       for (uint32_t i = buckets_[b]; i != kNone; i = listeners_[i].next, ++places) {
         RNIC_CHECK(places < listeners_.size() && bucket(listeners_[i].local.port) == b);
         RNIC_CHECK(listeners_[i].acceptor != nullptr && find_exact(listeners_[i].local) == i);
         listeners_[i].half_open.validate();
       }
-    }
+    });
     for (uint32_t i = free_; i != kNone; i = listeners_[i].next, ++places) {
       RNIC_CHECK(places < listeners_.size() && listeners_[i].acceptor == nullptr);
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/bucket_heads.hpp"
 #include "base/check.hpp"
 #include "tcp/flow_table.hpp"
 
@@ -125,13 +126,13 @@ void TimeWaitTable::validate() const {
   RNIC_CHECK(live == live_);
   // Each live entry is in the chain of its bucket, once.
   uint32_t linked = 0;
-  for (uint32_t b = 0; b < buckets_.size(); ++b) {
+  base::for_each_busy_bucket(buckets_, 0, [&](size_t b) {
     for (uint32_t i = buckets_[b]; i != 0; i = entries_[i - 1].next_ & ~kRestarted) {
       const TimeWaitEntry& entry = entries_[i - 1];
       RNIC_CHECK((i - 1 + capacity() - first_) % capacity() < used_ && !entry.gone());
       RNIC_CHECK(bucket(entry.local(), entry.remote()) == b && ++linked <= live_);
     }
-  }
+  });
   RNIC_CHECK(linked == live_);
 }
 

@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/bucket_heads.hpp"
 #include "base/prng.hpp"
 #include "base/slab.hpp"
 #include "base/spsc_ring.hpp"
@@ -186,6 +187,26 @@ TEST(SpscRing, TwoThreads) {
   producer.join();
   EXPECT_EQ(wrong, 0u);
   EXPECT_TRUE(ring.empty());
+}
+
+// Whatever the size and wherever they stand: each head that is not empty, once, in order.
+TEST(BucketHeads, AllBusyOnesAreVisited) {
+  for (const uint32_t empty : {0u, UINT32_MAX}) {
+    Prng random(7);
+    for (size_t size = 0; size <= 70; ++size) {
+      std::vector<uint32_t> heads(size, empty);
+      for (uint64_t busy = random.below(5); size != 0 && busy > 0; --busy) {
+        heads[random.below(size)] = static_cast<uint32_t>(random.between(1, 1000));
+      }
+      std::vector<size_t> expected;
+      for (size_t i = 0; i < size; ++i) {
+        if (heads[i] != empty) expected.push_back(i);
+      }
+      std::vector<size_t> visited;
+      for_each_busy_bucket(heads, empty, [&](size_t bucket) { visited.push_back(bucket); });
+      EXPECT_EQ(visited, expected) << size;
+    }
+  }
 }
 
 }  // namespace
