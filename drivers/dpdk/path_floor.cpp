@@ -27,12 +27,6 @@ constexpr unsigned kRingSize = 512;
 constexpr uint32_t kLowerHeaders = 14 + 20 + 32;  // Ethernet, IPv4, TCP with timestamps
 constexpr uint32_t kFpduHeader = 2 + 14;          // MPA length, DDP/RDMAP tagged header
 
-/// The two kernels of the floor.
-struct Kernels {
-  const crc::Kernel* update = nullptr;
-  const crc::Kernel* copy = nullptr;
-};
-
 template <typename F>
 uint64_t cheapest_of_runs(F&& call) {
   uint64_t best = UINT64_MAX;
@@ -44,7 +38,24 @@ uint64_t cheapest_of_runs(F&& call) {
   return best;
 }
 
-Kernels fastest_kernels(uint32_t payload) {
+void pin_this_thread(uint32_t core) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(core, &set);
+  pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
+
+}  // namespace
+
+/// The two kernels of the floor.
+struct PathFloor::Kernels {
+  static Kernels fastest(uint32_t payload);
+
+  const crc::Kernel* update = nullptr;
+  const crc::Kernel* copy = nullptr;
+};
+
+PathFloor::Kernels PathFloor::Kernels::fastest(uint32_t payload) {
   std::vector<uint8_t> source(payload + 64, 0x5a);
   std::vector<uint8_t> target(payload + 64);
   Kernels fastest;
@@ -63,15 +74,6 @@ Kernels fastest_kernels(uint32_t payload) {
   return fastest;
 }
 
-void pin_this_thread(uint32_t core) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(core, &set);
-  pthread_setaffinity_np(pthread_self(), sizeof set, &set);
-}
-
-}  // namespace
-
 /// The whole arrangement; sender and receiver touch disjoint members.
 class PathFloor::Rig {
  public:
@@ -81,7 +83,7 @@ class PathFloor::Rig {
         pool_(pool),
         ring_(ring),
         clock_(clock),
-        kernels_(fastest_kernels(payload_)),
+        kernels_(Kernels::fastest(payload_)),
         source_(options.region),
         target_(options.region) {
     for (size_t i = 0; i < source_.size(); ++i) source_[i] = static_cast<uint8_t>(i * 131 >> 3);

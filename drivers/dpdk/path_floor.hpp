@@ -41,6 +41,7 @@ class PathFloor {
  private:
   PathFloor();
   class Rig;
+  struct Kernels;
   std::unique_ptr<Rig> rig_;
 };
 
