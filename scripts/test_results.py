@@ -107,22 +107,22 @@ def load(build_dir):
 
 def scripts_of(build_dir):
     """Which Meson tests run which script: file name -> names of tests."""
-    listed = subprocess.run(["meson", "introspect", "--tests", build_dir], check=True,
-                            capture_output=True, text=True).stdout
     table = collections.defaultdict(list)
-    for test in json.loads(listed):
+    for test in introspect(build_dir, "--tests"):
         for word in test["cmd"]:
             if word.endswith(".py"):
                 table[os.path.basename(word)].append(test["name"])
     return table
 
 
-def select(build_dir, names, pattern, long):
-    """The Meson tests to run, where those that are GoogleTest programs will write their XML, and
-    the long ones that nobody has asked for."""
-    listed = subprocess.run(["meson", "introspect", "--tests", build_dir], check=True,
-                            capture_output=True, text=True).stdout
-    tests = json.loads(listed)
+def introspect(build_dir, what):
+    return json.loads(subprocess.run(["meson", "introspect", what, build_dir], check=True,
+                                     capture_output=True, text=True).stdout)
+
+
+def choose(build_dir, names, pattern, long):
+    """The Meson tests to run, and the names of the long ones that nobody has asked for."""
+    tests = introspect(build_dir, "--tests")
     known = {test["name"] for test in tests}
     for name in names:
         if name not in known:
@@ -132,12 +132,27 @@ def select(build_dir, names, pattern, long):
         chosen = [t for t in chosen if t["protocol"] == "gtest"]
     left = [] if names or long else [t["name"] for t in chosen if is_long(t)]
     chosen = [t for t in chosen if t["name"] not in left]
+    if not chosen:
+        exit2("no such test")
+    return chosen, left
+
+
+def needs(build_dir, chosen):
+    """What Ninja has to build for these tests, by its names for it."""
+    used = {target for test in chosen for target in test["depends"]}
+    files = [file for target in introspect(build_dir, "--targets") if target["id"] in used
+             for file in target["filename"]]
+    return sorted(os.path.relpath(file, build_dir) for file in files)
+
+
+def places_of_results(build_dir, chosen):
+    """Where those that are GoogleTest programs will write their XML."""
     xml_of = {t["name"]: os.path.join(t["workdir"] or build_dir, t["name"] + ".xml")
               for t in chosen if t["protocol"] == "gtest"}
     for path in xml_of.values():
         if os.path.exists(path):  # a stale file must not stand for a program that dies
             os.remove(path)
-    return [test["name"] for test in chosen], xml_of, left
+    return xml_of
 
 
 def is_long(test):
@@ -203,13 +218,18 @@ def main():
     parser.add_argument("--build-dir", required=True)
     parser.add_argument("--filter", default="")
     parser.add_argument("--long", action="store_true")
+    parser.add_argument("--needs", action="store_true",
+                        help="print what has to be built for these tests, and run nothing")
     parser.add_argument("--timeout-multiplier", type=int, default=1)
     parser.add_argument("tests", nargs="*")
     options = parser.parse_args()
     build_dir = os.path.abspath(options.build_dir)
-    names, xml_of, left = select(build_dir, options.tests, options.filter, options.long)
-    if not names:
-        exit2("no such test")
+    chosen, left = choose(build_dir, options.tests, options.filter, options.long)
+    if options.needs:
+        print("\n".join(needs(build_dir, chosen)))
+        return
+    names = [test["name"] for test in chosen]
+    xml_of = places_of_results(build_dir, chosen)
     cases = []
     for record in run(build_dir, names, options.filter, options.timeout_multiplier):
         cases += cases_of(record, xml_of, bool(options.filter))

@@ -9,6 +9,7 @@
 #include "../sim/world.hpp"
 #include "base/log.hpp"
 #include "base/prng.hpp"
+#include "support/long_form.hpp"
 
 namespace rnic::simulation {
 namespace {
@@ -30,7 +31,7 @@ class Impairments : public ::testing::TestWithParam<int> {
     WorldPlan plan = make_plan(profile, seed);
     plan.bits_per_second = 1'000'000'000;
     plan.mtu = 1500;
-    plan.octets = 4u << 20;
+    plan.octets = test::by_form(2u << 20, 4u << 20);
     for (device::DeviceConfig& device : plan.devices) {
       device.mpa.markers_receive = markers();
       device.mpa.crc = crc();

@@ -57,6 +57,13 @@ void FingerprintList::note(const TaskResult& result) {
   worlds_[{result.task.scene->name(), result.task.seed}] = result.outcome.fingerprint;
 }
 
+void FingerprintList::keep(uint64_t first_seed, uint64_t seeds) {
+  std::erase_if(worlds_, [&](const auto& entry) {
+    const uint64_t seed = entry.first.second;
+    return seed < first_seed || seed - first_seed >= seeds;
+  });
+}
+
 std::vector<Task> FingerprintList::tasks() const {
   std::vector<Task> tasks;
   for (const auto& [world, fingerprint] : worlds_) {

@@ -21,6 +21,8 @@ class FingerprintList {
   Status write(const std::string& path) const;
 
   void note(const TaskResult& result);
+  /// Forgets the worlds of all seeds but these.
+  void keep(uint64_t first_seed, uint64_t seeds);
   [[nodiscard]] std::vector<Task> tasks() const;
   /// Prints each world of which `now` has another fingerprint. \return how many there are
   [[nodiscard]] uint64_t print_differences(const FingerprintList& now) const;

@@ -231,10 +231,16 @@ int accept_fingerprints(const Options& options) {
   return written != 0 ? written : status;
 }
 
-/// Says which worlds do not look as the file says.
+/// Says which worlds of the seeds do not look as the file says.
 int compare_fingerprints(const Options& options) {
-  const auto known = FingerprintList::read(options.fingerprints);
+  auto known = FingerprintList::read(options.fingerprints);
   if (!known) return finish(tl::make_unexpected(known.error()));
+  known->keep(options.first_seed, options.seeds);
+  if (known->tasks().empty()) {
+    std::fprintf(stderr, "rnic-sim: '%s' names no world of these seeds\n",
+                 options.fingerprints.c_str());
+    return 2;
+  }
   Report report;
   const FingerprintList list = take_fingerprints(options, known->tasks(), report);
   const uint64_t differences = known->print_differences(list);
@@ -282,8 +288,9 @@ int run(int argc, char** argv) {
                  "when none does: ./scripts/sim --sabotage asks so after each defect")
       ->delimiter(',');
   auto* fingerprints = app.add_option("--fingerprints", options.fingerprints,
-                                      "run the worlds of a file and say which of them do not look "
-                                      "as it tells: profile, seed and fingerprint a line");
+                                      "run those worlds of a file that --seeds names, and say "
+                                      "which of them do not look as it tells: profile, seed and "
+                                      "fingerprint a line");
   app.add_flag("--accept", options.accept,
                "write the file of --fingerprints, with the worlds of --seeds and --profile")
       ->needs(fingerprints);

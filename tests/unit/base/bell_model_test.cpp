@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/bell.hpp"
+#include "support/long_form.hpp"
 
 namespace rnic::base {
 namespace {
@@ -254,16 +255,16 @@ uint32_t sleeps_for_ever(uint64_t schedules) {
 
 // VERBS-15
 TEST(Bell, NoWorkIsSleptThrough) {
-  constexpr uint64_t kSchedules = 1'000'000;
+  const auto schedules = test::by_form<uint64_t>(100'000, 1'000'000);
   uint64_t wakes = 0;
-  for (uint64_t seed = 1; seed <= kSchedules; ++seed) {
+  for (uint64_t seed = 1; seed <= schedules; ++seed) {
     const Outcome outcome = play<ModelBell<ModelWord>>(seed);
     ASSERT_TRUE(outcome.all_taken) << "schedule " << seed;
     // A ring wakes once, and again while a slow ringer is between the raising and its word.
     ASSERT_LE(outcome.wakes, 400u) << "schedule " << seed << ": it does not sleep any more";
     wakes += outcome.wakes;
   }
-  EXPECT_GT(wakes, kSchedules / 4) << "nobody ever slept: nothing was tried";
+  EXPECT_GT(wakes, schedules / 4) << "nobody ever slept: nothing was tried";
 }
 
 /// A signal of one thread.

@@ -75,6 +75,7 @@ TEST_F(CompletionQueues, AnOverrunEndsItsQueuePairsAndNoOther_VERBS_16_VERBS_20_
   EXPECT_EQ(poll(other), (std::vector<uint64_t>{1, 2, 3, 4, 5}));
 }
 
+// RDMAP-8.1-01: RFC 5040 s.8.1.1(10)
 TEST_F(CompletionQueues, OfSomebodyElseAreNotHarmed_SEC_6_4_6_01) {
   CompletionQueue* small = make_cq(1);
   CompletionQueue* other = make_cq(64);

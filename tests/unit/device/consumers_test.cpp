@@ -125,6 +125,7 @@ TEST_F(ConsumersTest, QueuesEndAtTheirQuota_DDP_8_3_2_03) {
 }
 
 // A consumer that has taken all that it may leaves to the others what they may have.
+// RDMAP-8.1-01: s.8.1.2(2), (5), (6)
 TEST_F(ConsumersTest, OneThatTakesEverythingStarvesNobody_DDP_8_3_2_03_SEC_3_01) {
   const ResourceCounts few{.pds = 1, .regions = 4, .cqs = 1, .qps = 2, .listeners = 1};
   const uint32_t greedy = make(few, "greedy");
@@ -181,6 +182,7 @@ TEST_F(ConfiguredQuotas, AreThoseOfWhoSetsNone_SEC_3_02) {
 }
 
 // RFC 5042 s.7.1, s.3: nothing of two consumers is used together unless they are one.
+// RDMAP-8.1-01: RFC 5040 s.8.1.1(9), s.8.1.2(1), (3)
 TEST_F(ConsumersTest, NothingOfTwoOfThemMeets_SEC_7_1_01_SEC_3_02) {
   const Party a = party("a");
   const Party b = party("b");

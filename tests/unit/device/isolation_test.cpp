@@ -101,6 +101,7 @@ TEST_F(Isolation, ReadQueuesAreOfOneStreamEach_SEC_6_4_3_3_01) {
 
 // Queues of Read Requests are the device's to give: no queue pair has more than limits.max_reads,
 // no connection more than its queue pair, and each has its share whatever others have.
+// RDMAP-8.1-01: RFC 5040 s.8.1.1(11), s.8.1.2(7)
 TEST_F(Isolation, ReadQueuesAreGivenByTheDevice_SEC_7_2_01) {
   Device& device = *right().device;
   const uint32_t most = device.limits().max_reads;

@@ -98,6 +98,7 @@ TEST_F(SharedReceives, ServesSeveralQueuePairs_VERBS_13) {
   EXPECT_EQ(info.max_sges, 2u);
 }
 
+// RDMAP-8.1-01: RFC 5040 s.8.1.2(8)
 TEST_F(SharedReceives, TellWhoTakesHowMuch_SEC_6_4_3_1_01) {
   const Client modest = make_client();
   const Client greedy = make_client();

@@ -251,6 +251,7 @@ TEST_F(Regions, ARegionTellsWhatItIs) {
 // --- who may use it ---
 
 // Of one domain, for reading, writing, atomics and invalidation alike.
+// RDMAP-8.1-01: RFC 5040 s.8.1.1(1)
 TEST_F(Regions, AnotherDomainCanDoNothing_SEC_6_1_1_02) {
   RegionSpec wanted = spec(AccessSet::all());
   wanted.stream = kStream;
@@ -268,6 +269,7 @@ TEST_F(Regions, AnotherDomainCanDoNothing_SEC_6_1_1_02) {
 
 // Of one stream, although others are of the same domain; and streams that come and go have numbers
 // that none before had.
+// RDMAP-8.1-01: s.8.1.1(2)
 TEST_F(Regions, AnotherStreamOfTheDomainCanDoNothing_SEC_6_1_1_03) {
   const uint64_t first = table.new_stream();
   const uint64_t second = table.new_stream();
@@ -288,6 +290,7 @@ TEST_F(Regions, AnotherStreamOfTheDomainCanDoNothing_SEC_6_1_1_03) {
 
 // What all streams of a domain share no peer can invalidate: the right for it is refused to a
 // region without a stream of its own.
+// RDMAP-8.1-01: s.8.1.1(7)
 TEST_F(Regions, NoPeerInvalidatesWhatIsShared_SEC_6_4_5_01) {
   EXPECT_EQ(refusal(spec(AccessSet::all())), ErrorCode::InvalidArgument);
   const AccessSet most = AccessSet::all().without(Access::RemoteInvalidate);
@@ -304,6 +307,7 @@ TEST_F(Regions, NoPeerInvalidatesWhatIsShared_SEC_6_4_5_01) {
 // RFC 5040 s.8.1.1 (8): over many runs, each with a secret of its own, an STag has each bit as
 // often set as not, so that they lie over the whole range; the first tells nothing of the second;
 // and one that somebody makes up names nothing.
+// RDMAP-8.1-01: s.8.1.1(8)
 TEST(StagNamesTest, LieOverTheWholeRange_SEC_6_1_1_04) {
   constexpr uint64_t kRuns = 4000;
   constexpr uint32_t kLimit = (1u << 16) - 1;  // 16 bits of slot, 8 above them and 8 of key

@@ -40,6 +40,7 @@ class StagTableTest : public ::testing::Test {
 };
 
 // BUG-01 SEC-6.2.1-01 SEC-6.3.1-01: octet granularity at both ends, for whoever asks.
+// RDMAP-8.1-01: RFC 5040 s.8.1.1(3)
 TEST_F(StagTableTest, BoundsAtOctetGranularity_DDP_7_1_08) {
   // By address, zero-based, from an offset of the owner's choice, and up to the last offset of all.
   for (const uint64_t to : {base, uint64_t{0}, uint64_t{0x1234567890}, UINT64_MAX - 255}) {

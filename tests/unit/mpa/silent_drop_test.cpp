@@ -7,6 +7,7 @@
 #include "base/prng.hpp"
 #include "mpa/fpdu_locator.hpp"
 #include "start_frames.hpp"
+#include "support/long_form.hpp"
 #include "support/mpa_fakes.hpp"
 
 namespace rnic::mpa {
@@ -70,16 +71,19 @@ struct Dropper {
   std::vector<Octets> expected;
 };
 
+/// Between the octets that are damaged: in the long form each of them is.
+size_t step() { return test::by_form<size_t>(7, 1); }
+
 /// Every octet of segment `hit`, one bit changed, the segments given in `order`. What is dropped
 /// comes again, and everything is delivered.
 void every_octet_heals(bool markers, const std::vector<size_t>& lengths,
                        const std::vector<size_t>& first_fpdus, const std::vector<size_t>& order,
-                       size_t hit, size_t step = 1) {
+                       size_t hit, size_t every = 1) {
   const Dropper sample(markers, lengths);
   std::vector<size_t> cuts;
   for (const size_t i : first_fpdus) cuts.push_back(sample.boundary(i));
   cuts.push_back(sample.encoder.stream.size());
-  for (size_t at = cuts[hit]; at < cuts[hit + 1]; at += step) {
+  for (size_t at = cuts[hit]; at < cuts[hit + 1]; at += every * step()) {
     Dropper rx(markers, lengths);
     for (const size_t k : order) {
       if (k != hit) {
@@ -142,7 +146,7 @@ TEST(SilentDrop, EveryOctetOfAnFpduInPieces_MPA_8_07) {
     const std::vector<size_t> cuts{begin, begin + 16, begin + 700, end - 4, end};
     std::vector<size_t> order{0, 1, 2, 3};
     do {
-      for (size_t at = begin; at < end; at += at % 100 == 0 ? 1 : 3) {
+      for (size_t at = begin; at < end; at += (at % 100 == 0 ? 1 : 3) * step()) {
         Dropper rx(markers, lengths);
         ASSERT_TRUE(rx.give(0, begin));
         std::vector<size_t> left = order;

@@ -112,6 +112,27 @@ TEST(PathMtu, ImpossibleSizesAreIgnored_TCP_8201_4_01) {
   EXPECT_EQ(p.stack.counters().icmp_ignored, 4u);
 }
 
+// Whatever size a forged message tells, what is left of a segment is worth its headers.
+TEST(PathMtu, AForgedMessageLeavesAUsefulSize_MPA_9_1_01) {
+  for (uint32_t mtu = 0; mtu <= 1500; mtu = mtu < 300 ? mtu + 1 : mtu + 50) {
+    RawPeer p;
+    three_in_flight(p);
+    icmp(p, Kind::PacketTooBig, kIss + 1, mtu);
+    const uint32_t emss = p.stack.info(*p.user.stream, p.now)->emss;
+    ASSERT_GE(emss, 216u) << "a message of " << mtu << " octets";
+    uint32_t octets = 0;
+    while (!p.silent()) {
+      const uint32_t payload = p.next().payload;
+      ASSERT_LE(payload, emss) << mtu;
+      octets += payload;
+    }
+    // What is sent again is all there was, in whole segments but for the last of each record.
+    if (emss < 1460) {
+      EXPECT_EQ(octets, 3 * 1460u) << mtu;
+    }
+  }
+}
+
 TEST(PathMtu, Ipv6NeverGoesBelow1280) {
   tcp::Config config;
   RawPeer p(config);

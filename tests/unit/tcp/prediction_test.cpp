@@ -1,13 +1,13 @@
 // Header prediction changes nothing: the same events go through a stack with it and through one
 // without, and every segment sent, every counter, every state and every call up is compared.
 
-#include <cstdlib>
 #include <cstring>
 #include <string>
 
 #include "base/prng.hpp"
 #include "pair.hpp"
 #include "raw_peer.hpp"
+#include "support/long_form.hpp"
 #include "unit/tcp/inside.hpp"
 
 namespace rnic::testing {
@@ -199,11 +199,7 @@ class LinkWorld {
   bool switches_ = false;
 };
 
-/// As many seeds as `usual`, or as many times more as TWINS_TIMES says (the long tests).
-uint64_t seeds(uint64_t usual) {
-  const char* const times = std::getenv("TWINS_TIMES");
-  return times == nullptr ? usual : usual * std::strtoul(times, nullptr, 10);
-}
+uint64_t seeds(uint64_t usual) { return test::by_form(usual, 10 * usual); }
 
 void compare(const Story& with, const Story& without, uint64_t seed) {
   const size_t n = std::min(with.lines.size(), without.lines.size());
@@ -217,7 +213,7 @@ void compare(const Story& with, const Story& without, uint64_t seed) {
 TEST(Prediction, TwoStacksOverABadLinkSayAndDoTheSame) {
   uint64_t segments = 0;
   uint64_t predicted = 0;
-  for (uint64_t seed = 1; seed <= seeds(30); ++seed) {
+  for (uint64_t seed = 1; seed <= seeds(15); ++seed) {
     const Story with = LinkWorld(seed, true).run();
     const Story without = LinkWorld(seed, false).run();
     compare(with, without, seed);
@@ -232,13 +228,13 @@ TEST(Prediction, TwoStacksOverABadLinkSayAndDoTheSame) {
 
 TEST(Prediction, WhoeverMakesASegmentUnpredictableEndsIt) {
   uint64_t predicted = 0;
-  for (uint64_t seed = 1; seed <= seeds(8); ++seed) {
+  for (uint64_t seed = 1; seed <= seeds(4); ++seed) {
     SCOPED_TRACE(seed);
     LinkWorld world(seed, true);
     world.switch_often();
     predicted += world.run().predicted;
   }
-  EXPECT_GT(predicted, 25 * seeds(8));
+  EXPECT_GT(predicted, 25 * seeds(4));
 }
 
 // --- one stack against segments of any kind ------------------------------------------------------
@@ -382,7 +378,7 @@ void run_mix(uint64_t seed, uint64_t& predicted, uint64_t& segments) {
 TEST(Prediction, SegmentsOfAnyKindHaveTheSameEffect) {
   uint64_t predicted = 0;
   uint64_t segments = 0;
-  for (uint64_t seed = 1; seed <= seeds(40); ++seed) {
+  for (uint64_t seed = 1; seed <= seeds(20); ++seed) {
     run_mix(seed, predicted, segments);
     if (HasFatalFailure()) return;
   }

@@ -4,6 +4,7 @@
 
 #include "raw_peer.hpp"
 #include "rfc9293_table.hpp"
+#include "support/long_form.hpp"
 
 namespace rnic::testing {
 namespace {
@@ -245,6 +246,8 @@ TEST_P(StateEvent, EverySegmentIsAnsweredByTheBook) {
   const int32_t peer_window = kPeerWindow;
   const std::vector<int32_t> acks = {-1000000, -peer_window - 1, -peer_window, -1,     0, 1, 5,
                                      kFlight,  kFlight + 1,      kFlight + 2,  1000000};
+  // Three has no divisor in common with the numbers of values: all of each meet most of the others.
+  const uint32_t step = test::by_form(3u, 1u);
   uint32_t cases = 0;
   for (uint32_t bits = 0; bits < 16; ++bits) {
     SegmentModel m{.syn = (bits & 1) != 0,
@@ -257,8 +260,7 @@ TEST_P(StateEvent, EverySegmentIsAnsweredByTheBook) {
           m.seq = static_cast<uint32_t>(begin);
           m.text = text;
           m.ack_number = static_cast<uint32_t>(ack);
-          check_one(c.state, c.active, c.shut, m);
-          ++cases;
+          if (++cases % step == 0) check_one(c.state, c.active, c.shut, m);
           if (HasFailure()) FAIL() << "after " << cases << " cases";
           if (!m.ack) break;
         }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/long_form.hpp"
 #include "verbs_pair.hpp"
 
 namespace rnic::test {
@@ -296,16 +297,18 @@ class Orders : public testing::TestWithParam<Place> {};
 TEST_P(Orders, OfTheEndsOfOneSetAllAreSafe) {
   std::array<size_t, Set::kKinds> order{};
   std::iota(order.begin(), order.end(), size_t{0});
-  size_t tried = 0;
+  // Seven has no divisor in common with any number of orders that begin alike.
+  const size_t step = by_form(7u, 1u);
+  size_t number = 0;
   do {
+    if (++number % step != 0) continue;
     Config config = GetParam().sockets ? socket_config(GetParam().threaded)
                                        : loopback_config(GetParam().threaded);
     Set set(config);
     for (const size_t kind : order) set.end(kind);
-    EXPECT_TRUE(set.is_untouched()) << "order " << tried;
-    ++tried;
+    EXPECT_TRUE(set.is_untouched()) << "order " << number;
   } while (std::next_permutation(order.begin(), order.end()));
-  EXPECT_EQ(tried, 720u);
+  EXPECT_EQ(number, 720u);
 }
 
 INSTANTIATE_TEST_SUITE_P(

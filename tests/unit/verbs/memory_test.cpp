@@ -117,6 +117,7 @@ TEST_P(MemoryTest, AnyMemoryOfTheProcess_VERBS_29) {
 
 // DDP-8.3.2-02 VERBS-29: what is not the process's own, or what it may itself not do, no STag gives
 // to anybody. A range is looked at to its last octet.
+// RDMAP-8.1-01: RFC 5040 s.8.1.2(4)
 TEST_P(MemoryTest, OnlyMemoryThatTheProcessHas_SEC_7_3_01) {
   const Pages pages(8, PROT_READ | PROT_WRITE);
   pages.unmap(2);

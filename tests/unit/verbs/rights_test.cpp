@@ -73,6 +73,7 @@ INSTANTIATE_TEST_SUITE_P(Setups, RightsTest,
                          [](const auto& told) { return std::string(told.param.name); });
 
 // Each right alone allows one operation of the peer and no other.
+// RDMAP-8.1-01: RFC 5040 s.8.1.1(5)
 TEST_P(RightsTest, EachRightOfThePeerAllowsOneOperation_VERBS_02_SEC_6_3_5_01) {
   const std::pair<Opcode, Access> needed[] = {{Opcode::Write, Access::RemoteWrite},
                                               {Opcode::Read, Access::RemoteRead},

@@ -152,6 +152,7 @@ TEST_P(WindowsApiTest, AWindowThatGoesFreesItsRegion_VERBS_01) {
 
 // A peer writes as fast as it can; the region is deregistered under it, and its memory is another
 // one's from that moment: not one octet of what is under way reaches it.
+// RDMAP-8.1-01: RFC 5040 s.8.1.1(4), (6)
 TEST(RevokedUnderTraffic, NothingIsWrittenAnyMore_SEC_6_2_2_01) {
   World world(loopback_config(true));
   std::vector<uint8_t> memory(64 << 10);
