@@ -93,6 +93,12 @@ void Consumers::end(uint32_t number) {
   all_[number].reset();
 }
 
+void Consumers::describe(DeviceLimits& limits) const {
+  limits.max_consumers = static_cast<uint32_t>(all_.size() - 1);  // number 0 is the application
+  limits.consumers = static_cast<uint32_t>(
+      std::count_if(all_.begin() + 1, all_.end(), [](const auto& one) { return one != nullptr; }));
+}
+
 uint64_t Consumers::refused() const {
   uint64_t sum = refused_before_;
   for (const auto& consumer : all_) sum += consumer == nullptr ? 0 : consumer->refused();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "device/consumer.hpp"
+#include "rnic/device_info.hpp"
 #include "rnic/error.hpp"
 #include "rnic/quotas.hpp"
 
@@ -26,6 +27,7 @@ class Consumers {
   /// The application's handle is gone: the consumer goes with the last that it has.
   void release(uint32_t number);
   [[nodiscard]] Result<ConsumerInfo> info(uint32_t number) const;
+  void describe(DeviceLimits& limits) const;
 
   [[nodiscard]] bool exist(uint32_t number) const {
     return number < all_.size() && all_[number] != nullptr;

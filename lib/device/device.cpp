@@ -168,6 +168,7 @@ std::optional<int> Device::arm() {
 DeviceLimits Device::limits() const {
   DeviceLimits told;
   resources_.describe(told);
+  consumers_.describe(told);
   told.max_connections = config_.limits.max_connections;
   told.connections = connections_.live();
   told.max_pending_requests = config_.limits.max_pending_requests;

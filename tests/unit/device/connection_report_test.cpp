@@ -46,6 +46,19 @@ void expect_names(const Error& error, const char* key, uint32_t limit) {
   EXPECT_NE(error.message.find(std::to_string(limit)), std::string::npos) << error.message;
 }
 
+TEST_F(Reports, TheLimitOfConsumersIsToldAndHolds) {
+  Device& device = *left().device;
+  const DeviceLimits told = device.limits();
+  EXPECT_EQ(told.consumers, 0u);
+  for (uint32_t i = 1; i <= told.max_consumers; ++i) {
+    ASSERT_TRUE(device.consumers().create({.name = "one"}).has_value());
+    EXPECT_EQ(device.limits().consumers, i);
+  }
+  const auto more = device.consumers().create({.name = "one"});
+  ASSERT_FALSE(more.has_value());
+  expect_names(more.error(), "limits.max_consumers", told.max_consumers);
+}
+
 // Each limit that is told is the one that holds: as many are given, and the next is refused with
 // the limit's key and number.
 TEST_F(Reports, LimitsAreToldAndHold_VERBS_22) {

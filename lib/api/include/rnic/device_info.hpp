@@ -29,6 +29,8 @@ struct DeviceLimits {
   uint32_t regions = 0;          ///< in use
   uint32_t max_connections = 0;  ///< limits.max_connections
   uint32_t connections = 0;      ///< in use, those being made or ending included
+  uint32_t max_consumers = 0;    ///< limits.max_consumers
+  uint32_t consumers = 0;        ///< there are now, beside the application itself
   uint32_t max_work_depth = 0;   ///< of a send or receive queue: limits.max_work_depth
   uint32_t max_cq_depth = 0;     ///< of a completion queue: twice limits.max_work_depth
   uint32_t max_reads = 0;        ///< IRD and ORD of a queue pair: limits.max_reads
