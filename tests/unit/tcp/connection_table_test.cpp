@@ -5,7 +5,7 @@
 namespace rnic::testing {
 namespace {
 
-constexpr uint32_t kPlaces = 3;
+constexpr uint32_t kSlots = 3;
 
 /// What a connection is made of.
 struct Table {
@@ -14,7 +14,7 @@ struct Table {
 
   const Endpoint here{IpAddress::v4(0x0a000001), 4420};
   SharedParts parts;
-  tcp::ConnectionTable table{kPlaces, SharedParts::kSecret};
+  tcp::ConnectionTable table{kSlots, SharedParts::kSecret};
 };
 
 TEST(ConnectionTable, FindsByBothEndpoints) {
@@ -47,19 +47,19 @@ TEST(ConnectionTable, RemembersWhatWasFoundLastAsLongAsItIsThere) {
 
 TEST(ConnectionTable, IsFullAtItsLimitAndAPlaceComesBack) {
   Table t;
-  for (uint16_t port = 1; port <= kPlaces; ++port) {
+  for (uint16_t port = 1; port <= kSlots; ++port) {
     EXPECT_FALSE(t.table.full());
     ASSERT_NE(t.insert(port), nullptr);
   }
   EXPECT_TRUE(t.table.full());
-  EXPECT_EQ(t.insert(kPlaces + 1), nullptr);
-  EXPECT_FALSE(t.table.contains(t.here, t.there(kPlaces + 1)));
+  EXPECT_EQ(t.insert(kSlots + 1), nullptr);
+  EXPECT_FALSE(t.table.contains(t.here, t.there(kSlots + 1)));
   tcp::Connection* const gone = t.table.find(t.here, t.there(2));
   const base::Handle stale = gone->handle();
   t.table.erase(*gone);
-  EXPECT_EQ(t.table.live(), kPlaces - 1);
+  EXPECT_EQ(t.table.live(), kSlots - 1);
   EXPECT_FALSE(t.table.contains(t.here, t.there(2)));
-  EXPECT_NE(t.insert(kPlaces + 1), nullptr);
+  EXPECT_NE(t.insert(kSlots + 1), nullptr);
   EXPECT_EQ(t.table.get(stale), nullptr) << "its place is another's";
   t.table.validate();
   uint32_t seen = 0;
@@ -67,7 +67,7 @@ TEST(ConnectionTable, IsFullAtItsLimitAndAPlaceComesBack) {
     ++seen;
     t.table.erase(c);
   });
-  EXPECT_EQ(seen, kPlaces);
+  EXPECT_EQ(seen, kSlots);
   EXPECT_EQ(t.table.live(), 0u);
 }
 
