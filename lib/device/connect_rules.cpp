@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/fail.hpp"
+#include "tcp/connection_options.hpp"
 
 namespace rnic::device {
 
@@ -28,6 +29,13 @@ bool has_more_than_a_timeout(const StartPolicy& policy) {
 bool in_range(std::optional<std::chrono::nanoseconds> time, std::chrono::nanoseconds least,
               std::chrono::nanoseconds most) {
   return !time || (*time >= least && *time <= most);
+}
+
+tl::unexpected<Error> no_own_tcp() {
+  return fail(
+      ErrorCode::InvalidArgument,
+      "packing and the options of TCP are the choice of a device with a port of its own; of "
+      "a device on sockets they are the system's: leave them out");
 }
 
 }  // namespace
@@ -94,6 +102,7 @@ Status ConnectRules::check_listen(const ListenOptions& options) const {
     return fail(ErrorCode::InvalidArgument,
                 "listen: a backlog of 0 takes nobody: give at least 1, or leave it out");
   }
+  if (auto status = check_tcp(options.tcp); !status) return status;
   return check_policy(options.start, framing);
 }
 
@@ -105,12 +114,16 @@ Status ConnectRules::check_options(const QueuePair& qp, const ConnectOptions& op
     return fail(ErrorCode::InvalidArgument,
                 "IRD or ORD of the connection is above the queue pair's: create it with more");
   }
-  if ((options.packing || options.nagle) && !own_stack_) {
-    return fail(ErrorCode::InvalidArgument,
-                "packing and nagle are the choice of a device with a port of its own; the system's "
-                "TCP makes its segments by itself");
-  }
-  return {};
+  if (options.packing && !own_stack_) return no_own_tcp();
+  return check_tcp(options.tcp);
+}
+
+Status ConnectRules::check_tcp(const TcpOptions& options) const {
+  if (options == TcpOptions{}) return {};
+  if (!own_stack_) return no_own_tcp();
+  const auto merged = tcp::merged(tcp::ConnectionOptions(config_.tcp), options);
+  if (!merged) return tl::unexpected(merged.error());
+  return tcp::check(*merged, "ConnectOptions or ListenOptions::tcp");
 }
 
 Status ConnectRules::check_connect(const QueuePair& qp, const ConnectOptions& options) const {

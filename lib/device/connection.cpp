@@ -70,8 +70,16 @@ void Connection::validate() const {
 
 Status Connection::open(llp::Transport& transport, const Endpoint& local, const Endpoint& remote,
                         base::Now now) {
+  return opened(transport.connect(local, remote, *session_, now), remote);
+}
+
+Status Connection::open(tcp::Stack& stack, const tcp::ConnectionOptions& options,
+                        const Endpoint& local, const Endpoint& remote, base::Now now) {
+  return opened(stack.connect(local, remote, *session_, options, now), remote);
+}
+
+Status Connection::opened(const Result<llp::Stream*>& stream, const Endpoint& remote) {
   remote_ = remote;
-  auto stream = transport.connect(local, remote, *session_, now);
   if (!stream) return tl::unexpected(stream.error());
   stream_ = *stream;
   local_ = stream_->local();
@@ -133,7 +141,7 @@ void Connection::bind(QueuePair& qp, base::Now now) {
   qp_ = &qp;
   qp.begin_connection(handle_);
   qp.bind(*session_);
-  if (stream_ != nullptr) owner_.choose_segments(*stream_, qp.segments(), now);
+  if (stream_ != nullptr) owner_.choose_tcp(*stream_, qp.tcp_choice(), now);
 }
 
 void Connection::unbind() {

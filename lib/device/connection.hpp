@@ -20,6 +20,7 @@
 #include "mpa/mpa.hpp"
 #include "rnic/connection.hpp"
 #include "rnic/device_info.hpp"
+#include "tcp/tcp.hpp"
 #include "tuf/key_source.hpp"
 #include "tuf/tuf.hpp"
 
@@ -28,8 +29,8 @@ namespace rnic::device {
 class Connection;
 class QueuePair;
 struct QueuePairSpec;
-struct SegmentChoice;
 class StreamSocket;
+struct TcpChoice;
 
 /// The parts that the sessions of a device share: memory for what cannot be placed yet, keys,
 /// counters.
@@ -59,7 +60,7 @@ class ConnectionOwner {
   virtual void first_fpdu_overdue(Connection& connection) = 0;
   /// There is no memory for the rest of the start-up: the connection is aborted.
   virtual void give_up(Connection& connection) = 0;
-  virtual void choose_segments(llp::Stream& stream, const SegmentChoice& choice, base::Now now) = 0;
+  virtual void choose_tcp(llp::Stream& stream, const TcpChoice& choice, base::Now now) = 0;
   /// Sets the one timer of a start-up, of its RTR, or of a delay. \param deadline kNever: stops it
   virtual void set_start_timer(Connection& connection, base::Now deadline) = 0;
 
@@ -82,11 +83,14 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   void name(base::Handle handle) { handle_ = handle; }
   [[nodiscard]] base::Handle handle() const { return handle_; }
 
-  // The stream comes from one of these three.
+  // The stream comes from one of these.
 
   /// Connects over `transport`. \param local as llp::Transport::connect() has it
   Status open(llp::Transport& transport, const Endpoint& local, const Endpoint& remote,
               base::Now now);
+  /// The same over a stack of our own, with the options of the application.
+  Status open(tcp::Stack& stack, const tcp::ConnectionOptions& options, const Endpoint& local,
+              const Endpoint& remote, base::Now now);
   /// Takes the stream of a peer that has connected. \param listener the one it has connected to
   void take(llp::Stream& stream, const Endpoint& local, const Endpoint& remote,
             const ListenerName& listener = {});
@@ -213,6 +217,7 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   void stream_broken(framing::PduError error, base::Now now) override;
 
  private:
+  Status opened(const Result<llp::Stream*>& stream, const Endpoint& remote);
   void set_state(ConnectionState next);
   void leave_mpa(base::Now now);
   void stop_lingering();

@@ -45,14 +45,23 @@ ConnectionService::ConnectionService(const DeviceConfig& config, const Parts& pa
   unreported_.reserve(config.limits.max_pending_requests);
 }
 
+namespace {
+
 // MPAA-6-05, MPA-A.2-01: each connection chooses whether its sender packs and whether it waits.
-void ConnectionService::choose_segments(llp::Stream& stream, const SegmentChoice& choice,
-                                        base::Now now) {
-  if (own_ == nullptr || choice == SegmentChoice{}) return;  // check_options() allows none then
-  tcp::ConnectionOptions options = own_->stack.options(stream);
-  options.pack_records = choice.packing.value_or(options.pack_records);
-  options.nagle = choice.nagle.value_or(options.nagle);
-  RNIC_CHECK(own_->stack.set_options(stream, options, now).has_value());
+tcp::ConnectionOptions chosen(const tcp::ConnectionOptions& before, const TcpChoice& choice) {
+  auto options = tcp::merged(before, choice.options);
+  RNIC_CHECK(options.has_value());  // ConnectRules has looked at the values
+  options->pack_records = choice.packing.value_or(options->pack_records);
+  return *options;
+}
+
+}  // namespace
+
+void ConnectionService::choose_tcp(llp::Stream& stream, const TcpChoice& choice, base::Now now) {
+  if (own_ == nullptr || choice == TcpChoice{}) return;  // ConnectRules allows none then
+  const Status done =
+      own_->stack.set_options(stream, chosen(own_->stack.options(stream), choice), now);
+  RNIC_CHECK(done.has_value());
 }
 
 Result<Endpoint> ConnectionService::listen(const Endpoint& local, const ListenOptions& options,
@@ -65,7 +74,11 @@ Result<Endpoint> ConnectionService::listen(const Endpoint& local, const ListenOp
   if (!share.status()) return tl::unexpected(share.status().error());
   // The listener's memory comes before the transport listens.
   Listeners::Node node = listeners_.make(options, consumer);
-  auto listening = transport_->listen(listened_on(local), *this);
+  auto listening =
+      own_ == nullptr
+          ? transport_->listen(listened_on(local), *this)
+          : own_->stack.listen(listened_on(local), *this,
+                               chosen(own_->stack.default_options(), {.options = options.tcp}));
   if (!listening) return listening;
   listeners_.add(std::move(node), *listening);
   share.keep();
@@ -139,7 +152,7 @@ Status ConnectionService::connect(QueuePair& qp, const Endpoint& remote,
   if (auto local = local_towards(remote, options.source); !local) {
     return tl::unexpected(local.error());
   }
-  qp.choose_segments({options.packing, options.nagle});
+  qp.choose_tcp({options.packing, options.tcp});
   if (resolved.framing == Framing::Tuf) {
     return dial_framed(qp, remote, private_data, options, now);
   }
@@ -202,7 +215,12 @@ Result<Connection*> ConnectionService::start(base::Handle handle, QueuePair& qp,
   auto place = connections_.tentative(handle);
   const auto local = local_towards(remote, source);
   if (!local) return tl::unexpected(local.error());
-  const auto opened = connection->open(*transport_, *local, remote, now);
+  const Status opened =
+      own_ == nullptr
+          ? connection->open(*transport_, *local, remote, now)
+          : connection->open(own_->stack,
+                             chosen(own_->stack.default_options(), qp.tcp_choice()), *local, remote,
+                             now);
   if (!opened) return tl::unexpected(opened.error());
   place.keep();
   // The time-out covers the whole start-up with the TCP handshake: it also ends a silent peer.
@@ -249,7 +267,7 @@ Status ConnectionService::connect(QueuePair& qp, StreamSocket& socket, base::Byt
   if (auto status = ConnectRules::check_request(private_data, config, start_options); !status) {
     return status;
   }
-  qp.choose_segments({options.packing, options.nagle});
+  qp.choose_tcp({options.packing, options.tcp});
   const auto connection =
       convert(socket, framing::Role::Initiator, config, private_data, start_options, {}, now);
   if (!connection) return tl::unexpected(connection.error());
@@ -491,7 +509,7 @@ Status ConnectionService::accept(RequestHandle request, QueuePair& qp, base::Byt
   auto fits = rules_.check_private_data(private_data, (*connection)->private_data_max(),
                                         (*connection)->agreed().revision);
   if (!fits) return fits;
-  qp.choose_segments({options.packing, options.nagle});
+  qp.choose_tcp({options.packing, options.tcp});
   (*connection)->accept(qp, private_data, rules_.make_start_options(options, qp.spec()), now);
   request_over(**connection);
   return {};

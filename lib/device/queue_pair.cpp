@@ -158,7 +158,7 @@ void QueuePair::renew(uint32_t number, uint32_t ird, uint32_t ord) {
   number_ = number;
   spec_.ird = ird;
   spec_.ord = ord;
-  segments_ = {};
+  tcp_choice_ = {};
   fault_told_ = false;
   watches_first_fpdu_ = false;
 }

@@ -22,6 +22,7 @@
 #include "framing/start.hpp"
 #include "mem/stag_table.hpp"
 #include "rdmap/rdmap.hpp"
+#include "rnic/tcp_options.hpp"
 #include "rdmap/work_opcodes.hpp"
 #include "rnic/queue_info.hpp"
 
@@ -49,11 +50,12 @@ struct QueuePairSpec {
   base::Duration receive_wait{0};
 };
 
-/// How a connection makes its segments; the configuration decides what is not set here.
-struct SegmentChoice {
+/// What the application chose for TCP below a connection; the configuration decides what is not set
+/// here.
+struct TcpChoice {
   std::optional<bool> packing;
-  std::optional<bool> nagle;
-  friend bool operator==(const SegmentChoice&, const SegmentChoice&) = default;
+  TcpOptions options{};
+  friend bool operator==(const TcpChoice&, const TcpChoice&) = default;
 };
 
 using rdmap::PostResult;
@@ -199,8 +201,8 @@ class QueuePair final : public rdmap::EndpointOwner {
   void end_connection();
 
   /// How the connection makes its segments, as ConnectOptions chose.
-  [[nodiscard]] const SegmentChoice& segments() const { return segments_; }
-  void choose_segments(const SegmentChoice& choice) { segments_ = choice; }
+  [[nodiscard]] const TcpChoice& tcp_choice() const { return tcp_choice_; }
+  void choose_tcp(const TcpChoice& choice) { tcp_choice_ = choice; }
 
   // rdmap::EndpointOwner
   void send_completed(const Completion& completion) override;
@@ -237,7 +239,7 @@ class QueuePair final : public rdmap::EndpointOwner {
   // The members from here on belong to the worker.
   QueuePairUse use_ = QueuePairUse::Unused;
   base::Handle connection_;  // Invariant: valid in Connected, and nowhere else
-  SegmentChoice segments_;
+  TcpChoice tcp_choice_;
   QueuePairTally tally_;
   bool orphaned_ = false;  // not part of the state: it can happen in every state
   bool fault_told_ = false;

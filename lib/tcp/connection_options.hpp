@@ -6,6 +6,7 @@
 
 #include "base/fail.hpp"
 #include "base/time.hpp"
+#include "rnic/tcp_options.hpp"
 #include "tcp/config.hpp"
 
 namespace rnic::tcp {
@@ -55,6 +56,9 @@ struct ConnectionOptions {
 
   friend bool operator==(const ConnectionOptions&, const ConnectionOptions&) = default;
 };
+
+/// Options with those that `given` sets replaced. InvalidArgument names a time out of its range.
+[[nodiscard]] Result<ConnectionOptions> merged(ConnectionOptions out, const TcpOptions& given);
 
 /// InvalidArgument names the value that is out of range. \param call the name of the call that got
 /// the options

@@ -280,7 +280,7 @@ Result<FramedStreamListener> Device::listen_framed(const Endpoint& local,
     using Made = decltype(device_->device->listen_framed(local, 0, {}, {}));
     auto made = on_worker(*device_, [&](base::Now) -> Made {
       device::Device& device = *device_->device;
-      const auto own = verbs::merged(device.default_options(), options.stream);
+      const auto own = tcp::merged(device.default_options(), options.stream);
       if (!own) return tl::unexpected(own.error());
       return device.listen_framed(local, options.backlog, *own, options.framing);
     });
@@ -294,7 +294,7 @@ Result<FramedStream> Device::connect_framed(const Endpoint& remote, const Framin
   return guarded("Device::connect_framed", [&]() -> Result<FramedStream> {
     auto socket = on_worker(*device_, [&](base::Now now) -> Result<device::FramedSocket*> {
       device::Device& device = *device_->device;
-      const auto own = verbs::merged(device.default_options(), options);
+      const auto own = tcp::merged(device.default_options(), options);
       if (!own) return tl::unexpected(own.error());
       return device.connect_framed(remote, *own, framing, now);
     });

@@ -11,9 +11,9 @@
 
 namespace rnic {
 
+using tcp::merged;
 using verbs::error;
 using verbs::guarded;
-using verbs::merged;
 using verbs::on_worker;
 
 namespace {
@@ -23,46 +23,6 @@ tl::unexpected<Error> converted() {
 }
 
 }  // namespace
-
-namespace verbs {
-
-namespace {
-
-Status take(const char* name, const std::optional<std::chrono::milliseconds>& given,
-            base::Duration& out) {
-  if (!given) return {};
-  if (given->count() < 0 || given->count() > UINT32_MAX) {
-    return error(
-        ErrorCode::InvalidArgument,
-        std::string(name) + " is " + std::to_string(given->count()) + " ms: 0 to 4294967295 ms");
-  }
-  out = *given;
-  return {};
-}
-
-}  // namespace
-
-Result<tcp::ConnectionOptions> merged(tcp::ConnectionOptions out, const StreamOptions& given) {
-  if (given.congestion_control) {
-    out.congestion_control = *given.congestion_control;
-  }
-  if (given.ecn) out.ecn = *given.ecn;
-  out.pacing = given.pacing.value_or(out.pacing);
-  out.nagle = given.nagle.value_or(out.nagle);
-  out.keep_alive = given.keep_alive.value_or(out.keep_alive);
-  out.keep_alive_count = given.keep_alive_count.value_or(out.keep_alive_count);
-  Status times = take("keep_alive_idle", given.keep_alive_idle, out.keep_alive_idle);
-  if (times)
-    times = take("keep_alive_interval", given.keep_alive_interval, out.keep_alive_interval);
-  if (times) times = take("user_timeout", given.user_timeout, out.user_timeout);
-  if (!times) return tl::unexpected(times.error());
-  out.dscp = given.dscp.value_or(out.dscp);
-  out.hop_limit = given.hop_limit.value_or(out.hop_limit);
-  out.max_segment = given.max_segment.value_or(out.max_segment);
-  return out;
-}
-
-}  // namespace verbs
 
 // --- Stream ---
 

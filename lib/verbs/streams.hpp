@@ -26,8 +26,5 @@ inline void ring(DeviceRuntime& runtime, uint32_t doorbell) {
   runtime.device->ring_doorbell(doorbell);
   runtime.wake();
 }
-/// Options with those that `given` sets replaced. InvalidArgument names a time out of its range.
-[[nodiscard]] Result<tcp::ConnectionOptions> merged(tcp::ConnectionOptions out,
-                                                    const StreamOptions& given);
 
 }  // namespace rnic::verbs

@@ -82,6 +82,9 @@ ConnectOptions wishes() {
   ConnectOptions options;
   options.start.revision = UINT8_MAX;
   options.ird = options.ord = options.ord_required = kMost32;
+  options.tcp.keep_alive_count = kMost32;
+  options.tcp.dscp = options.tcp.hop_limit = UINT8_MAX;
+  options.tcp.max_segment = UINT16_MAX;
   return options;
 }
 

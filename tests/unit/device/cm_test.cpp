@@ -644,13 +644,13 @@ class OtherTransport : public ::testing::Test {
 
 TEST_F(OtherTransport, ItsSegmentsAreNoChoiceOfTheDevice) {
   for (const ConnectOptions& options :
-       {ConnectOptions{.packing = false}, ConnectOptions{.nagle = true}}) {
+       {ConnectOptions{.packing = false}, ConnectOptions{.tcp = {.nagle = true}}}) {
     const Status refused = connect(options);
     ASSERT_FALSE(refused.has_value());
     EXPECT_EQ(refused.error().code, ErrorCode::InvalidArgument);
     EXPECT_EQ(refused.error().message,
-              "packing and nagle are the choice of a device with a port of its own; the system's "
-              "TCP makes its segments by itself");
+              "packing and the options of TCP are the choice of a device with a port of its own; "
+              "of a device on sockets they are the system's: leave them out");
   }
   EXPECT_EQ(transport_.user, nullptr);
   EXPECT_TRUE(connect().has_value());

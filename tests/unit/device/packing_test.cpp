@@ -62,7 +62,7 @@ TEST_P(NagleChosen, SmallFpdusArePackedWhileDataIsInFlight_MPA_A_2_01) {
   QueuePair* a = left().make_qp();
   QueuePair* b = right().make_qp();
   ConnectOptions options;
-  options.nagle = GetParam();
+  options.tcp.nagle = GetParam();
   connect(a, b, {}, {}, options);
   run_for(std::chrono::milliseconds(200));  // the ACK of the Request
   std::vector<uint8_t> source = octets(5000, 1), target(5000);
@@ -101,7 +101,7 @@ TEST_P(NagleChosen, EverythingEnds_MPA_A_2_01) {
   QueuePair* a = left().make_qp();
   QueuePair* b = right().make_qp();
   ConnectOptions options;
-  options.nagle = GetParam();
+  options.tcp.nagle = GetParam();
   connect(a, b, {}, {}, options, options);
   std::vector<uint8_t> near = octets(400, 1), far = octets(400, 9);
   const mem::Stag here = left().add(near, a->spec().pd, Access::LocalWrite);

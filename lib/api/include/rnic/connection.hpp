@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "rnic/address.hpp"
+#include "rnic/tcp_options.hpp"
 #include "rnic/transport.hpp"
 
 namespace rnic {
@@ -67,10 +68,9 @@ struct ConnectOptions {
   std::optional<uint32_t> ord;     ///< outbound Reads at once; not above the queue pair's
   std::optional<bool> packing;     ///< put several FPDUs into one segment; default:
                                    ///< tcp.pack_records
-  std::optional<bool> nagle;       ///< small messages wait while a short segment is not
-                                   ///< acknowledged, to share a segment; default: tcp.nagle
   uint32_t ord_required = 0;       ///< accept: reject a peer that serves fewer Reads
   std::optional<Framing> framing;  ///< connect: the framing that the peer listens with
+  TcpOptions tcp{};                ///< from the handshake on; accept: from the answer on
   /// connect: this side's endpoint. An unspecified address: the route chooses it; port 0: any free
   /// port. A fall-back (StartPolicy::fall_back) keeps the address and takes any free port.
   Endpoint source{};
@@ -80,6 +80,7 @@ struct ConnectOptions {
 struct ListenOptions {
   std::optional<Framing> framing;  ///< of all connections accepted there
   StartPolicy start{};             ///< of all connections accepted there
+  TcpOptions tcp{};                ///< of all connections accepted there, from the handshake on
   /// Requests of this listener that wait for the application's answer, at least 1; more are reset
   /// (counter `requests_beyond_backlog`). Nothing: only limits.max_pending_requests limits them.
   std::optional<uint32_t> backlog;

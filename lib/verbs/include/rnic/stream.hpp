@@ -29,6 +29,7 @@
 
 #include "rnic/error.hpp"
 #include "rnic/tcp_handle.hpp"
+#include "rnic/tcp_options.hpp"
 #include "rnic/transport.hpp"
 
 namespace rnic {
@@ -37,22 +38,7 @@ namespace device {
 class StreamSocket;
 }  // namespace device
 
-/// Options of one stream; the configuration decides what is not set here. Times are 0 to
-/// 4,294,967,295 ms (49 days).
-struct StreamOptions {
-  std::optional<CongestionControl> congestion_control;
-  std::optional<Ecn> ecn;          ///< takes effect at the handshake only
-  std::optional<bool> pacing;      ///< spread a window over the round trip
-  std::optional<bool> nagle;       ///< gather small sends (RFC 9293 s.3.7.4)
-  std::optional<bool> keep_alive;  ///< probe a silent peer (RFC 9293 s.3.8.4)
-  std::optional<std::chrono::milliseconds> keep_alive_idle;      ///< silence before the first probe
-  std::optional<std::chrono::milliseconds> keep_alive_interval;  ///< between probes
-  std::optional<uint32_t> keep_alive_count;  ///< probes without an answer before the end
-  std::optional<std::chrono::milliseconds> user_timeout;  ///< time without progress that ends it
-  std::optional<uint8_t> dscp;                            ///< 0..63 (RFC 2474)
-  std::optional<uint8_t> hop_limit;                       ///< TTL
-  std::optional<uint16_t> max_segment;                    ///< octets of a segment's payload at most
-};
+using StreamOptions = TcpOptions;
 
 struct StreamListenerOptions {
   uint32_t backlog = 128;  ///< connections that wait for accept(); more are refused (RST)
