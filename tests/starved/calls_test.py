@@ -65,13 +65,17 @@ NUMBER = r"\b(?:u?int(?:8|16|32|64)_t|size_t|double|duration|MemorySpan)\b"
 
 
 def structures_with_numbers(texts):
-    """Names of those that a program fills in: of one that has no functions of its own."""
+    """Names, aliases too, of those that a program fills in: of one that has no functions of its
+    own."""
     found = set()
     for text in texts:
         for name, _, body in bodies(text):
             fields = re.sub(r"\([^()]*\)", "()", re.sub(r"(span|vector|array)<[^<>]*>", "", body))
             if re.search(NUMBER + r"[^(;]*;", fields) and "private:" not in body:
                 found.add(name)
+    for alias, name in re.findall(r"\busing (\w+) = (\w+);", "\n".join(texts)):
+        if name in found:
+            found.add(alias)
     return found
 
 
