@@ -23,6 +23,14 @@ constexpr const char* kBeyondQuota =
 constexpr const char* kCancelled = "cancelled by this side's application (cancel_connect)";
 constexpr const char* kAborted = "ended by this side's administrator (Device::abort)";
 
+// MPAA-6-05, MPA-A.2-01: each connection chooses whether its sender packs and whether it waits.
+tcp::ConnectionOptions chosen(const tcp::ConnectionOptions& before, const TcpChoice& choice) {
+  auto options = tcp::merged(before, choice.options);
+  RNIC_CHECK(options.has_value());  // ConnectRules has looked at the values
+  options->pack_records = choice.packing.value_or(options->pack_records);
+  return *options;
+}
+
 }  // namespace
 
 ConnectionService::ConnectionService(const DeviceConfig& config, const Parts& parts, base::Now now)
@@ -44,18 +52,6 @@ ConnectionService::ConnectionService(const DeviceConfig& config, const Parts& pa
   redials_.reserve(connections_.capacity());
   unreported_.reserve(config.limits.max_pending_requests);
 }
-
-namespace {
-
-// MPAA-6-05, MPA-A.2-01: each connection chooses whether its sender packs and whether it waits.
-tcp::ConnectionOptions chosen(const tcp::ConnectionOptions& before, const TcpChoice& choice) {
-  auto options = tcp::merged(before, choice.options);
-  RNIC_CHECK(options.has_value());  // ConnectRules has looked at the values
-  options->pack_records = choice.packing.value_or(options->pack_records);
-  return *options;
-}
-
-}  // namespace
 
 void ConnectionService::choose_tcp(llp::Stream& stream, const TcpChoice& choice, base::Now now) {
   if (own_ == nullptr || choice == TcpChoice{}) return;  // ConnectRules allows none then

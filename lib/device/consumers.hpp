@@ -27,6 +27,7 @@ class Consumers {
   /// The application's handle is gone: the consumer goes with the last that it has.
   void release(uint32_t number);
   [[nodiscard]] Result<ConsumerInfo> info(uint32_t number) const;
+  /// Says how many there may be and how many there are, the application itself left out.
   void describe(DeviceLimits& limits) const;
 
   [[nodiscard]] bool exist(uint32_t number) const {

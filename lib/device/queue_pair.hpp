@@ -22,9 +22,9 @@
 #include "framing/start.hpp"
 #include "mem/stag_table.hpp"
 #include "rdmap/rdmap.hpp"
-#include "rnic/tcp_options.hpp"
 #include "rdmap/work_opcodes.hpp"
 #include "rnic/queue_info.hpp"
+#include "rnic/tcp_options.hpp"
 
 namespace rnic::device {
 
@@ -200,7 +200,7 @@ class QueuePair final : public rdmap::EndpointOwner {
   /// The connection is gone, or the second attempt could not be made.
   void end_connection();
 
-  /// How the connection makes its segments, as ConnectOptions chose.
+  /// What ConnectOptions chose for TCP below the connection.
   [[nodiscard]] const TcpChoice& tcp_choice() const { return tcp_choice_; }
   void choose_tcp(const TcpChoice& choice) { tcp_choice_ = choice; }
 

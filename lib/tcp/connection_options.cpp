@@ -9,10 +9,10 @@ namespace {
 Status take(const char* name, const std::optional<std::chrono::milliseconds>& given,
             base::Duration& out) {
   if (!given) return {};
-  if (given->count() < 0 || given->count() > UINT32_MAX) {
+  if (given->count() < 1 || given->count() > UINT32_MAX) {
     return base::fail(
         ErrorCode::InvalidArgument,
-        std::string(name) + " is " + std::to_string(given->count()) + " ms: 0 to 4294967295 ms");
+        std::string(name) + " is " + std::to_string(given->count()) + " ms: 1 to 4294967295 ms");
   }
   out = *given;
   return {};

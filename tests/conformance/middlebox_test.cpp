@@ -31,12 +31,7 @@ class Middlebox : public ::testing::TestWithParam<int> {
   /// \param mtu of the devices, up to that of the ports
   void start(uint32_t mtu) {
     base::set_log_level(base::LogLevel::Off);
-    for (uint32_t i = 0; i < 2; ++i) {
-      nics_.push_back(std::make_unique<test::FakeNic>(
-          port::PortInfo{"nic", mac(i), kMtu, port::ChecksumMode::Software, {}}, 1,
-          port::ReceiveSpread{}));
-    }
-    test::FakeNic::connect(*nics_[0], *nics_[1]);
+    nics_ = test::connected_nics(kMtu);
     for (uint32_t i = 0; i < 2; ++i) {
       nics_[i]->passes = [this, i](const Frame& frame) {
         if (on_wire_[i].empty()) idle_ = false;
@@ -56,7 +51,6 @@ class Middlebox : public ::testing::TestWithParam<int> {
     }
   }
   void TearDown() override { hosts_.clear(); }
-  static port::MacAddress mac(uint32_t i) { return {2, 0, 0, 0, 0, static_cast<uint8_t>(1 + i)}; }
 
   /// The box: frames on their way to a device, all that came in one turn.
   virtual void carry(uint32_t to, std::vector<Frame> frames) {
@@ -263,7 +257,7 @@ class Narrowing : public Middlebox {
   static Frame too_big(const Frame& lost, uint32_t to, uint32_t path) {
     constexpr uint32_t kQuoted = wire::kIpv4Header + 8;
     Frame frame(wire::kEtherHeader + wire::kIpv4Header + wire::kIcmpHeader + kQuoted);
-    wire::write_ether(frame.data(), mac(to), mac(1 - to), wire::kEtherTypeIpv4);
+    wire::write_ether(frame.data(), test::nic_mac(to), test::nic_mac(1 - to), wire::kEtherTypeIpv4);
     uint8_t* icmp = frame.data() + wire::kEtherHeader + wire::kIpv4Header;
     std::copy_n(lost.begin() + wire::kEtherHeader, kQuoted, icmp + wire::kIcmpHeader);
     icmp[0] = wire::kIcmpUnreachable;

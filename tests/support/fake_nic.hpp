@@ -167,4 +167,21 @@ class FakeNic {
   uint32_t id_ = 0;
 };
 
+/// That of the i-th of connected_nics().
+inline port::MacAddress nic_mac(uint32_t i) {
+  return {2, 0, 0, 0, 0, static_cast<uint8_t>(1 + i)};
+}
+
+/// Two of one queue each, on one wire.
+inline std::vector<std::unique_ptr<FakeNic>> connected_nics(uint32_t mtu) {
+  std::vector<std::unique_ptr<FakeNic>> nics;
+  for (uint32_t i = 0; i < 2; ++i) {
+    nics.push_back(std::make_unique<FakeNic>(
+        port::PortInfo{"nic", nic_mac(i), mtu, port::ChecksumMode::Software, {}}, 1,
+        port::ReceiveSpread{}));
+  }
+  FakeNic::connect(*nics[0], *nics[1]);
+  return nics;
+}
+
 }  // namespace rnic::test

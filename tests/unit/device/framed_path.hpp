@@ -23,12 +23,7 @@ class FramedPath : public ::testing::Test {
   static constexpr wire::TufKey kThere = 0x0123'4567'89ab, kBack = 0xfedc'ba98'7654;
 
   void SetUp() override {
-    for (uint32_t i = 0; i < 2; ++i) {
-      nics_.push_back(std::make_unique<test::FakeNic>(
-          port::PortInfo{"nic", mac(i), kMtu, port::ChecksumMode::Software, {}}, 1,
-          port::ReceiveSpread{}));
-    }
-    test::FakeNic::connect(*nics_[0], *nics_[1]);
+    nics_ = test::connected_nics(kMtu);
     for (uint32_t i = 0; i < 2; ++i) {
       DeviceConfig config;
       config.net.address = address(i);
@@ -55,7 +50,6 @@ class FramedPath : public ::testing::Test {
   /// Asked about each frame from the left to the right: false, and it is lost.
   virtual bool carry(const Octets&) { return true; }
 
-  static port::MacAddress mac(uint32_t i) { return {2, 0, 0, 0, 0, static_cast<uint8_t>(1 + i)}; }
   static IpAddress address(uint32_t i) { return IpAddress::v4(0x0a000001 + i); }
 
   /// A new stream takes the place of the one there was.

@@ -24,7 +24,7 @@ class NarrowPath : public FramedPath, public ::testing::WithParamInterface<bool>
     constexpr uint32_t kQuoted = wire::kIpv4Header + 8;
     constexpr uint32_t kLength = wire::kIcmpHeader + kQuoted;
     Octets frame(wire::kEtherHeader + wire::kIpv4Header + kLength);
-    wire::write_ether(frame.data(), mac(0), mac(1), wire::kEtherTypeIpv4);
+    wire::write_ether(frame.data(), test::nic_mac(0), test::nic_mac(1), wire::kEtherTypeIpv4);
     wire::Ipv4 ip;
     ip.source = address(1).as_v4();
     ip.destination = address(0).as_v4();

@@ -27,12 +27,7 @@ constexpr uint32_t kNarrow = 1300;
 class PathRaise : public ::testing::TestWithParam<bool> {
  protected:
   void start(bool probing) {
-    for (uint32_t i = 0; i < 2; ++i) {
-      nics_.push_back(std::make_unique<test::FakeNic>(
-          port::PortInfo{"nic", mac(i), kWide, port::ChecksumMode::Software, {}}, 1,
-          port::ReceiveSpread{}));
-    }
-    test::FakeNic::connect(*nics_[0], *nics_[1]);
+    nics_ = test::connected_nics(kWide);
     for (uint32_t i = 0; i < 2; ++i) {
       DeviceConfig config;
       config.net.address = address(i);
@@ -52,7 +47,6 @@ class PathRaise : public ::testing::TestWithParam<bool> {
   void TearDown() override { devices_.clear(); }
 
   [[nodiscard]] bool v4() const { return GetParam(); }
-  static port::MacAddress mac(uint32_t i) { return {2, 0, 0, 0, 0, static_cast<uint8_t>(1 + i)}; }
   [[nodiscard]] IpAddress address(uint32_t i) const {
     return v4() ? IpAddress::v4(0x0a000001 + i) : IpAddress(0xfd00000000000000, 1 + i);
   }
@@ -69,7 +63,7 @@ class PathRaise : public ::testing::TestWithParam<bool> {
   [[nodiscard]] std::vector<uint8_t> too_big(const std::vector<uint8_t>& lost) const {
     const uint32_t header = v4() ? wire::kIpv4Header : wire::kIpv6Header;
     std::vector<uint8_t> frame(wire::kEtherHeader + header + wire::kIcmpHeader + header + 8);
-    wire::write_ether(frame.data(), mac(0), mac(1),
+    wire::write_ether(frame.data(), test::nic_mac(0), test::nic_mac(1),
                       v4() ? wire::kEtherTypeIpv4 : wire::kEtherTypeIpv6);
     uint8_t* icmp = frame.data() + wire::kEtherHeader + header;
     std::copy_n(lost.begin() + wire::kEtherHeader, header + 8, icmp + wire::kIcmpHeader);

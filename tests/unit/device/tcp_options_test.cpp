@@ -22,13 +22,6 @@ class TcpChoices : public ::testing::Test {
   TcpChoices() {
     base::set_log_level(base::LogLevel::Off);
     for (uint32_t i = 0; i < 2; ++i) {
-      const port::MacAddress mac{2, 0, 0, 0, 0, static_cast<uint8_t>(1 + i)};
-      nics_[i] = std::make_unique<test::FakeNic>(
-          port::PortInfo{"nic", mac, 1500, port::ChecksumMode::Software, {}}, 1,
-          port::ReceiveSpread{});
-    }
-    test::FakeNic::connect(*nics_[0], *nics_[1]);
-    for (uint32_t i = 0; i < 2; ++i) {
       DeviceConfig config;
       config.net.address = IpAddress::v4(0x0a000001 + i);
       config.seed = i + 1;
@@ -82,7 +75,7 @@ class TcpChoices : public ::testing::Test {
   base::Now now_ = base::from_nanos(1'000'000'000);
   std::array<std::vector<Seen>, 2> seen_;  // by sender; devices that end send, too
   bool cut_ = false;
-  std::array<std::unique_ptr<test::FakeNic>, 2> nics_;
+  std::vector<std::unique_ptr<test::FakeNic>> nics_ = test::connected_nics(1500);
   std::array<std::unique_ptr<Host>, 2> hosts_;
 };
 
@@ -119,6 +112,16 @@ TEST_F(TcpChoices, OfAnAnswerReplaceThoseOfTheListener) {
   for (const Seen& frame : seen_[1]) EXPECT_EQ(frame.ttl, 7);
 }
 
+// RFC 6581 s.10: the second attempt is another connection, with the same options.
+TEST_F(TcpChoices, HoldForASecondAttempt) {
+  ASSERT_TRUE(right().device->listen({{}, 7000}, {.start = {.revision = 1}}).has_value());
+  connect(7000, {.tcp = {.dscp = 46}});
+  EXPECT_EQ(left().device->device_counters().connects_redialed, 1u);
+  EXPECT_EQ(std::count_if(seen_[0].begin(), seen_[0].end(), [](const Seen& f) { return f.syn; }),
+            2);
+  for (const Seen& frame : seen_[0]) EXPECT_EQ(frame.traffic_class, 46 << 2);
+}
+
 TEST_F(TcpChoices, ASilentPeerIsProbedWhereItWasAsked) {
   ASSERT_TRUE(right().device->listen({{}, 7000}).has_value());
   connect(7000, {});
@@ -142,7 +145,8 @@ TEST_F(TcpChoices, ABadOneIsRefusedAndBeginsNothing) {
   for (const TcpOptions& bad :
        {TcpOptions{.keep_alive_count = 1}, TcpOptions{.user_timeout = std::chrono::milliseconds(0)},
         TcpOptions{.dscp = 64}, TcpOptions{.max_segment = 63},
-        TcpOptions{.keep_alive_idle = std::chrono::milliseconds(-1)}}) {
+        TcpOptions{.keep_alive_idle = std::chrono::milliseconds(-1)},
+        TcpOptions{.congestion_control = static_cast<CongestionControl>(9)}}) {
     const Status refused = left().device->connect(*a, there, {}, now_, {.tcp = bad});
     ASSERT_FALSE(refused.has_value());
     EXPECT_EQ(refused.error().code, ErrorCode::InvalidArgument);

@@ -19,7 +19,6 @@ namespace {
 
 using Octets = std::vector<uint8_t>;
 constexpr uint16_t kEchoPort = 9000;
-constexpr port::MacAddress kMacs[]{{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}};
 
 IpAddress address(bool v4, uint32_t number) {
   return v4 ? IpAddress::v4(0x0a000000 + number) : IpAddress(0xfd00000000000000, number);
@@ -30,7 +29,7 @@ Octets fragment(bool v4, uint32_t from, uint32_t id, uint32_t offset, bool more,
                 const Octets& content, uint8_t protocol = wire::kProtocolTcp) {
   Octets frame(wire::kEtherHeader + (v4 ? wire::kIpv4Header : wire::kIpv6Header));
   const auto length = static_cast<uint32_t>(content.size());
-  wire::write_ether(frame.data(), kMacs[1], kMacs[0],
+  wire::write_ether(frame.data(), test::nic_mac(1), test::nic_mac(0),
                     v4 ? wire::kEtherTypeIpv4 : wire::kEtherTypeIpv6);
   uint8_t* p = frame.data() + wire::kEtherHeader;
   if (v4) {
@@ -64,12 +63,7 @@ Octets fragment(bool v4, uint32_t from, uint32_t id, uint32_t offset, bool more,
 class FragmentAttack : public ::testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
-    for (uint32_t i = 0; i < 2; ++i) {
-      nics_.push_back(std::make_unique<test::FakeNic>(
-          port::PortInfo{"nic", kMacs[i], 1500, port::ChecksumMode::Software, {}}, 1,
-          port::ReceiveSpread{}));
-    }
-    test::FakeNic::connect(*nics_[0], *nics_[1]);
+    nics_ = test::connected_nics(1500);
     for (uint32_t i = 0; i < 2; ++i) {
       device::DeviceConfig config;
       config.net.address = address(true, 1 + i);

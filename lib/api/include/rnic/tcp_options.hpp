@@ -12,7 +12,8 @@ namespace rnic {
 
 /// Options of TCP for one connection, or for those that a listener accepts; the configuration
 /// (`tcp.*`) decides what is not set here. Only a device with a port of its own takes them. Times
-/// are 0 to 4,294,967,295 ms (49 days).
+/// are 1 to 4,294,967,295 ms (49 days). A call that is given a value out of its range answers
+/// InvalidArgument, and begins nothing.
 struct TcpOptions {
   std::optional<CongestionControl> congestion_control;
   std::optional<Ecn> ecn;      ///< takes effect at the handshake only

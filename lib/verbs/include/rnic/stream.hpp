@@ -38,6 +38,7 @@ namespace device {
 class StreamSocket;
 }  // namespace device
 
+/// The options of one stream, framed or not: those of the TCP that it is.
 using StreamOptions = TcpOptions;
 
 struct StreamListenerOptions {
