@@ -5,6 +5,7 @@ import os
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "scripts"))
@@ -35,6 +36,24 @@ class Programs(unittest.TestCase):
     def test_a_program_without_a_case_failed_unless_a_filter_took_them(self):
         self.assertEqual(self.results(""), ["failed"])
         self.assertEqual(self.results("", filtered=True), [])
+
+
+class Needs(unittest.TestCase):
+    """What is built for some tests: what they depend on, by Ninja's names, and no more."""
+
+    TARGETS = [{"id": "a", "filename": ["/build/tests/a"]},
+               {"id": "b", "filename": ["/build/tests/b", "/build/tests/b.map"]},
+               {"id": "c", "filename": ["/build/c"]}]
+
+    def needs(self, *depends):
+        with unittest.mock.patch.object(test_results, "introspect", lambda *_: self.TARGETS):
+            return test_results.needs("/build", [{"depends": list(one)} for one in depends])
+
+    def test_each_once(self):
+        self.assertEqual(self.needs("b", "ab"), ["tests/a", "tests/b", "tests/b.map"])
+
+    def test_a_script_needs_nothing(self):
+        self.assertEqual(self.needs(""), [])
 
 
 class LongTests(unittest.TestCase):
