@@ -61,7 +61,7 @@ TEST_P(Impairments, None_UNH_IMP_01_UNH_IMP_02_UNH_IMP_04_UNH_IMP_05) {
 
 TEST_P(Impairments, Loss_UNH_IMP_01) {
   for (const double loss : {0.001, 0.01, 0.05, 0.1}) {
-    for (uint64_t seed = 1; seed <= 2; ++seed) {
+    for (uint64_t seed = 1; seed <= test::by_form(1u, 2u); ++seed) {
       const Totals t = run("loss", seed, [&](WorldPlan&, Weather& w) { w.drop = loss; });
       if (loss >= 0.01) {
         EXPECT_GT(t.drops, 10u);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """meson install into an empty place, then a program built with pkg-config alone.
 
-usage: install_test.py BUILD_DIR CXX SOURCE
+usage: install_test.py BUILD_DIR CXX SOURCE [flags for linking the program]
 """
 
 import json
@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-BUILD, CXX, SOURCE = sys.argv[1:4]
+BUILD, CXX, SOURCE, *LINK_FLAGS = sys.argv[1:]
 PROGRAMS = ("rnic-perf", "rnic-ping", "rnic-demo")
 
 
@@ -55,7 +55,7 @@ def main():
         libraries = pkg_config(place, description, "--libs")
         program = os.path.join(place, "outside")
         run(CXX, "-std=c++20", "-Wall", "-Wextra", "-Werror", *sanitizers(), *flags, SOURCE, "-o",
-            program, *libraries)
+            program, *libraries, *LINK_FLAGS)
         if run(program).split() != ["rnic0", "rnic1"]:
             sys.exit("the program outside of the tree says something else")
 

@@ -5,6 +5,7 @@
 
 #include "device_pair.hpp"
 #include "offload/offload.hpp"
+#include "support/long_form.hpp"
 
 namespace rnic::device {
 namespace {
@@ -21,8 +22,9 @@ TEST_F(Connections, AFlushedPlaceIsFreeForTheNextPost_BUG_09) {
     base::Now now = now_;
     while (!stop.load()) left().device->poll(now += base::Duration(100));
   });
+  const uint64_t enough = test::by_form(20'000, 200'000);
   uint64_t completed = 0;
-  for (uint64_t posted = 0; completed < 200000;) {
+  for (uint64_t posted = 0; completed < enough;) {
     const PostResult result = qp->post_send(work);
     if (posted - completed < kDepth) {
       EXPECT_EQ(result, PostResult::Ok);

@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "session_pair.hpp"
+#include "support/long_form.hpp"
 #include "tuf/marker_grid.hpp"
 
 namespace rnic::tuf {
@@ -344,7 +345,7 @@ TEST(Session, CutMarkers_TUF_6_04_TUF_6_07) {
 // Every place of a marker in a PDU, every length of a PDU around an interval,
 // against every cut in two, in both orders.
 TEST(Session, MarkersAgainstLengthsAgainstCuts_TUF_6_03_TUF_6_05) {
-  for (size_t lead = 1; lead < 520; lead += 3) {
+  for (size_t lead = 1; lead < 520; lead += test::by_form(9, 3)) {
     SessionPair p(marked(512), marked(512));
     p.start(1500);
     const std::vector<Octets> sent{numbered_ulpdu(1, lead), numbered_ulpdu(2, 505 + lead % 11),
