@@ -185,6 +185,7 @@ void Receiver<L>::place_in_order(const LocatedSegment& segment, base::ByteView o
     const PduSpan& span = segment.whole[i];
     bool limited = false;
     if (!place_whole(span, octets.data() + (span.begin - range.begin), true, now, limited)) {
+      if (i != 0) trace(TraceKind::InOrder, {segment.front_end, span.begin}, now);
       if (waits_) return hold_waiting({span.begin, range.end}, behind(span.begin), span.end, now);
       hold({span.begin, range.end}, behind(span.begin), true, span.begin, now);
       return;

@@ -398,6 +398,24 @@ void cut_middlebox(WorldPlan& plan, Prng& prng) {
   markers(plan, prng.chance(0.5));
 }
 
+/// Messages that come before their receives wait, and a Write behind one may be complete at its
+/// sender before it is placed.
+void late_receives(WorldPlan& plan, Prng& prng) {
+  plan.receive_delay = microseconds(prng.between(20, 20'000));
+  plan.receive_window = static_cast<uint32_t>(prng.between(2, 8));
+  plan.delivered_when_complete = false;
+  both_ways(plan, [&](Weather& w) {
+    w.drop = real(prng, 0, 0.02);
+    w.reorder = real(prng, 0, 0.05);
+    w.resegment = real(prng, 0, 0.1);
+  });
+  if (prng.chance(0.3)) {
+    framed(plan, prng, prng.chance(0.5));
+  } else {
+    markers(plan, prng.chance(0.5));
+  }
+}
+
 constexpr std::array kProfiles{
     Profile{"clean", "nothing is lost", clean},
     Profile{"hostile", "everything at once, markers on", hostile},
@@ -432,6 +450,7 @@ constexpr std::array kProfiles{
     Profile{"no-scaling", "peers without window scaling, SACK, timestamps", no_scaling},
     Profile{"squeezed", "windows around a segment, which shrink, too", squeezed},
     Profile{"small-messages", "small messages, a window below a segment, no loss", small_messages},
+    Profile{"late-receives", "messages come before their receives are posted", late_receives},
     Profile{"tuf-align", "hostile, ULP framing in alignment mode", framed_align},
     Profile{"tuf-markers", "hostile, ULP framing in marker mode", framed_markers},
     Profile{"tuf-resegment", "a middlebox cuts segments of ULP framing", framed_resegment},

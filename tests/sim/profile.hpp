@@ -46,6 +46,7 @@ struct WorldPlan {
   uint64_t octets = 1u << 20;  ///< in all, at least
   uint32_t window = 16;        ///< messages that a flow keeps posted
   uint32_t receive_window = 32;
+  base::Duration receive_delay{0};  ///< receives come up to so late, and messages wait for them
   double pause = 0;  ///< chance that a device sleeps, each millisecond
   base::Duration pause_max{0};
   bool prompt = false;                  ///< nothing gives a reason to wait for a timer

@@ -24,6 +24,7 @@ namespace rnic::simulation {
   X(suspected, "drops on suspicion", true)     \
   X(lost, "connections lost by right", false)  \
   X(terminates, "Terminates", true)            \
+  X(waited, "waits for a receive", true)       \
   X(retransmissions, "retransmissions", true)  \
   X(timeouts, "time-outs", true)               \
   X(recoveries, "fast recoveries", true)       \

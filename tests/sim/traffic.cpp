@@ -142,17 +142,36 @@ void Flow::release(std::vector<Piece>& pieces) {
   pieces.clear();
 }
 
-bool Flow::post() {
-  bool any = false;
-  while (post_receive()) any = true;
+bool Flow::post(base::Now now) {
+  bool any = post_receives(now);
   while (post_send()) any = true;
   return any;
 }
 
-bool Flow::post_receive() {
-  const size_t index = receives_.size();
+bool Flow::post_receives(base::Now now) {
+  if (now < receives_due_ || !lacks_receives()) return false;
+  bool any = false;
+  while (post_receive()) any = true;
+  if (any && world_.receive_delay > base::Duration(0)) {
+    const auto most = static_cast<uint64_t>(world_.receive_delay.count());
+    receives_due_ = now + base::Duration(static_cast<int64_t>(prng_.between(1, most)));
+  }
+  return any;
+}
+
+bool Flow::lacks_receives() const {
   // Two more than there are Sends: they are flushed when the connection ends.
-  if (index >= sends_.size() + 2 || index - received_ >= world_.receive_window) return false;
+  return receives_.size() < sends_.size() + 2 &&
+         receives_.size() - received_ < world_.receive_window;
+}
+
+base::Now Flow::next_receives(base::Now now) const {
+  return receives_due_ > now && lacks_receives() ? receives_due_ : base::kNever;
+}
+
+bool Flow::post_receive() {
+  if (!lacks_receives()) return false;
+  const size_t index = receives_.size();
   Receive receive;
   receive.id = 0x7000'0000ull + index;
   uint32_t pieces = 1;
@@ -181,7 +200,8 @@ bool Flow::prepare(Job& job) {
   const MessagePlan& plan = job.plan;
   if (is_send(plan.operation)) {
     job.receive = static_cast<uint32_t>(send_jobs_.size());
-    if (job.receive >= receives_.size()) return false;  // no buffer at the other end yet
+    const bool waits = world_.receive_delay > base::Duration(0);
+    if (job.receive >= receives_.size() && !waits) return false;  // no buffer at the other end yet
   }
   Region& local = is_read(plan.operation) ? *sink_ : *source_;
   if (!take_pieces(local, plan.length, plan.pieces, job.local)) return false;

@@ -77,7 +77,9 @@ class Flow {
 
   /// Receives, then sends, as far as windows and memory let it. \return true when anything was
   /// posted.
-  bool post();
+  bool post(base::Now now);
+  /// The time after `now` at which receives that come late are due; kNever: none are.
+  [[nodiscard]] base::Now next_receives(base::Now now) const;
 
   /// A completion of the send queue of `from`.
   void send_completed(const Completion& completion);
@@ -138,6 +140,8 @@ class Flow {
     bool completed = false;
   };
 
+  bool post_receives(base::Now now);
+  [[nodiscard]] bool lacks_receives() const;
   bool post_receive();
   bool post_send();
   void send_flushed(const Completion& completion);
@@ -201,6 +205,7 @@ class Flow {
   std::vector<uint32_t> read_jobs_;  // Reads: index of the job
   std::vector<MessagePlan> sends_;   // planned Sends, by receive
   std::deque<Receive> receives_;
+  base::Now receives_due_{};  // with WorldPlan::receive_delay: not before
   size_t received_ = 0;  // completed receives, in order
   bool rtr_expected_ = false;
   std::function<bool()> nudge_allowed_;

@@ -428,7 +428,8 @@ void Flow::check_memory() {
       check_content(job, job.local, "in its source, while it is on its way");
     }
     if (job.plan.operation == Operation::Write) check_mixed(job, {job.remote});
-    if (is_send(job.plan.operation) && !receives_[job.receive].completed) {
+    if (is_send(job.plan.operation) && job.receive < receives_.size() &&
+        !receives_[job.receive].completed) {
       check_mixed(job, receives_[job.receive].pieces);
     }
   }

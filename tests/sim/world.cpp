@@ -128,7 +128,7 @@ bool World::post_traffic() {
   for (auto& pipe : pipes_) {
     if (!pipe->ends[0].established || !pipe->ends[1].established || pipe->closing) continue;
     for (auto& flow : pipe->flows) {
-      if (flow != nullptr) any |= flow->post();
+      if (flow != nullptr) any |= flow->post(now_);
     }
     if (pipe->violation != nullptr && !pipe->violation->posted()) {
       pipe->violation->post();
@@ -238,7 +238,11 @@ base::Now World::next_event() const {
     next = base::earlier(next, std::max(wake, host.asleep_until));
   }
   for (const auto& pipe : pipes_) {
-    if (!pipe->closed) next = base::earlier(next, pipe->given_up_at);
+    if (pipe->closed) continue;
+    next = base::earlier(next, pipe->given_up_at);
+    for (const auto& flow : pipe->flows) {
+      if (flow != nullptr && !pipe->closing) next = base::earlier(next, flow->next_receives(now_));
+    }
   }
   if (plan_.pause != 0) next = base::earlier(next, next_nap_);
   return next;
@@ -314,6 +318,7 @@ void World::count(Totals& totals) const {
     totals.suspected += host.device->mpa_counters().suspicious_drops;
     if (host.cutter != nullptr) totals.cut += host.cutter->cuts();
     totals.terminates += host.device->rdmap_counters().terminates_out;
+    totals.waited += host.device->rdmap_counters().receive_waits;
     totals.resegmented += host.device->tcp_counters().resegmented_records;
     totals.retransmissions += host.device->tcp_counters().retransmitted_segments;
     totals.timeouts += host.device->tcp_counters().timeouts;

@@ -122,6 +122,7 @@ void World::make_end(Pipe& pipe, uint32_t side) {
   spec.receive_depth = 128;
   spec.ird = 16;
   spec.ord = static_cast<uint32_t>(prng_.between(1, 16));
+  if (plan_.receive_delay > base::Duration(0)) spec.receive_wait = std::chrono::hours(1);
   const auto qp = end.device->create_qp(spec);
   if (!qp) return verdict_.fail("resources", qp.error().message);
   end.qp = *qp;

@@ -96,7 +96,7 @@ bool SocketWorld::step() {
   for (auto& pipe : pipes_) {
     const bool stands = pipe->ends[0].established && pipe->ends[1].established;
     if (!stands || pipe->closing || is_broken(*pipe)) continue;
-    for (auto& flow : pipe->flows) busy |= flow->post();
+    for (auto& flow : pipe->flows) busy |= flow->post(now_);
   }
   for (Host& host : hosts_) {
     busy |= host.device->poll(now_) != 0;

@@ -1,5 +1,5 @@
-// Messages that find no receive posted and wait for one (RFC 5041 s.7.1), over TCP: what goes on
-// meanwhile, what ends the wait, and that nothing is sent twice for it.
+// Messages that find no receive posted and wait for one (RFC 5041 s.7.1), over TCP with either
+// framing: what goes on meanwhile, what ends the wait, and that nothing is sent twice for it.
 
 #include <algorithm>
 #include <chrono>
@@ -17,6 +17,7 @@ struct Path {
   uint32_t window = 1u << 20;
   bool markers = false;
   bool loses = false;
+  Framing framing = Framing::Mpa;
 };
 
 class Waiting : public DevicePair {
@@ -27,11 +28,13 @@ class Waiting : public DevicePair {
   Waiting() : Waiting(Path{}) {}
   explicit Waiting(const Path& path)
       : DevicePair([&](DeviceConfig& config) {
+          config.framing = path.framing;
           config.mpa.receive_window = config.tuf.receive_window = path.window;
           config.mpa.hold_limit = config.tuf.hold_limit = 2 * path.window;
           config.limits.hold_octets = 16u << 20;
           config.tcp.receive_window = path.window;
           config.mpa.markers_receive = path.markers;
+          config.tuf.align_receive = !path.markers;
         }),
         source_(octets(64 * 1024, 5)),
         target_(64 * 1024, 0),
@@ -98,6 +101,7 @@ class Waiting : public DevicePair {
     EXPECT_EQ(sent.timeouts, 0u);
     EXPECT_EQ(right().device->tcp_counters().duplicate_octets_in, 0u);
     EXPECT_EQ(right().device->mpa_counters().hold_refused, 0u);
+    EXPECT_EQ(right().device->tuf_counters().hold_refused, 0u);
   }
 
   QueuePair* a_ = nullptr;
@@ -310,11 +314,17 @@ INSTANTIATE_TEST_SUITE_P(Windows, WaitingPath,
                          ::testing::Values(Path{64u << 10, true, false},
                                            Path{256u << 10, true, true},
                                            Path{1u << 20, false, false},
-                                           Path{4u << 20, true, false}));
+                                           Path{4u << 20, true, false},
+                                           Path{64u << 10, true, false, Framing::Tuf},
+                                           Path{256u << 10, false, false, Framing::Tuf},
+                                           Path{1u << 20, false, true, Framing::Tuf},
+                                           Path{1u << 20, true, true, Framing::Tuf}));
 
 INSTANTIATE_TEST_SUITE_P(Windows, WaitingRow,
                          ::testing::Values(Path{64u << 10, false, false},
-                                           Path{256u << 10, true, true}));
+                                           Path{256u << 10, true, true},
+                                           Path{64u << 10, false, false, Framing::Tuf},
+                                           Path{256u << 10, true, true, Framing::Tuf}));
 
 }  // namespace
 }  // namespace rnic::device

@@ -33,8 +33,10 @@ class OnSockets : public ::testing::Test {
     return config;
   }
 
+  /// \param receive_wait how long messages to the right wait for a receive
   explicit OnSockets(uint32_t links = 1, const socket::Config& config = sockets(),
-                     const DeviceConfig& left = device(), const DeviceConfig& right = device()) {
+                     const DeviceConfig& left = device(), const DeviceConfig& right = device(),
+                     base::Duration receive_wait = {}) {
     base::set_log_level(base::LogLevel::Off);
     for (int i = 0; i < 2; ++i) {
       transports_[i] = std::move(*socket::Transport::open(config, now_));
@@ -47,6 +49,7 @@ class OnSockets : public ::testing::Test {
         spec.pd = pds_[i];
         spec.send_cq = cqs_[i];
         spec.receive_cq = receive_cqs_[i];
+        if (i == 1) spec.receive_wait = receive_wait;
         qps_[i].push_back(*devices_[i]->create_qp(spec));
       }
     }
