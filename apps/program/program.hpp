@@ -41,9 +41,10 @@ template <typename Body>
   return caught_by([](void* of) { (*static_cast<Called*>(of))(); }, std::addressof(body));
 }
 
-/// Of run(): the standard descriptors are open and SIGPIPE ends the process.
+/// The first part of run(): opens the standard descriptors that are closed, and has SIGPIPE end the
+/// process.
 void begin();
-/// Of run(): what the program ends with.
+/// The last part of run(). \return what the program ends with
 [[nodiscard]] int end(const char* name, const Thrown& thrown, int status);
 
 /// Carries `body`, which returns an exit status, out and looks whether its standard output has been

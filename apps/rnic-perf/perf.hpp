@@ -50,7 +50,8 @@ int run_client(const Options& options);
 
 /// Prints one line to stderr and returns the exit status for it.
 int complain(const Error& error);
-/// The same of one while it was measured: kNotVerified, unless the machine lacks something.
+/// As complain(), of an error while it was measured: the status is kNotVerified, unless the machine
+/// lacks something.
 int complain_of_run(const Error& error);
 int complain(const std::string& message, int status);
 

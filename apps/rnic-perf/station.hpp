@@ -10,7 +10,7 @@
 namespace rnic::perf {
 
 inline constexpr uint64_t kServerMemory = 64u << 20;  ///< octets of the region a server offers
-/// Of the queues: a batch has at most this many messages, less one for the control message.
+/// The depth of the queues: a batch has at most one message less, as the control message needs one.
 inline constexpr uint32_t kQueueDepth = 128;
 
 [[nodiscard]] Error protocol_error(const std::string& what);
@@ -36,7 +36,7 @@ class Station {
   MemoryRegion control_region_;
 };
 
-/// The same for all slots of the batch.
+/// \return whether every slot of the batch holds what it has to
 [[nodiscard]] bool matches(const Station& station, const workload::ControlMessage& batch);
 
 }  // namespace rnic::perf

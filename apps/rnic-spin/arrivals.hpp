@@ -24,7 +24,7 @@ class Arrivals {
 
   /// Takes some completions of some queue.
   void poll(Side& side);
-  /// The same where an arm() came first.
+  /// Arms some queue, and takes some of its completions.
   void arm_and_poll(Side& side);
   /// Takes an event of the device.
   void watch(Side& side);

@@ -31,7 +31,7 @@ class Outstanding {
   /// \param wrong says why there can be no such completion
   /// \return what has completed
   std::optional<Posted> complete(const Completion& done, std::string& wrong);
-  /// Of those that must complete.
+  /// The number of requests that must complete.
   [[nodiscard]] size_t awaited() const;
   [[nodiscard]] size_t size() const { return queue_.size(); }
   /// What is left is given up.

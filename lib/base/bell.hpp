@@ -62,7 +62,7 @@ class BellOver {
     Word::fence();
     ring_unfenced(urgent);
   }
-  /// The same where one thread adds work and sleeps.
+  /// As ring(), where the thread that adds work is the one that sleeps.
   void ring_unfenced(bool urgent = true) {
     const uint32_t armed = armed_.load();
     if (armed == kNobody) return;

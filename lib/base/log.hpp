@@ -24,7 +24,7 @@ void renew_log() noexcept;
 /// the machine has no memory for it.
 void log(LogLevel level, std::string_view layer, std::string_view message) noexcept;
 
-/// The same with a line that `make` puts together when it is wanted.
+/// Logs a line that `make` puts together only if it is wanted.
 template <std::invocable F>
 void log(LogLevel level, std::string_view layer, F&& make) {
   const bool written = attempt([&] {

@@ -51,7 +51,7 @@ class Slab {
     return slots_[h.index].generation() == h.generation ? object(h.index) : nullptr;
   }
 
-  /// Of a live place.
+  /// Precondition: the place is live.
   [[nodiscard]] T& at(uint32_t index) {
     RNIC_DCHECK(slots_[index].live);
     return *object(index);

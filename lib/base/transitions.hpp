@@ -38,7 +38,7 @@ class Transitions {
   [[nodiscard]] constexpr bool is_terminal(State state) const {
     return (successors_[static_cast<size_t>(state)] & ~bit(state)) == 0;
   }
-  /// By any number of transitions, none included.
+  /// \return whether any number of transitions, none included, leads from one to the other
   [[nodiscard]] constexpr bool reaches(State from, State to) const {
     uint32_t reached = bit(from);
     for (size_t round = 0; round < kStates; ++round) {

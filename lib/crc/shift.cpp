@@ -19,7 +19,7 @@ constexpr uint32_t multiply(uint32_t a, uint32_t b) {
   return product;
 }
 
-/// For 1, 2, 4, 8... zero octets.
+/// The factors that append 1, 2, 4, 8... zero octets.
 constexpr std::array<uint32_t, 64> make_powers() {
   std::array<uint32_t, 64> powers{};
   powers[0] = kHighBit >> 8;

@@ -88,7 +88,7 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   /// Connects over `transport`. \param local as llp::Transport::connect() has it
   Status open(llp::Transport& transport, const Endpoint& local, const Endpoint& remote,
               base::Now now);
-  /// The same over a stack of our own, with the options of the application.
+  /// Connects over a stack of our own, with the options of the application.
   Status open(tcp::Stack& stack, const tcp::ConnectionOptions& options, const Endpoint& local,
               const Endpoint& remote, base::Now now);
   /// Takes the stream of a peer that has connected. \param listener the one it has connected to

@@ -42,7 +42,7 @@ class Admission {
   /// holds the most places, where the newcomer is counted, too. Among addresses that hold equally
   /// many it is the oldest of all. Invalid: the table is empty.
   [[nodiscard]] base::Handle gives_way(const IpAddress& from) const;
-  /// The same without a newcomer.
+  /// The association that gives way when there is no newcomer to count.
   [[nodiscard]] base::Handle gives_way() const;
   /// Recounts the seats of each holder, and checks the order of the heap.
   void validate() const;

@@ -51,7 +51,7 @@ class StagNames {
   /// A value that no slot ever has: one of slot 0. It is never 0, which some peers take for memory
   /// that needs no registration.
   [[nodiscard]] Stag nobodys();
-  /// The same index with another key, which nobody can guess.
+  /// Gives the slot of `last` another key, which nobody can guess.
   [[nodiscard]] Stag with_new_key(Stag last) {
     return last.with_key(static_cast<uint8_t>(last.key() + 1 + source_.below(255)));
   }

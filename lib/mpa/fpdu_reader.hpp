@@ -27,7 +27,7 @@ class FpduReader {
   /// the segment `octets` at `range`; false when it has not come.
   [[nodiscard]] bool find(const framing::HeldOctets& held, uint64_t begin, base::Range range,
                           base::ByteView octets, framing::PduSpan& span) const;
-  /// The same with held octets alone.
+  /// Finds it among held octets alone.
   [[nodiscard]] bool find(const framing::HeldOctets& held, uint64_t begin,
                           framing::PduSpan& span) const {
     return find(held, begin, {}, {}, span);

@@ -29,7 +29,7 @@ struct IcmpErrorOut {
 /// an ICMP error, nor about a fragment that is not the first (RFC 1122 s.3.2.2). The caller judges
 /// the addresses.
 [[nodiscard]] bool may_report4(base::ByteView packet);
-/// The same for IPv6 (RFC 4443 s.2.4 e).
+/// As may_report4(), for IPv6 (RFC 4443 s.2.4 e).
 [[nodiscard]] bool may_report6(base::ByteView packet);
 
 /// The largest error messages in octets, with IP header (RFC 1812 s.4.3.2.3, RFC 4443 s.2.4 c).

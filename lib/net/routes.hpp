@@ -53,8 +53,8 @@ class Routes {
     }
     return true;
   }
-  /// The same for both families. In IPv6 `::`, `::1`, multicast addresses and mapped IPv4 addresses
-  /// are no other hosts.
+  /// As the one above, for both families. In IPv6 `::`, `::1`, multicast addresses and mapped IPv4
+  /// addresses are no other hosts.
   [[nodiscard]] bool is_other_host(const IpAddress& address) const;
 
   /// A neighbour whose link-layer address we may ask for, or that may ask for ours.

@@ -62,7 +62,7 @@ void Connection::input_syn_sent(const Segment& segment, base::Now now) {
   const bool ack_ok =
       segment.has(flag::kAck) && segment.ack == core_.tcb.iss + 1 && handshake_.was_sent();
   if (segment.has(flag::kAck) && !ack_ok) {
-    if (!segment.has(flag::kRst)) reset_reply(segment);
+    if (!segment.has(flag::kRst)) core_.shared.reset_reply(segment);
     return;
   }
   if (segment.has(flag::kRst)) {  // Second: valid only with an acceptable ACK
@@ -218,7 +218,7 @@ bool Connection::survives_ack_check(const Segment& segment, base::Now now) {
   if (state() == State::SynReceived) {
     // While our SYN-ACK has not left, an ACK of it can only be a guess.
     if (segment.ack == tcb.iss + 1 && handshake_.was_sent()) return true;
-    reset_reply(segment);
+    core_.shared.reset_reply(segment);
     return false;
   }
   const int64_t ack = tcb.snd_offset(segment.ack);

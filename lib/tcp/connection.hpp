@@ -162,10 +162,6 @@ class Connection final : public llp::Stream {
   [[nodiscard]] bool closed_reader(const Segment& segment);
   void process_ack(const Segment& segment, base::Now now);
   void challenge_ack(base::Now now);
-  void reset_reply(const Segment& segment) {
-    ++core_.shared.counters.no_connection;
-    core_.shared.replies.reset(segment);
-  }
   void end_in_time_wait(base::Now now);
   /// nullptr: no room for another reply.
   Reply* queue_rst();

@@ -133,7 +133,7 @@ void Engine::input_no_connection(const Segment& segment, base::Now now) {
     input_listen(listeners_.at(listener), segment, old_snd_nxt, now);
     return;
   }
-  if (!segment.has(flag::kRst)) reset_reply(segment);  // RFC 9293 s.3.10.7.1
+  if (!segment.has(flag::kRst)) shared_.reset_reply(segment);  // RFC 9293 s.3.10.7.1
 }
 
 void Engine::icmp_error(const llp::IcmpError& error, base::Now now) {

@@ -83,10 +83,6 @@ class Engine {
   [[nodiscard]] bool find_flow(const SegmentIn& in, Connection*& found);
   void input_any(Connection* connection, SegmentIn segment, base::Now now);
   void input_no_connection(const Segment& segment, base::Now now);
-  void reset_reply(const Segment& segment) {
-    ++shared_.counters.no_connection;
-    shared_.replies.reset(segment);
-  }
 
   void finish_closed(base::Now now);
 

@@ -187,15 +187,9 @@ void Flight::take_sack(const wire::TcpOptions& options, AckResult& result, base:
 
 void Flight::measure(AckResult& result, base::Now now) {
   base::Duration rtt = result.rtt;
-  const auto ticks =
-      result.echo ? static_cast<int32_t>(core_.tcb.timestamp(now) - *result.echo) : -1;
+  const int32_t ticks = result.echo ? ticks_since(*result.echo, now) : -1;
   if (rtt >= base::Duration(0)) {
-    // RFC 7323 s.4.1: the echoed timestamp is coarse, but it comes from the segment that made the
-    // peer answer. The transmission time of a record would include the time that it waited behind a
-    // hole or that its ACKs were lost.
-    if (ticks >= 0) {
-      rtt = std::min<base::Duration>(rtt, std::chrono::milliseconds(int64_t{ticks} + 1));
-    }
+    rtt = capped_by_echo(rtt, ticks);
     result.rtt = rtt;
   } else {
     // RFC 6298 s.3, s.5: the back-off ends with a measurement, which retransmitted data gives only

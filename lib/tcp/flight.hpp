@@ -191,6 +191,17 @@ class Flight {
   // RFC 7323 s.5.4
   static constexpr base::Duration kStampTick = std::chrono::milliseconds(1);
 
+  /// Ticks of our clock since the segment was sent whose timestamp the peer has echoed.
+  [[nodiscard]] int32_t ticks_since(uint32_t echo, base::Now now) const {
+    return static_cast<int32_t>(core_.tcb.timestamp(now) - echo);
+  }
+  /// RFC 7323 s.4.1: the echoed timestamp is coarse, but it comes from the segment that made the
+  /// peer answer. The transmission time of a record would include the time that it waited behind a
+  /// hole or that its ACKs were lost. \param ticks below 0: nothing was echoed
+  [[nodiscard]] static base::Duration capped_by_echo(base::Duration rtt, int32_t ticks) {
+    return ticks < 0 ? rtt : std::min<base::Duration>(rtt, (int64_t{ticks} + 1) * kStampTick);
+  }
+
   void start_recovery(base::Now now);
   void leave_recovery();
   void undo_recovery(AckResult& result);
@@ -282,9 +293,8 @@ class Flight {
                                                           base::Now now) {
   core_.tcb.snd_una += ack.octets;
   ack.rtt = now - ack.sent_at;
-  if (ack.rtt > kStampTick && core_.tcb.ts_ok) [[unlikely]] {  // RFC 7323 s.4.1, see measure()
-    const auto ticks = static_cast<int32_t>(core_.tcb.timestamp(now) - echo);
-    if (ticks >= 0) ack.rtt = std::min(ack.rtt, (int64_t{ticks} + 1) * kStampTick);
+  if (ack.rtt > kStampTick && core_.tcb.ts_ok) [[unlikely]] {
+    ack.rtt = capped_by_echo(ack.rtt, ticks_since(echo, now));
   }
   const bool sampled = rto_.offer(ack.rtt, now);
   ack.restarted = progress_at_ == now && !sampled;

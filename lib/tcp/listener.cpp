@@ -175,7 +175,7 @@ void Engine::input_listen(Listener& listener, const Segment& segment,
     if (now < listener.cookies_until && !segment.has(flag::kSyn) &&
         take_cookie(listener, segment, now))
       return;
-    reset_reply(segment);
+    shared_.reset_reply(segment);
     return;
   }
   if (!segment.has(flag::kSyn)) return;  // Third

@@ -32,7 +32,7 @@ class Rack {
     }
     delivered(record.sent_at, record.end(), now);
   }
-  /// The same for a record that was sent once and arrived in order. \param end end of the record.
+  /// Takes a record that was sent once and arrived in order. \param end end of the record.
   /// \return it was sent later than all records that arrived before
   bool delivered(base::Now sent_at, uint64_t end, base::Now now) {
     if (!sent_after(sent_at, end, xmit_at_, end_)) return false;

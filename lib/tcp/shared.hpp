@@ -66,6 +66,12 @@ struct Shared {
     time_wait.validate();
   }
 
+  /// Answers a segment that belongs to no connection (RFC 9293 s.3.5.2).
+  void reset_reply(const Segment& segment) {
+    ++counters.no_connection;
+    replies.reset(segment);
+  }
+
   const Config config;
   Counters counters;
   base::TimerWheel wheel;

@@ -29,7 +29,7 @@ class Stack::Impl : public Engine {
     const auto* connection = dynamic_cast<const Connection*>(&stream);
     return connection != nullptr && owns(*connection) ? connection : nullptr;
   }
-  /// The same for a stream that has to be one of this stack's.
+  /// Precondition: the stream is one of this stack's.
   [[nodiscard]] const Connection& connection_of(const llp::Stream& stream) const {
     const Connection* of_this_stack = find(stream);
     RNIC_CHECK(of_this_stack != nullptr);

@@ -34,7 +34,7 @@ class QueueAlarm final : public device::QueueListener {
   /// There is more in the queue than the caller has taken.
   void keep_readable() { bell_.ring_unfenced(); }
   [[nodiscard]] int fd() const { return poller_ ? poller_->fd() : own_fd(); }
-  /// Of the bell alone.
+  /// The bell's descriptor: it tells nothing of the device.
   [[nodiscard]] int own_fd() const { return bell_.signal().fd(); }
 
  private:

@@ -66,7 +66,7 @@ class Path {
 
   [[nodiscard]] tcp::Stack& stack(uint32_t end) { return ends_[end]->stack; }
   [[nodiscard]] IpAddress address(uint32_t end) const { return IpAddress::v4(0x0a000001u + end); }
-  /// Of what `end` has sent.
+  /// Counts what `end` has sent.
   [[nodiscard]] const Tally& tally(uint32_t end) const { return ends_[end]->tally; }
   [[nodiscard]] base::Now now() const { return now_; }
 

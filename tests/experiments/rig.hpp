@@ -69,7 +69,7 @@ class Rig {
   [[nodiscard]] const tuf::Counters& tuf(uint32_t end) const { return tuf_counters_[end]; }
   [[nodiscard]] framing::HoldStore& hold() { return *hold_[kResponder]; }
   [[nodiscard]] uint64_t held(uint32_t connection) const;  ///< at the responder, now
-  /// Of the connection that a frame of the initiator belongs to; connections() when to none.
+  /// The number of the connection that a frame of the initiator belongs to; connections(): none.
   [[nodiscard]] uint32_t connection_of(const Frame& frame) const;
   [[nodiscard]] uint32_t connections() const { return config_.connections; }
   [[nodiscard]] Source& source(uint32_t connection);

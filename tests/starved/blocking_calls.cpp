@@ -29,7 +29,8 @@ blocking::ConnectionOptions small() {
   return options;
 }
 
-/// Of a call that waits for the other end: an end for want of memory there looks like any other.
+/// The outcome of a call that waits for the other end, where an end for want of memory looks like
+/// any other.
 template <typename T>
 Outcome across(const Result<T>& result) {
   Outcome outcome = of(result);

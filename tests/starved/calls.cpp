@@ -584,7 +584,7 @@ void with_window(World& w) {
   w.window.emplace(must(w.b.pd.create_window(WindowType::Domain)));
 }
 
-/// Of the responder, which does nothing of its queue before the initiator's first message.
+/// Lets the responder begin, which does nothing of its queue before the initiator's first message.
 void first_message(World& w) {
   must(w.a.qp.post_send(a_write(w)));
   one_completion(w, w.a.cq);

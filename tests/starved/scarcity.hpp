@@ -48,7 +48,7 @@ struct Place {
   bool dpdk_lacked = false;  ///< this or a later refusal struck DPDK
 };
 [[nodiscard]] Place where_refused();
-/// The same of the caller's own stack.
+/// The place on the caller's own stack.
 [[nodiscard]] Place where_now();
 
 }  // namespace rnic::starved

@@ -51,7 +51,7 @@ class FakeNic {
     queues_[queue_for(frame.octets)]->received.push_back(std::move(frame));
   }
 
-  /// The same, whatever the hash says.
+  /// Receives a frame on that queue, whatever the hash says.
   void receive_on(uint32_t queue, SentFrame frame) {
     queues_[queue]->received.push_back(std::move(frame));
   }

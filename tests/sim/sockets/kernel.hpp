@@ -60,10 +60,10 @@ class Kernel final : public socket::System {
 
   // --- For the world and for tests ---
 
-  /// Of the event that is told next.
+  /// The time of the event that is told next.
   [[nodiscard]] base::Now next_event();
   [[nodiscard]] const SystemTotals& totals() const { return totals_; }
-  /// Of the latest active open.
+  /// The port of the latest active open.
   [[nodiscard]] uint16_t last_port() const { return static_cast<uint16_t>(next_port_ - 1); }
   [[nodiscard]] size_t open_descriptors() const { return entries_.size(); }
   /// What the driver did that no program may do; empty: nothing.

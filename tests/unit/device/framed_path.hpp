@@ -40,7 +40,7 @@ class FramedPath : public ::testing::Test {
   }
   void TearDown() override { devices_.clear(); }
 
-  /// Of the left end; the right one has the keys the other way round.
+  /// The options of the left end; the right one has the keys the other way round.
   [[nodiscard]] virtual FramingOptions framing() const {
     FramingOptions setup;
     setup.send_key = kThere;

@@ -66,7 +66,7 @@ TEST(Admission, AnIPv6NetworkCountsAsOne) {
   EXPECT_EQ(table.held_by(v4(2)), 0u);
 }
 
-/// The same by looking at everything.
+/// The rule of Admission, found by looking at everything.
 class Plain {
  public:
   struct Entry {

@@ -16,7 +16,7 @@ std::vector<uint8_t> emit(const Terminate& t) {
   return octets;
 }
 
-/// The same Terminate with the control word in siw's order of bits.
+/// A Terminate whose control word has siw's order of bits.
 std::vector<uint8_t> as_siw(const Terminate& t) {
   auto octets = emit(t);
   octets[0] = static_cast<uint8_t>(t.type << 4 | t.layer);

@@ -58,7 +58,7 @@ struct Flying : CoreParts {
     if (result.acked != 0) flight.restart_timers(now);
     return result;
   }
-  /// The same in one step. \return it was late
+  /// Takes an ACK in one step. \return it was late
   bool plain_ack(uint64_t to) {
     EXPECT_TRUE(flight.predictable());
     const uint32_t acked = flight.plain_ack(core.tcb.snd_seq(to).value);

@@ -104,7 +104,7 @@ TEST(PeerSegment, AWholeSegmentIsLikeItselfAndNoOther) {
   EXPECT_NONFATAL_FAILURE(compare(of_the_stack(), all_of(stamped)), "ts_echo: absent, expected 2");
 }
 
-/// Of `member` alone: the first line of the differences, and the only one.
+/// The line that tells of `member`: the first of the differences, and the only one.
 template <typename T>
 std::string difference(std::optional<T> Expected::*member, const T& expected) {
   Expected e = like_it();

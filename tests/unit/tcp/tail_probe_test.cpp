@@ -30,7 +30,7 @@ struct Tail {
   void arm(RecoveryPhase phase = RecoveryPhase::Open) {
     probe.arm(phase, kSegment, now, now + milliseconds(200));
   }
-  /// By default a probe that repeats the last segment.
+  /// Sends a probe, which by default repeats the last segment.
   void send(RecoveryPhase phase = RecoveryPhase::Open, bool again = true) {
     probe.fired();
     probe.sent(phase, again, kSegment, now, now + rto.rto(), prediction);

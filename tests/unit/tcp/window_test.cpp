@@ -305,7 +305,7 @@ TEST(Window, TheSillyWindowOverrideSplitsARecord_TCP_9293_3_8_6_2_01) {
   EXPECT_EQ(p.user.rebuilds, 0u);
 }
 
-/// Of each piece of a record it lets the last octet go with the next segment.
+/// It lets the last octet of each piece of a record go with the next segment.
 class CuttingUser final : public RecordUser {
  public:
   using RecordUser::RecordUser;

@@ -30,7 +30,7 @@ struct Setting {
   bool threaded = false;
 };
 
-/// Of 127/8, so that processes that run at the same time do not meet.
+/// An address of 127/8 that no other process has at the same time.
 std::string own_address(int last) {
   const int pid = static_cast<int>(getpid());
   return "127." + std::to_string(64 + pid / 65536 % 64) + "." + std::to_string(pid / 256 % 256) +

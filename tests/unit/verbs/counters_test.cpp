@@ -17,7 +17,7 @@ INSTANTIATE_TEST_SUITE_P(Modes, VerbsCounters, ::testing::Bool(), [](const auto&
   return mode.param ? "Sockets" : "Wire";
 });
 
-/// Of that code; nothing: it is not there.
+/// The count of that code; nothing: it is not there.
 std::optional<TerminateCount> count_of(const Device& device, const FaultCode& code) {
   for (const TerminateCount& count : must(device.terminates())) {
     if (count.code == code) return count;

@@ -46,7 +46,7 @@ inline std::string own_loopback() {
          std::to_string(process >> 8 & 0xff) + "." + std::to_string(process & 0xff);
 }
 
-/// The same two devices over the system's sockets.
+/// Configures the two devices over the system's sockets.
 inline Config socket_config(bool threaded) {
   std::string text;
   for (const char* name : {"rnic0", "rnic1"}) {
@@ -153,7 +153,7 @@ class World {
     return found;
   }
 
-  /// The same without waiting.
+  /// Takes what has come, without waiting.
   template <typename Kind>
   std::optional<Kind> take(Device& device, uint32_t qp = 0) {
     auto& events = device.name() == "rnic0" ? left_events_ : right_events_;
