@@ -31,6 +31,10 @@ struct Limits {
   uint32_t max_events = 4096;           ///< asynchronous events not yet read
   uint32_t max_work_depth = 65536;      ///< deepest send or receive queue
   uint32_t max_reads = 128;             ///< highest IRD and ORD of a queue pair
+  uint64_t registered_octets = 0;       ///< of all regions; 0: no limit
+  uint64_t cq_entries = 0;              ///< of all completion queues; 0: no limit
+  uint64_t total_reads = 0;             ///< IRD and ORD of all queue pairs; 0: no limit
+  uint32_t peer_connections = 0;        ///< inbound, of one address (IPv6: a /64); 0: no limit
   uint64_t hold_octets = 8u << 20;      ///< octets committed that cannot be placed yet
   uint32_t max_packed = 16384;          ///< segments of DDP packed into framing PDUs of `tuf`
   uint32_t max_streams = 1024;          ///< streaming sockets, 1..4096
@@ -43,6 +47,13 @@ struct Limits {
 /// \return whether established connections that are silent give way to newcomers
 [[nodiscard]] inline bool evicts_silent(const Limits& limits) {
   return limits.silence > base::Duration(0);
+}
+
+/// What all consumers may have together, beyond what the tables limit.
+[[nodiscard]] inline ResourceCounts given_out(const Limits& limits) {
+  return {.registered_octets = limits.registered_octets,
+          .cq_entries = limits.cq_entries,
+          .reads = limits.total_reads};
 }
 
 struct DeviceConfig {

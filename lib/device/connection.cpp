@@ -42,7 +42,8 @@ Connection::Connection(ConnectionOwner& owner, FramingParts& parts, framing::Rol
       session_(std::make_unique<mpa::Session>(config, role, *parts.hold, parts.mpa_counters, *this,
                                               private_data, start_options)) {
   mpa_session_ = static_cast<mpa::Session*>(session_.get());
-  start_timer_.owner = silence_timer_.owner = drain_timer_.owner = this;
+  start_timer_.owner = drain_timer_.owner = this;
+  silence_.set_owner(this);
 }
 
 Connection::Connection(ConnectionOwner& owner, FramingParts& parts, framing::Role role,
@@ -54,7 +55,8 @@ Connection::Connection(ConnectionOwner& owner, FramingParts& parts, framing::Rol
       session_(std::make_unique<tuf::Session>(config, role, parts.tuf_keys.next(), *parts.hold,
                                               *parts.pack, parts.tuf_counters, *this, private_data,
                                               this, start_options)) {
-  start_timer_.owner = silence_timer_.owner = drain_timer_.owner = this;
+  start_timer_.owner = drain_timer_.owner = this;
+  silence_.set_owner(this);
 }
 
 void Connection::set_state(ConnectionState next) {
@@ -65,6 +67,7 @@ void Connection::set_state(ConnectionState next) {
 void Connection::validate() const {
   session_->validate();
   seat_.validate();
+  peer_place_.validate();
   RNIC_CHECK(qp_ == nullptr || qp_->connection() == handle());
 }
 

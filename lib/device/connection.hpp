@@ -138,8 +138,8 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   bool has_moved();
   void set_silent_since(base::Now when) { silence_.set_since(when); }
   [[nodiscard]] base::Now silent_since() const { return silence_.since(); }
-  void arm_silence(base::TimerWheel& wheel, base::Now at) { wheel.arm(silence_timer_, at); }
-  void cancel_silence(base::TimerWheel& wheel) { wheel.cancel(silence_timer_); }
+  void arm_silence(base::TimerWheel& wheel, base::Now at) { silence_.arm(wheel, at); }
+  void cancel_silence(base::TimerWheel& wheel) { silence_.cancel(wheel); }
 
   // The timer of a drain: it limits how long the peer may take to close.
   void arm_drain(base::TimerWheel& wheel, base::Now at) { wheel.arm(drain_timer_, at); }
@@ -199,6 +199,10 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   }
   void leave_seat() { seat_.leave(); }
   [[nodiscard]] bool has_seat() const { return seat_.is_taken(); }
+  /// Has the connection count among those of its peer's address (limits.peer_connections).
+  void count_for_peer(llp::Admission& peers) { peer_place_.take(peers, remote_.address, handle_); }
+  void leave_peer() { peer_place_.leave(); }
+  [[nodiscard]] bool counts_for_peer() const { return peer_place_.is_taken(); }
   /// Lets go of the queue pair, which another connection will serve.
   void unbind();
 
@@ -231,10 +235,10 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   const char* evicted_for_ = nullptr;  // nullptr: it was not evicted
   base::TimerNode start_timer_;
   Silence silence_;
-  base::TimerNode silence_timer_;  // when its progress is looked at next
   base::TimerNode drain_timer_;    // when it is reset, whatever the peer does
   std::unique_ptr<Redial> redial_;
   llp::Admitted seat_;
+  llp::Admitted peer_place_;
   framing::Role role_;
   base::Duration start_timeout_;
   FirstFpduTime first_fpdu_;

@@ -20,6 +20,8 @@ constexpr const char* kBeyondBacklog =
     "(ListenOptions::backlog)";
 constexpr const char* kBeyondQuota =
     "refused: the consumer that listens has too many unanswered requests (quotas.requests)";
+constexpr const char* kBeyondPeer =
+    "refused: its address has as many connections as one may have (limits.peer_connections)";
 constexpr const char* kCancelled = "cancelled by this side's application (cancel_connect)";
 constexpr const char* kAborted = "ended by this side's administrator (Device::abort)";
 
@@ -424,6 +426,16 @@ bool ConnectionService::admits_request(Connection& connection, base::Now now) {
     connections_.refuse_request(connection, why, kBeyondQuota, now);
     return false;
   }
+  if (!connections_.admit_for_peer(connection)) {
+    give_back_request(connection);
+    ++counters_.requests_beyond_peer;
+    const auto why = [&] {
+      return "refused: that address has all " + std::to_string(config_.limits.peer_connections) +
+             " of limits.peer_connections";
+    };
+    connections_.refuse_request(connection, why, kBeyondPeer, now);
+    return false;
+  }
   ++pending_requests_;
   return true;
 }
@@ -431,6 +443,10 @@ bool ConnectionService::admits_request(Connection& connection, base::Now now) {
 /// A request was answered, or its connection has ended before.
 void ConnectionService::request_over(const Connection& connection) {
   --pending_requests_;
+  give_back_request(connection);
+}
+
+void ConnectionService::give_back_request(const Connection& connection) {
   listeners_.leave(connection.listener());
   consumers_.give_back(connection.listener().consumer, {.requests = 1});
 }

@@ -99,7 +99,7 @@ class ConnectionService final : public QueuePairOwner,
 
   /// Checks the invariants of each connection, and recounts the requests that wait.
   void validate() {
-    connections_.for_each([](const Connection& connection) { connection.validate(); });
+    connections_.validate();
     for (const auto& qp : orphans_) qp->validate();
     RNIC_CHECK(requests_of({}) == pending_requests_);
     listeners_.validate([this](uint64_t number) { return requests_of(number); });
@@ -152,6 +152,7 @@ class ConnectionService final : public QueuePairOwner,
   void name_listener(const Connection& connection, Kind& event) const;
   base::Handle make_inbound(const Endpoint& local, ListenerName& name, base::Now now);
   void request_over(const Connection& connection);
+  void give_back_request(const Connection& connection);
   [[nodiscard]] uint32_t requests_of(std::optional<uint64_t> listener);
   [[nodiscard]] Status no_connection_left() const;
   Status dial(QueuePair& qp, const Endpoint& remote, base::ByteView private_data,

@@ -25,14 +25,28 @@ ConnectionTable::ConnectionTable(const DeviceConfig& config, DeviceCounters& cou
       slab_(config.limits.max_connections + kEvictingMax),
       starting_(std::min(config.limits.max_starting, config.limits.max_connections), config.secret),
       leaving_(starting_.capacity(), config.secret),
+      peers_(peer_places(config.limits), config.secret),
       silence_(config.limits, config.secret, now) {
   // ended_ takes connections that end at moments in which no memory may be allocated.
   ended_.reserve(slab_.capacity());
 }
 
-uint64_t ConnectionTable::octets_for(uint64_t most) {
+uint64_t ConnectionTable::octets_for(const Limits& limits) {
   constexpr uint64_t kBeside = sizeof(base::Handle) + 2 * sizeof(void*);  // ended, orphans, redials
-  return base::Slab<Connection>::octets_for(most + kEvictingMax) + (most + kEvictingMax) * kBeside;
+  const uint64_t places = uint64_t{limits.max_connections} + kEvictingMax;
+  const uint64_t of_peers =
+      limits.peer_connections == 0 ? 0 : llp::Admission::octets_for(peer_places(limits));
+  return base::Slab<Connection>::octets_for(places) + places * kBeside + of_peers;
+}
+
+void ConnectionTable::validate() {
+  uint32_t counted = 0;
+  for_each([&](const Connection& connection) {
+    connection.validate();
+    if (connection.counts_for_peer()) ++counted;
+  });
+  RNIC_CHECK(counted == peers_.size());
+  peers_.validate();
 }
 
 bool ConnectionTable::find_place(base::Now now) {
@@ -45,6 +59,14 @@ bool ConnectionTable::find_place(base::Now now) {
 
 void ConnectionTable::admit_start(const IpAddress& newcomer, base::Now now) {
   if (starting_.full()) displace(newcomer, kDisplaced, now);
+}
+
+bool ConnectionTable::admit_for_peer(Connection& connection) {
+  const uint32_t most = config_.limits.peer_connections;
+  if (most == 0) return true;
+  if (peers_.held_by(connection.remote().address) >= most) return false;
+  connection.count_for_peer(peers_);
+  return true;
 }
 
 bool ConnectionTable::evict(base::Handle who, const char* why) {
@@ -117,6 +139,7 @@ void ConnectionTable::linger(Connection& connection) {
 void ConnectionTable::ended(Connection& connection) {
   silence_.end(connection);
   connection.leave_seat();
+  connection.leave_peer();
   if (connection.evicted_for() != nullptr) --evicting_;
   ended_.push_back(connection.handle());
 }

@@ -26,8 +26,8 @@ class ConnectionTable {
   /// \param config, counters outlive it
   ConnectionTable(const DeviceConfig& config, DeviceCounters& counters, base::Now now);
 
-  /// Octets of memory that the table takes. \param most limits.max_connections
-  [[nodiscard]] static uint64_t octets_for(uint64_t most);
+  /// Octets of memory that the table takes.
+  [[nodiscard]] static uint64_t octets_for(const Limits& limits);
 
   /// nullptr for a stale or invalid handle.
   [[nodiscard]] Connection* get(base::Handle handle) { return slab_.get(handle); }
@@ -57,6 +57,9 @@ class ConnectionTable {
   void admit_start(const IpAddress& newcomer, base::Now now);
   /// The connection is inbound, and has not sent a whole Request.
   void seat_start(Connection& connection) { connection.take_seat(starting_); }
+  /// The request is whole: counts its connection among those of its peer, to its end. \return
+  /// false: the peer has as many as it may (limits.peer_connections)
+  [[nodiscard]] bool admit_for_peer(Connection& connection);
   /// Says in the log why somebody from `remote` was refused. \param what makes the end of the line
   template <typename F>
   void note_refused(const F& what, const Endpoint& remote, base::Now now) {
@@ -114,6 +117,9 @@ class ConnectionTable {
   };
   void set_leaving(Leaving& leaving) { leaving_events_ = &leaving; }
 
+  /// Checks the invariants of each connection, and recounts those that count for their peers.
+  void validate();
+
  private:
   // Connections that were evicted keep their places until the transport has reported their end.
   static constexpr uint32_t kEvictingMax = 64;
@@ -122,6 +128,10 @@ class ConnectionTable {
   /// not count against the limit.
   [[nodiscard]] bool has_place() const {
     return slab_.live() - (ended_.size() + evicting_) < config_.limits.max_connections;
+  }
+  /// The places of peers_: none without a limit, but a table has one at least.
+  [[nodiscard]] static uint32_t peer_places(const Limits& limits) {
+    return limits.peer_connections != 0 ? limits.max_connections + kEvictingMax : 1;
   }
   bool find_place(base::Now now);
   void displace(const IpAddress& newcomer, const char* why, base::Now now);
@@ -144,6 +154,7 @@ class ConnectionTable {
   uint32_t evicting_ = 0;            // evicted, not ended yet
   llp::Admission starting_;          // inbound, without a whole valid Request
   llp::Admission leaving_;           // inbound, failed or rejected, not closed yet
+  llp::Admission peers_;             // inbound, asking or more; used with limits.peer_connections
   SilenceWatch silence_;
   Leaving* leaving_events_ = nullptr;
   base::PressureLog displaced_log_;

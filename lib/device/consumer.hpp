@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "device/resource_ledger.hpp"
 #include "rnic/error.hpp"
 #include "rnic/quotas.hpp"
 
@@ -17,17 +18,17 @@ class Consumer {
   /// \param number names it within its device
   /// \param quotas kNoQuota: none
   Consumer(uint32_t number, std::string name, const ResourceCounts& quotas)
-      : number_(number), name_(std::move(name)), quotas_(quotas) {}
+      : number_(number), name_(std::move(name)), ledger_(quotas) {}
   Consumer(const Consumer&) = delete;
   Consumer& operator=(const Consumer&) = delete;
 
   [[nodiscard]] uint32_t number() const { return number_; }
-  [[nodiscard]] const ResourceCounts& used() const { return used_; }
+  [[nodiscard]] const ResourceCounts& used() const { return ledger_.used(); }
   [[nodiscard]] const std::string& name() const { return name_; }
   /// Calls and requests that one of the quotas has refused.
   [[nodiscard]] uint64_t refused() const { return refused_; }
-  [[nodiscard]] bool has_anything() const { return used_ != ResourceCounts{}; }
-  [[nodiscard]] ConsumerInfo info() const { return {name_, quotas_, used_, refused_}; }
+  [[nodiscard]] bool has_anything() const { return used() != ResourceCounts{}; }
+  [[nodiscard]] ConsumerInfo info() const { return {name_, ledger_.limits(), used(), refused_}; }
 
   /// Adds `more` to what the consumer has. ResourceExhausted, and nothing has changed: it would
   /// have more of something than its quota. \param call begins the text of the error
@@ -35,7 +36,7 @@ class Consumer {
   /// As take(), for what has no caller to tell. \return false: refused
   [[nodiscard]] bool admit(const ResourceCounts& more) noexcept;
   /// \param amounts parts of what was taken
-  void give_back(const ResourceCounts& amounts);
+  void give_back(const ResourceCounts& amounts) { ledger_.give_back(amounts); }
 
   /// The application's handle is gone: the consumer goes with the last that it has.
   void release() { released_ = true; }
@@ -44,8 +45,7 @@ class Consumer {
  private:
   const uint32_t number_;
   const std::string name_;
-  const ResourceCounts quotas_;
-  ResourceCounts used_;  // Invariant: nothing is above its quota
+  ResourceLedger ledger_;
   uint64_t refused_ = 0;
   bool released_ = false;
 };

@@ -32,8 +32,8 @@ ResourceCounts combined(const ResourceCounts& own, const ResourceCounts& configu
 
 }  // namespace
 
-Consumers::Consumers(uint32_t most, const ResourceCounts& quotas)
-    : quotas_(quotas), all_(size_t{most} + 1) {
+Consumers::Consumers(uint32_t most, const ResourceCounts& quotas, const ResourceCounts& in_all)
+    : quotas_(quotas), all_(size_t{most} + 1), in_all_(combined({}, in_all)) {
   all_[0] = std::make_unique<Consumer>(0, "application", combined({}, quotas_));
 }
 
@@ -82,9 +82,39 @@ Result<ConsumerInfo> Consumers::info(uint32_t number) const {
   return all_[number]->info();
 }
 
+bool Consumers::admit(uint32_t number, const ResourceCounts& more) noexcept {
+  Consumer& consumer = *all_[number];
+  if (!consumer.admit(more)) return false;
+  if (in_all_.lacking(more) != nullptr) {
+    consumer.give_back(more);
+    ++refused_in_all_;
+    return false;
+  }
+  in_all_.take(more);
+  return true;
+}
+
+Status Consumers::take(uint32_t number, const char* call, const ResourceCounts& more) {
+  Consumer& consumer = *all_[number];
+  if (auto status = consumer.take(call, more); !status) return status;
+  if (const ResourceKind* kind = in_all_.lacking(more)) {
+    consumer.give_back(more);
+    ++refused_in_all_;
+    return fail(ErrorCode::ResourceExhausted,
+                std::string(call) + ": the device gives out " +
+                    std::to_string(in_all_.limits().*kind->amount) + " " + kind->words +
+                    ", of which " + std::to_string(in_all_.used().*kind->amount) +
+                    " are taken, and is asked for " + std::to_string(more.*kind->amount) +
+                    " more: give some back, or raise " + kind->in_all);
+  }
+  in_all_.take(more);
+  return {};
+}
+
 void Consumers::give_back(uint32_t number, const ResourceCounts& amounts) {
   Consumer& consumer = *all_[number];
   consumer.give_back(amounts);
+  in_all_.give_back(amounts);
   if (consumer.is_released() && !consumer.has_anything()) end(number);
 }
 
@@ -97,23 +127,32 @@ void Consumers::describe(DeviceLimits& limits) const {
   limits.max_consumers = static_cast<uint32_t>(all_.size() - 1);  // number 0 is the application
   limits.consumers = static_cast<uint32_t>(
       std::count_if(all_.begin() + 1, all_.end(), [](const auto& one) { return one != nullptr; }));
+  limits.max_registered_octets = in_all_.limits().registered_octets;
+  limits.registered_octets = in_all_.used().registered_octets;
+  limits.max_cq_entries = in_all_.limits().cq_entries;
+  limits.cq_entries = in_all_.used().cq_entries;
+  limits.max_total_reads = in_all_.limits().reads;
+  limits.total_reads = in_all_.used().reads;
 }
 
 uint64_t Consumers::refused() const {
-  uint64_t sum = refused_before_;
+  uint64_t sum = refused_before_ + refused_in_all_;
   for (const auto& consumer : all_) sum += consumer == nullptr ? 0 : consumer->refused();
   return sum;
 }
 
 void Consumers::validate(const Found& found, uint64_t regions) const {
+  ResourceLedger sum(combined({}, {}));
   for (size_t number = 0; number < all_.size(); ++number) {
     ResourceCounts of_objects = all_[number] == nullptr ? ResourceCounts{} : all_[number]->used();
+    sum.take(of_objects);
     regions -= of_objects.regions;
     of_objects.regions = 0;
     of_objects.registered_octets = 0;
     RNIC_CHECK(of_objects == found[number]);
   }
   RNIC_CHECK(regions == 0);
+  RNIC_CHECK(sum.used() == in_all_.used());
 }
 
 }  // namespace rnic::device

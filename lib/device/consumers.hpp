@@ -18,7 +18,8 @@ class Consumers {
  public:
   /// \param most how many may be created
   /// \param quotas of every consumer that sets none itself; 0: none
-  Consumers(uint32_t most, const ResourceCounts& quotas);
+  /// \param in_all what all of them may have together; 0: as much as they want
+  Consumers(uint32_t most, const ResourceCounts& quotas, const ResourceCounts& in_all);
 
   /// \return the consumer's number, from 1 on
   Result<uint32_t> create(const ConsumerOptions& options);
@@ -37,17 +38,16 @@ class Consumers {
   [[nodiscard]] Status check(const char* call, uint32_t number) const;
   // Precondition: exist(number). A consumer stays while it has anything or is not released.
 
-  /// See Consumer::take().
-  Status take(uint32_t number, const char* call, const ResourceCounts& more) {
-    return all_[number]->take(call, more);
-  }
-  /// See Consumer::admit().
-  [[nodiscard]] bool admit(uint32_t number, const ResourceCounts& more) noexcept {
-    return all_[number]->admit(more);
-  }
+  /// Adds `more` to what the consumer has. ResourceExhausted, and nothing has changed: it would
+  /// have more of something than its quota, or all together more than they may have. \param call
+  /// begins the text of the error
+  Status take(uint32_t number, const char* call, const ResourceCounts& more);
+  /// As take(), for what has no caller to tell. \return false: refused
+  [[nodiscard]] bool admit(uint32_t number, const ResourceCounts& more) noexcept;
   /// \param amounts parts of what the consumer has
   void give_back(uint32_t number, const ResourceCounts& amounts);
-  /// Calls and requests that quotas have refused, of all consumers that there were.
+  /// Calls and requests that were refused, of all consumers that there were: for a quota, or for
+  /// what all may have together.
   [[nodiscard]] uint64_t refused() const;
 
   /// One place for each number, as counted anew.
@@ -62,6 +62,8 @@ class Consumers {
 
   const ResourceCounts quotas_;
   std::vector<std::unique_ptr<Consumer>> all_;  // by number
+  ResourceLedger in_all_;                       // Invariant: the sum of what each has
+  uint64_t refused_in_all_ = 0;                 // by in_all_
   uint64_t refused_before_ = 0;                 // those of consumers that are gone
 };
 

@@ -27,7 +27,7 @@ Device::Device(const DeviceConfig& config, base::Now now)
     : config_(config),
       framing_(config_),
       receive_waits_(now),
-      consumers_(config_.limits.max_consumers, config_.quotas),
+      consumers_(config_.limits.max_consumers, config_.quotas, given_out(config_.limits)),
       resources_(config_, counters_, consumers_, now),
       doorbells_(doorbells_of(config.limits)),
       events_(config.limits.max_events, counters_.events_lost),
@@ -170,6 +170,8 @@ DeviceLimits Device::limits() const {
   resources_.describe(told);
   consumers_.describe(told);
   told.max_connections = config_.limits.max_connections;
+  const uint32_t of_peer = config_.limits.peer_connections;
+  told.max_peer_connections = of_peer == 0 ? kNoQuota : of_peer;
   told.connections = connections_.live();
   told.max_pending_requests = config_.limits.max_pending_requests;
   told.max_events = config_.limits.max_events;

@@ -14,7 +14,7 @@ base::MemoryUses memory_use(const DeviceConfig& config, bool on_port) {
       {"limits.max_regions", mem::StagTable::octets_for(limits.max_regions)},
       {"limits.hold_octets", framing::hold_store_octets(limits.hold_octets)},
       {"limits.max_packed", tuf::pack_store_octets(limits.max_packed)},
-      {"limits.max_connections", ConnectionTable::octets_for(limits.max_connections)},
+      {"limits.max_connections", ConnectionTable::octets_for(limits)},
       {"limits.max_starting",
        2 * llp::Admission::octets_for(std::min(limits.max_starting, limits.max_connections))},
       {"limits.max_events", EventQueue::octets_for(limits.max_events)},

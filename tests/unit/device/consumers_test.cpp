@@ -181,6 +181,101 @@ TEST_F(ConfiguredQuotas, AreThoseOfWhoSetsNone_SEC_3_02) {
   expect_error(consumers().create({}), ErrorCode::InvalidArgument, "name");
 }
 
+/// What all consumers may have together is less than what their quotas allow.
+class Together : public ConsumersTest {
+ protected:
+  Together()
+      : ConsumersTest([](DeviceConfig& config) {
+          config.limits.registered_octets = 1000;
+          config.limits.cq_entries = 128;
+          config.limits.total_reads = 12;
+        }) {}
+};
+
+TEST_F(Together, AllConsumersEndAtTheDevicesLimits_DDP_8_3_2_03) {
+  const Party a = party("a", {.registered_octets = 700});
+  const Party b = party("b", {.reads = 7});
+  const mem::Stag first = *device().register_memory(region(a.pd, 700));
+  expect_beyond(device().register_memory(region(a.pd, 1)), "quotas.registered_octets");
+  expect_beyond(device().register_memory(region(b.pd, 301)), "limits.registered_octets");
+  const mem::Stag second = *device().register_memory(region(b.pd, 300));
+  expect_beyond(device().reregister_memory(second, region(b.pd, 301)), "limits.registered_octets");
+  expect_beyond(device().create_cq(1, {}, a.consumer), "limits.cq_entries");
+  expect_beyond(device().resize_cq(*a.cq, 65), "limits.cq_entries");
+  EXPECT_TRUE(device().resize_cq(*a.cq, 32).has_value());
+  EXPECT_TRUE(device().create_cq(32, {}, b.consumer).has_value());
+  expect_beyond(device().create_qp(queues(a.pd, a.cq, 2, 1)), "limits.total_reads");
+  expect_beyond(device().modify_qp(*b.qp, {.ird = 6}), "quotas.reads");
+  expect_beyond(device().modify_qp(*a.qp, {.ird = 5}), "limits.total_reads");
+  EXPECT_TRUE(device().modify_qp(*a.qp, {.ird = 4}).has_value());
+  const DeviceLimits told = device().limits();
+  EXPECT_EQ(told.max_registered_octets, 1000u);
+  EXPECT_EQ(told.registered_octets, 1000u);
+  EXPECT_EQ(told.max_cq_entries, 128u);
+  EXPECT_EQ(told.cq_entries, 128u);
+  EXPECT_EQ(told.max_total_reads, 12u);
+  EXPECT_EQ(told.total_reads, 12u);
+  EXPECT_EQ(consumers().refused(), 8u);
+  for (const mem::Stag stag : {first, second}) {
+    EXPECT_TRUE(device().deregister_memory(stag).has_value());
+  }
+  EXPECT_TRUE(device().register_memory(region(b.pd, 1000)).has_value());
+}
+
+/// One address may have two inbound connections.
+class Peers : public DevicePair {
+ protected:
+  Peers() : DevicePair([](DeviceConfig& config) { config.limits.peer_connections = 2; }) {}
+
+  QueuePair* ask() {
+    QueuePair* const qp = left().make_qp();
+    EXPECT_TRUE(left().device->connect(*qp, right_end(), {}, now_).has_value());
+    return qp;
+  }
+  bool is_asked(size_t times) {
+    return run_until([&] { return right().count<event::ConnectRequest>() == times; });
+  }
+};
+
+// Those that ask and those that are established count, to their ends.
+TEST_F(Peers, AnAddressEndsAtItsConnections_DDP_8_3_2_03_SEC_3_01) {
+  QueuePair* const first = left().make_qp();
+  connect(first, right().make_qp());
+  ask();
+  ASSERT_TRUE(is_asked(1));
+  ask();
+  ASSERT_TRUE(run_until([&] { return left().has<event::ConnectFailed>(); }));
+  EXPECT_EQ(right().device->device_counters().requests_beyond_peer, 2u)
+      << "with the second attempt (RFC 6581 s.10)";
+  const auto failed = right().take<event::RequestFailed>();
+  ASSERT_TRUE(failed.has_value());
+  EXPECT_NE(failed->detail.find("limits.peer_connections"), std::string::npos) << failed->detail;
+  EXPECT_EQ(right().count<event::ConnectRequest>(), 1u);
+  EXPECT_EQ(right().device->limits().max_peer_connections, 2u);
+  ASSERT_TRUE(left().device->modify_qp(*first, {.state = QueuePairState::Error}).has_value());
+  ASSERT_TRUE(run_until([&] { return right().has<event::Disconnected>(); }));
+  ask();
+  EXPECT_TRUE(is_asked(2));
+}
+
+// What this side has asked for is not the peer's.
+TEST_F(Peers, WhatWeAskForDoesNotCount) {
+  ASSERT_TRUE(left().device->listen(8000).has_value());
+  const Endpoint there{left().device->config().net.address, 8000};
+  QueuePair* const back[] = {right().make_qp(), right().make_qp()};
+  for (QueuePair* const qp : back) {
+    ASSERT_TRUE(right().device->connect(*qp, there, {}, now_).has_value());
+    ASSERT_TRUE(run_until([&] { return left().has<event::ConnectRequest>(); }));
+    const auto request = left().take<event::ConnectRequest>()->request;
+    ASSERT_TRUE(left().device->accept(request, *left().make_qp(), {}, now_).has_value());
+    ASSERT_TRUE(run_until([&] { return right().has<event::Established>(); }));
+    right().take<event::Established>();
+  }
+  ask();
+  ask();
+  EXPECT_TRUE(is_asked(2));
+}
+
 // RFC 5042 s.7.1, s.3: nothing of two consumers is used together unless they are one.
 // RDMAP-8.1-01: RFC 5040 s.8.1.1(9), s.8.1.2(1), (3)
 TEST_F(ConsumersTest, NothingOfTwoOfThemMeets_SEC_7_1_01_SEC_3_02) {

@@ -19,12 +19,16 @@ using test::notices;
 using StreamTable = std::remove_reference_t<decltype(std::declval<Device&>().streams())>;
 
 RNIC_OPEN(ConnectionService, pending_requests_)
+RNIC_OPEN(ConnectionService, connections_)
+RNIC_OPEN(ConnectionTable, peers_)
 RNIC_OPEN(Device, connections_)
 RNIC_OPEN(QueuePair, connection_)
 RNIC_OPEN(StreamTable, by_number_)
 RNIC_OPEN(Listeners, all_)
-RNIC_OPEN(Consumer, used_)
+RNIC_OPEN(Consumer, ledger_)
 RNIC_OPEN(Consumers, all_)
+RNIC_OPEN(Consumers, in_all_)
+RNIC_OPEN(ResourceLedger, used_)
 RNIC_OPEN(TerminateTally, counts_)
 RNIC_OPEN(TerminateTally, used_)
 RNIC_OPEN(LinkWatch, next_look_)
@@ -41,6 +45,13 @@ TEST_F(Damage, OfConnections) {
           [&] { ++pending_requests_(connections_(device)); });
 }
 
+TEST_F(Damage, OfThoseThatCountForTheirPeers) {
+  Device& device = *left().device;
+  llp::Admission& peers = peers_(connections_(connections_(device)));
+  notices(device, "device/connection_table.cpp: counted == peers_.size()",
+          [&] { peers.enter(IpAddress::v4(1), {}); });
+}
+
 TEST(DamageOfListeners, OfWhatWaits) {
   Listeners listeners;
   const Endpoint local{{}, 7};
@@ -52,13 +63,16 @@ TEST(DamageOfListeners, OfWhatWaits) {
 }
 
 TEST(DamageOfConsumers, OfWhatTheyHave) {
-  Consumers consumers(1, {});
+  Consumers consumers(1, {}, {});
   const auto check = [&] { consumers.validate(consumers.nothing_found(), 0); };
+  ResourceCounts& used = used_(ledger_(*all_(consumers)[0]));
   test::expect_noticed("device/consumers.cpp: of_objects == found[number]", check,
-                       [&] { used_(*all_(consumers)[0]).qps = 1; });
-  used_(*all_(consumers)[0]).qps = 0;
-  test::expect_noticed("device/consumers.cpp: regions == 0", check,
-                       [&] { used_(*all_(consumers)[0]).regions = 1; });
+                       [&] { used.qps = 1; });
+  used = {};
+  test::expect_noticed("device/consumers.cpp: regions == 0", check, [&] { used.regions = 1; });
+  used = {};
+  test::expect_noticed("device/consumers.cpp: sum.used() == in_all_.used()", check,
+                       [&] { used_(in_all_(consumers)).reads = 1; });
 }
 
 TEST(DamageOfTerminates, OfPlaces) {

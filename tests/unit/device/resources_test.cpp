@@ -271,17 +271,23 @@ TEST_F(Resources, OnlyOnesOwnQueuePairsAreDestroyed) {
   EXPECT_TRUE(device().destroy_qp(mine).has_value());
 }
 
+uint64_t memory_of(uint32_t connections, uint32_t of_a_peer = 0) {
+  return ConnectionTable::octets_for(
+      {.max_connections = connections, .peer_connections = of_a_peer});
+}
+
 // Connections that yield have 64 places beside those of the limit, and there is nothing else.
 TEST_F(Resources, MemoryOfConnectionsIsToldByTheConnection) {
-  const uint64_t each = ConnectionTable::octets_for(1) - ConnectionTable::octets_for(0);
+  const uint64_t each = memory_of(1) - memory_of(0);
   for (const uint32_t most : {0u, 1u, 1000u}) {
-    EXPECT_EQ(ConnectionTable::octets_for(most), (most + 64) * each) << most;
+    EXPECT_EQ(memory_of(most), (most + 64) * each) << most;
+    EXPECT_EQ(memory_of(most, 2) - memory_of(most), llp::Admission::octets_for(most + 64)) << most;
   }
 }
 
 // A connection has its place, and an entry in each list of what ends, is orphaned or dialled again.
 TEST_F(Resources, MemoryOfAConnectionHoldsItsEntriesToo) {
-  const uint64_t each = ConnectionTable::octets_for(1) - ConnectionTable::octets_for(0);
+  const uint64_t each = memory_of(1) - memory_of(0);
   EXPECT_GE(each, sizeof(Connection) + sizeof(base::Handle) + 2 * sizeof(void*));
 }
 

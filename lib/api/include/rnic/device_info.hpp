@@ -34,6 +34,13 @@ struct DeviceLimits {
   uint32_t max_work_depth = 0;   ///< of a send or receive queue: limits.max_work_depth
   uint32_t max_cq_depth = 0;     ///< of a completion queue: twice limits.max_work_depth
   uint32_t max_reads = 0;        ///< IRD and ORD of a queue pair: limits.max_reads
+  uint64_t max_registered_octets = 0;  ///< limits.registered_octets; kNoQuota: no limit
+  uint64_t registered_octets = 0;      ///< of all regions
+  uint64_t max_cq_entries = 0;         ///< limits.cq_entries; kNoQuota: no limit
+  uint64_t cq_entries = 0;             ///< that all completion queues hold together
+  uint64_t max_total_reads = 0;        ///< limits.total_reads; kNoQuota: no limit
+  uint64_t total_reads = 0;            ///< IRD and ORD of all queue pairs
+  uint64_t max_peer_connections = 0;   ///< of one address: limits.peer_connections; kNoQuota: none
   uint32_t max_sge = kMaxSge;    ///< of a send, Read or receive request
   uint32_t max_private_data = kMaxPrivateData;  ///< octets that every revision but 0 carries
   uint32_t max_message = UINT32_MAX;            ///< octets (RFC 5041 s.5.2)
