@@ -102,7 +102,7 @@ Status ConnectRules::check_listen(const ListenOptions& options) const {
     return fail(ErrorCode::InvalidArgument,
                 "listen: a backlog of 0 takes nobody: give at least 1, or leave it out");
   }
-  if (auto status = check_tcp(options.tcp); !status) return status;
+  if (auto status = check_tcp(options.tcp, "ListenOptions::tcp"); !status) return status;
   return check_policy(options.start, framing);
 }
 
@@ -115,15 +115,20 @@ Status ConnectRules::check_options(const QueuePair& qp, const ConnectOptions& op
                 "IRD or ORD of the connection is above the queue pair's: create it with more");
   }
   if (options.packing && !own_stack_) return no_own_tcp();
-  return check_tcp(options.tcp);
+  return check_tcp(options.tcp, "ConnectOptions::tcp");
 }
 
-Status ConnectRules::check_tcp(const TcpOptions& options) const {
+Status ConnectRules::check_tcp(const TcpOptions& options, const char* what) const {
   if (options == TcpOptions{}) return {};
-  if (!own_stack_) return no_own_tcp();
+  if (!own_stack_ && (options.ecn || options.pacing || options.congestion_control)) {
+    return fail(ErrorCode::Unsupported,
+                std::string(what) +
+                    ": over sockets ECN, pacing and congestion control are the system's: leave "
+                    "them out, or give the device a port of its own");
+  }
   const auto merged = tcp::merged(tcp::ConnectionOptions(config_.tcp), options);
   if (!merged) return tl::unexpected(merged.error());
-  return tcp::check(*merged, "ConnectOptions or ListenOptions::tcp");
+  return tcp::check(*merged, what);
 }
 
 Status ConnectRules::check_connect(const QueuePair& qp, const ConnectOptions& options) const {

@@ -36,7 +36,8 @@ class ConnectRules {
   [[nodiscard]] tuf::Config tuf_config(const StartPolicy& policy) const;
 
  private:
-  [[nodiscard]] Status check_tcp(const TcpOptions& options) const;
+  /// \param what begins the text of the error
+  [[nodiscard]] Status check_tcp(const TcpOptions& options, const char* what) const;
   [[nodiscard]] static Status check_policy(const StartPolicy& policy, Framing framing);
   const DeviceConfig& config_;
   bool own_stack_ = false;

@@ -203,6 +203,10 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   void count_for_peer(llp::Admission& peers) { peer_place_.take(peers, remote_.address, handle_); }
   void leave_peer() { peer_place_.leave(); }
   [[nodiscard]] bool counts_for_peer() const { return peer_place_.is_taken(); }
+  /// Precondition: has_stream().
+  void choose_tcp(const TcpChoice& choice, base::Now now) {
+    owner_.choose_tcp(*stream_, choice, now);
+  }
   /// Lets go of the queue pair, which another connection will serve.
   void unbind();
 

@@ -527,6 +527,24 @@ Status ConnectionService::accept(RequestHandle request, QueuePair& qp, base::Byt
   return {};
 }
 
+Status ConnectionService::modify(QueuePair& qp, const QueuePairChange& change, base::Now now) {
+  if (!change.tcp) return control_.modify(qp, change);
+  if (auto status = rules_.check_tcp(*change.tcp, "QueuePairChange::tcp"); !status) return status;
+  Connection* connection = connections_.get(qp.connection());
+  if (connection == nullptr || !connection->has_stream()) {
+    return fail(ErrorCode::WrongState,
+                "modify: options of TCP belong to a connection, and there is none: give them to "
+                "connect() or accept()");
+  }
+  if (change.state) {
+    return fail(ErrorCode::InvalidArgument,
+                "modify: options of TCP are of no use where the state changes: leave one out");
+  }
+  if (auto status = control_.modify(qp, change); !status) return status;
+  connection->choose_tcp({.packing = {}, .options = *change.tcp}, now);
+  return {};
+}
+
 Status ConnectionService::reject(RequestHandle request, base::ByteView private_data,
                                  base::Now now) {
   auto connection = find_request(request);

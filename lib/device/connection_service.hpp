@@ -69,9 +69,7 @@ class ConnectionService final : public QueuePairOwner,
   Status drain(QueuePair& qp, base::Duration limit, base::Now now) {
     return control_.drain(qp, limit, now);
   }
-  Status modify(QueuePair& qp, const QueuePairChange& change) {
-    return control_.modify(qp, change);
-  }
+  Status modify(QueuePair& qp, const QueuePairChange& change, base::Now now);
   Status set_trace(QueuePair& qp, base::TraceSink* sink);
   /// Our end of a connection to `remote` (RFC 9293 MUST-44). \param source the parts of it that the
   /// application has chosen

@@ -180,8 +180,8 @@ class Device {
     return connections_.drain(qp, limit, now);
   }
   /// See QueuePairChange. Nothing has changed when it fails.
-  Status modify_qp(QueuePair& qp, const QueuePairChange& change) {
-    return connections_.modify(qp, change);
+  Status modify_qp(QueuePair& qp, const QueuePairChange& change, base::Now now) {
+    return connections_.modify(qp, change, now);
   }
   /// Traces the queue pair's connection; WrongState without one. nullptr ends the trace, whether or
   /// not the queue pair is connected: the sink is not called any more.

@@ -198,7 +198,7 @@ TEST_F(CompletionQueues, StampWhatIsAddedWhereThatIsAskedFor) {
   ASSERT_EQ(server->post_receive({.id = 2}), PostResult::Ok);
   right().device->poll(now_);
   right().device->begin_call(before + std::chrono::microseconds(7));
-  ASSERT_TRUE(right().device->modify_qp(*server, {.state = QueuePairState::Error}));
+  ASSERT_TRUE(right().device->modify_qp(*server, {.state = QueuePairState::Error}, now_));
   ASSERT_EQ(stamping->poll({&done, 1}), 1u);
   EXPECT_EQ(done.id, 2u);
   EXPECT_EQ(done.time.count(), base::nanos(before) + 7000);

@@ -162,7 +162,7 @@ TEST_F(Connecting, CancelledBeforeTcpAnswers) {
   run_for(milliseconds(100));
   EXPECT_FALSE(left().has<event::ConnectFailed>());
   // Another attempt of the same queue pair.
-  ASSERT_TRUE(left().device->modify_qp(*qp, {.state = QueuePairState::Idle}).has_value());
+  ASSERT_TRUE(left().device->modify_qp(*qp, {.state = QueuePairState::Idle}, now_).has_value());
   ASSERT_TRUE(connect(*qp).has_value());
   EXPECT_TRUE(request());
 }

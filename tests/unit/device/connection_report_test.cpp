@@ -222,7 +222,7 @@ TEST_F(Reports, AnIdleConnectionIsFoundAndEnded_SEC_6_4_2_01) {
   run_for(std::chrono::seconds(5));
   connect(other, others_peer, {}, {});
   int mine = 0;
-  ASSERT_TRUE(right().device->modify_qp(*peer_, {.context = &mine}));
+  ASSERT_TRUE(right().device->modify_qp(*peer_, {.context = &mine}, now_));
   const auto all = right().device->connections(now_);
   ASSERT_EQ(all.size(), 2u);
   const auto idle = std::max_element(all.begin(), all.end(),

@@ -111,10 +111,10 @@ TEST_F(ConsumersTest, QueuesEndAtTheirQuota_DDP_8_3_2_03) {
   expect_beyond(device().create_qp(queues(pd, cq, 4, 4)), "quotas.reads");
   QueuePair* const last = *device().create_qp(queues(pd, second, 3, 4));
   expect_beyond(device().create_qp(queues(pd, cq, 0, 0)), "quotas.qps");
-  expect_beyond(device().modify_qp(*qp, {.ird = 3}), "quotas.reads");
+  expect_beyond(device().modify_qp(*qp, {.ird = 3}, now_), "quotas.reads");
   EXPECT_EQ(qp->attributes().ird, 2u);
-  EXPECT_TRUE(device().modify_qp(*last, {.ord = 1}).has_value());
-  EXPECT_TRUE(device().modify_qp(*qp, {.ird = 3}).has_value());
+  EXPECT_TRUE(device().modify_qp(*last, {.ord = 1}, now_).has_value());
+  EXPECT_TRUE(device().modify_qp(*qp, {.ird = 3}, now_).has_value());
   EXPECT_EQ(used(one).reads, 10u);
   device().validate();
   for (QueuePair* each : {qp, last}) EXPECT_TRUE(device().destroy_qp(each).has_value());
@@ -205,9 +205,9 @@ TEST_F(Together, AllConsumersEndAtTheDevicesLimits_DDP_8_3_2_03) {
   EXPECT_TRUE(device().resize_cq(*a.cq, 32).has_value());
   EXPECT_TRUE(device().create_cq(32, {}, b.consumer).has_value());
   expect_beyond(device().create_qp(queues(a.pd, a.cq, 2, 1)), "limits.total_reads");
-  expect_beyond(device().modify_qp(*b.qp, {.ird = 6}), "quotas.reads");
-  expect_beyond(device().modify_qp(*a.qp, {.ird = 5}), "limits.total_reads");
-  EXPECT_TRUE(device().modify_qp(*a.qp, {.ird = 4}).has_value());
+  expect_beyond(device().modify_qp(*b.qp, {.ird = 6}, now_), "quotas.reads");
+  expect_beyond(device().modify_qp(*a.qp, {.ird = 5}, now_), "limits.total_reads");
+  EXPECT_TRUE(device().modify_qp(*a.qp, {.ird = 4}, now_).has_value());
   const DeviceLimits told = device().limits();
   EXPECT_EQ(told.max_registered_octets, 1000u);
   EXPECT_EQ(told.registered_octets, 1000u);
@@ -252,7 +252,7 @@ TEST_F(Peers, AnAddressEndsAtItsConnections_DDP_8_3_2_03_SEC_3_01) {
   EXPECT_NE(failed->detail.find("limits.peer_connections"), std::string::npos) << failed->detail;
   EXPECT_EQ(right().count<event::ConnectRequest>(), 1u);
   EXPECT_EQ(right().device->limits().max_peer_connections, 2u);
-  ASSERT_TRUE(left().device->modify_qp(*first, {.state = QueuePairState::Error}).has_value());
+  ASSERT_TRUE(left().device->modify_qp(*first, {.state = QueuePairState::Error}, now_).has_value());
   ASSERT_TRUE(run_until([&] { return right().has<event::Disconnected>(); }));
   ask();
   EXPECT_TRUE(is_asked(2));

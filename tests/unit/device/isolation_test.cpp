@@ -113,7 +113,7 @@ TEST_F(Isolation, ReadQueuesAreGivenByTheDevice_SEC_7_2_01) {
     expect_refused(refused.error(), ErrorCode::InvalidArgument, "limits.max_reads");
   }
   QueuePair* qp = make(right(), 2, 2);
-  const auto more = device.modify_qp(*qp, {.ird = most + 1});
+  const auto more = device.modify_qp(*qp, {.ird = most + 1}, now_);
   ASSERT_FALSE(more);
   expect_refused(more.error(), ErrorCode::InvalidArgument, "limits.max_reads");
   EXPECT_EQ(qp->attributes().ird, 2u);

@@ -405,7 +405,7 @@ TEST(EveryState, Modify_VERBS_18) {
     for_each_state([next](State state, Operations& w) {
       EXPECT_EQ(w.qp_->state(), expected_state(state)) << to_string(w.qp_->state());
       const uint32_t number = w.qp_->number();
-      const auto status = w.left().device->modify_qp(*w.qp_, {.state = next});
+      const auto status = w.left().device->modify_qp(*w.qp_, {.state = next}, w.now_);
       bool allowed = next == QueuePairState::Error;
       if (next == QueuePairState::Closing) allowed = state != State::Fresh;
       if (next == QueuePairState::Idle) {
@@ -438,7 +438,7 @@ TEST(EveryState, ToError_VERBS_19) {
       ASSERT_EQ(w.qp_->post_send(write), PostResult::Ok);
       ASSERT_EQ(w.qp_->post_receive(w.receive(10 + id, w.near_, w.here_, 64)), PostResult::Ok);
     }
-    ASSERT_TRUE(w.left().device->modify_qp(*w.qp_, {.state = QueuePairState::Error}));
+    ASSERT_TRUE(w.left().device->modify_qp(*w.qp_, {.state = QueuePairState::Error}, w.now_));
     for (const bool sends : {true, false}) {
       const auto done = w.left().completions(sends ? spec.send_cq : spec.receive_cq);
       ASSERT_EQ(done.size(), 3u);
@@ -456,7 +456,7 @@ TEST(EveryState, ToError_VERBS_19) {
     if (is_connected(state)) {
       EXPECT_EQ(w.left().count<event::Disconnected>(), 1u);
     }
-    EXPECT_TRUE(w.left().device->modify_qp(*w.qp_, {.state = QueuePairState::Idle}));
+    EXPECT_TRUE(w.left().device->modify_qp(*w.qp_, {.state = QueuePairState::Idle}, w.now_));
     EXPECT_TRUE(w.left().device->connect(*w.qp_, w.right_end(), {}, w.now_).has_value());
   });
 }
@@ -500,9 +500,9 @@ TEST(EveryState, Reconnect) {
     const QueuePairSpec spec = w.qp_->spec();
     const uint32_t before = w.qp_->number();
     ASSERT_EQ(w.qp_->post_receive(w.receive(4, w.near_, w.here_, 64)), PostResult::Ok);
-    ASSERT_TRUE(w.left().device->modify_qp(*w.qp_, {.state = QueuePairState::Error}));
+    ASSERT_TRUE(w.left().device->modify_qp(*w.qp_, {.state = QueuePairState::Error}, w.now_));
     w.run_for(std::chrono::seconds(1));
-    ASSERT_TRUE(w.left().device->modify_qp(*w.qp_, {.state = QueuePairState::Idle}));
+    ASSERT_TRUE(w.left().device->modify_qp(*w.qp_, {.state = QueuePairState::Idle}, w.now_));
     EXPECT_NE(w.qp_->number(), before);
     w.left().collect();
     w.left().events.clear();

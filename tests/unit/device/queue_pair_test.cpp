@@ -86,7 +86,7 @@ TEST_F(QueuePairs, ErrorsOfThePeerAreClassed_VERBS_19_VERBS_20_a) {
                                  Offence{Opcode::Send, false, QueuePairError::Request}}) {
     SCOPED_TRACE(to_string(offence.opcode));
     int mine = 0;
-    ASSERT_TRUE(left().device->modify_qp(*qp_, {.context = &mine}));
+    ASSERT_TRUE(left().device->modify_qp(*qp_, {.context = &mine}, now_));
     const uint64_t posted = offence.receives ? 4 : 0;
     post_receives(posted);
     auto wrong = work(offence.opcode, 1, far_, there_, 8);
@@ -109,7 +109,7 @@ TEST_F(QueuePairs, ErrorsOfThePeerAreClassed_VERBS_19_VERBS_20_a) {
     EXPECT_TRUE(left().events.empty()) << "Disconnected is the last";
     EXPECT_EQ(right().take<event::Disconnected>()->error, QueuePairError::Fatal);
     for (auto& [host, qp] : {std::pair{&left(), qp_}, std::pair{&right(), peer_}}) {
-      ASSERT_TRUE(host->device->modify_qp(*qp, {.state = QueuePairState::Idle}));
+      ASSERT_TRUE(host->device->modify_qp(*qp, {.state = QueuePairState::Idle}, now_));
       host->events.clear();
     }
     join(qp_, peer_);
@@ -127,7 +127,7 @@ TEST_F(QueuePairs, ALostConnectionIsFatalAndAnOrderlyEndNoError_VERBS_20_a) {
   EXPECT_EQ(by_then.size(), 3u);
 
   ASSERT_TRUE(
-      left().device->modify_qp(*qp_, {.state = QueuePairState::Idle, .answer_close = true}));
+      left().device->modify_qp(*qp_, {.state = QueuePairState::Idle, .answer_close = true}, now_));
   peer_ = right().make_qp(8, 32);
   join(qp_, peer_);
   ASSERT_TRUE(right().device->disconnect(*peer_));
@@ -141,7 +141,7 @@ TEST_F(QueuePairs, ALostConnectionIsFatalAndAnOrderlyEndNoError_VERBS_20_a) {
 // The receives before a peer's close are delivered, the close is told, and then answered, behind
 // what was posted here.
 TEST_F(QueuePairs, APeersCloseIsAnsweredByDefault) {
-  ASSERT_TRUE(left().device->modify_qp(*qp_, {.answer_close = true}));
+  ASSERT_TRUE(left().device->modify_qp(*qp_, {.answer_close = true}, now_));
   post_receives(4);
   for (uint64_t id = 0; id < 4; ++id) {
     ASSERT_EQ(peer_->post_receive(receive(id, far_, there_, 64)), PostResult::Ok);
@@ -179,17 +179,17 @@ TEST_F(QueuePairs, TheApplicationMayAnswerACloseItself) {
 
 // IRD and ORD are changed in Idle; receives that were posted before stay.
 TEST_F(QueuePairs, ReadsAreChangedInIdle) {
-  const auto refused = left().device->modify_qp(*qp_, {.ord = 4});
+  const auto refused = left().device->modify_qp(*qp_, {.ord = 4}, now_);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::WrongState);
   QueuePair* fresh = left().make_qp(8, 32);
   ASSERT_EQ(fresh->post_receive(receive(7, near_, here_, 64)), PostResult::Ok);
   run_for(std::chrono::microseconds(1));
-  const auto beyond = left().device->modify_qp(*fresh, {.ird = 129});
+  const auto beyond = left().device->modify_qp(*fresh, {.ird = 129}, now_);
   ASSERT_FALSE(beyond);
   EXPECT_EQ(beyond.error().code, ErrorCode::InvalidArgument);
   EXPECT_NE(beyond.error().message.find("limits.max_reads (128)"), std::string::npos);
-  ASSERT_TRUE(left().device->modify_qp(*fresh, {.ird = 3, .ord = 5}));
+  ASSERT_TRUE(left().device->modify_qp(*fresh, {.ird = 3, .ord = 5}, now_));
   EXPECT_EQ(fresh->attributes().ird, 3u);
   EXPECT_EQ(fresh->attributes().ord, 5u);
   QueuePair* other = right().make_qp(8, 32);

@@ -187,7 +187,7 @@ TEST_F(Waiting, ThePeersResetEndsItAtOnce) {
   send(1);
   run_until_waiting();
   const base::Now began = now_;
-  ASSERT_TRUE(left().device->modify_qp(*a_, {.state = QueuePairState::Error}).has_value());
+  ASSERT_TRUE(left().device->modify_qp(*a_, {.state = QueuePairState::Error}, now_).has_value());
   ASSERT_TRUE(run_until([&] { return right().has<event::Disconnected>(); }));
   EXPECT_LT(now_ - began, kLimit / 4);
   EXPECT_FALSE(b_->waits_for_receive());

@@ -49,6 +49,9 @@ struct QueuePairChange {
   std::optional<uint32_t> ord{};  ///< as `ird`
   std::optional<bool> answer_close{};
   std::optional<void*> context{};
+  /// Options of TCP for the connection that there is; what is not set stays. Not together with
+  /// `state`. Ecn has no effect any more, and over sockets max_segment has none.
+  std::optional<TcpOptions> tcp{};
 };
 
 /// The time that QueuePair::drain() gives to a peer that does not close its direction.
