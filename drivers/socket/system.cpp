@@ -78,7 +78,7 @@ Error system_error(const std::string& what, int error) {
   switch (error) {
     case EADDRINUSE:
       code = ErrorCode::AlreadyExists;
-      remedy = "; another program listens there: choose another port";
+      remedy = "; another program or device has it: choose another port";
       break;
     case EADDRNOTAVAIL:
       code = ErrorCode::InvalidArgument;

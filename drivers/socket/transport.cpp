@@ -27,8 +27,6 @@ constexpr uint32_t kAllOfAStream = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 // A place may come free without our knowledge, such as a descriptor of the process.
 constexpr base::Duration kDeferAccepts = std::chrono::milliseconds(10);
 constexpr uint64_t kListenerBit = uint64_t{1} << 63;
-// A port of the system that is free at one of our addresses may not be so at the next.
-constexpr int kPortTries = 16;
 
 // epoll gives back 64 bits: a connection's handle, or a listener's number and kListenerBit.
 uint64_t to_word(base::Handle handle) {
@@ -85,16 +83,75 @@ bool Transport::watch(int operation, int descriptor, uint32_t events, uint64_t w
 
 // --- listening ---
 
-Result<Endpoint> Transport::listen(const Endpoint& local, llp::Acceptor& acceptor) {
+Status Transport::check_room() const {
+  if (listeners_.size() + reservations_.size() < config_.max_listeners) return {};
+  return fail(ErrorCode::ResourceExhausted, "no listener left: raise tcp.max_listeners (now " +
+                                                std::to_string(config_.max_listeners) + ")");
+}
+
+std::vector<IpAddress> Transport::addresses_of(const Endpoint& local) const {
+  if (local.address.is_unspecified() && !config_.addresses.empty()) return config_.addresses;
+  return {local.address};
+}
+
+bool Transport::is_reserved(const Endpoint& local) const {
+  return local.port != 0 &&
+         std::any_of(reservations_.begin(), reservations_.end(),
+                     [&](const auto& mine) { return llp::overlap(mine->local(), local); });
+}
+
+namespace {
+
+tl::unexpected<Error> reserved(const char* call, const Endpoint& local) {
+  return fail(ErrorCode::AlreadyExists, std::string(call) + ": " + to_string(local) +
+                                            " is reserved for another use; choose another port");
+}
+
+}  // namespace
+
+Result<Transport::Reservations::iterator> Transport::find_reservation(const char* call,
+                                                                      const Endpoint& local) {
+  const auto is_among = [&](const auto& mine) {
+    return llp::overlap(mine->local(), local) &&
+           (mine->local() == local || mine->local().address.is_unspecified());
+  };
+  const auto found = std::find_if(reservations_.begin(), reservations_.end(), is_among);
+  if (found != reservations_.end()) return found;
+  return fail(ErrorCode::NotFound,
+              std::string(call) + ": nobody has reserved " + to_string(local));
+}
+
+Result<Endpoint> Transport::reserve(const Endpoint& local) {
+  if (is_reserved(local)) return reserved("reserve", local);
+  const auto is_there = [&](const auto& mine) { return llp::overlap(mine->local, local); };
+  if (local.port != 0 && std::any_of(listeners_.begin(), listeners_.end(), is_there)) {
+    return fail(ErrorCode::AlreadyExists,
+                "reserve: " + to_string(local) + " is listened on; choose another port");
+  }
+  if (auto status = check_room(); !status) return tl::unexpected(status.error());
+  auto opened = Reservation::open(system_, local, addresses_of(local));
+  if (!opened) return tl::unexpected(opened.error());
+  reservations_.push_back(std::make_unique<Reservation>(std::move(*opened)));
+  return reservations_.back()->local();
+}
+
+Status Transport::unreserve(const Endpoint& reserved) {
+  const auto found = find_reservation("unreserve", reserved);
+  if (!found) return tl::unexpected(found.error());
+  reservations_.erase(*found);
+  return {};
+}
+
+Result<Endpoint> Transport::listen(const Endpoint& local, llp::Acceptor& acceptor,
+                                   llp::PortClaim claim) {
+  if (claim == llp::PortClaim::Reserved) return listen_on_reserved(local, acceptor);
   const auto same = [&](const auto& listener) { return listener->local == local; };
   if (std::any_of(listeners_.begin(), listeners_.end(), same)) {
     return fail(ErrorCode::AlreadyExists,
                 "listen: " + to_string(local) + " is listened on already");
   }
-  if (listeners_.size() >= config_.max_listeners) {
-    return fail(ErrorCode::ResourceExhausted, "no listener left: raise tcp.max_listeners (now " +
-                                                  std::to_string(config_.max_listeners) + ")");
-  }
+  if (is_reserved(local)) return reserved("listen", local);
+  if (auto status = check_room(); !status) return tl::unexpected(status.error());
   auto listener = std::make_unique<Listener>();
   listener->number = listeners_made_++;
   listener->acceptor = &acceptor;
@@ -110,12 +167,45 @@ Result<Endpoint> Transport::listen(const Endpoint& local, llp::Acceptor& accepto
   return listening;
 }
 
+Status Transport::watch_all(const Listener& listener, const std::vector<Descriptor>& descriptors) {
+  const uint64_t word = listener.number | kListenerBit;
+  for (size_t i = 0; i < descriptors.size(); ++i) {
+    if (watch(EPOLL_CTL_ADD, descriptors[i].get(), EPOLLIN, word)) continue;
+    const int error = errno;
+    while (i-- != 0) watch(EPOLL_CTL_DEL, descriptors[i].get(), 0, word);
+    return tl::unexpected(system_error("listen", error));
+  }
+  return {};
+}
+
+Result<Endpoint> Transport::listen_on_reserved(const Endpoint& local, llp::Acceptor& acceptor) {
+  const auto found = find_reservation("listen", local);
+  if (!found) return tl::unexpected(found.error());
+  Reservation& reservation = ***found;
+  auto listener = std::make_unique<Listener>();
+  listener->number = listeners_made_++;
+  listener->local = reservation.local();
+  listener->acceptor = &acceptor;
+  listener->was_reserved = true;
+  listeners_.reserve(listeners_.size() + 1);  // from here on nothing needs memory of ours
+  for (const Descriptor& socket : reservation.sockets()) set_buffers(socket.get());
+  if (auto status = reservation.listen(static_cast<int>(config_.backlog)); !status) {
+    return tl::unexpected(status.error());
+  }
+  if (auto status = watch_all(*listener, reservation.sockets()); !status) {
+    reservation.stop_listening();
+    return tl::unexpected(status.error());
+  }
+  listener->descriptors = reservation.take();
+  listeners_.push_back(std::move(listener));
+  reservations_.erase(*found);
+  return listeners_.back()->local;
+}
+
 Status Transport::open_listeners(Listener& listener, const Endpoint& local) {
-  std::vector<IpAddress> addresses{local.address};
-  if (local.address.is_unspecified() && !config_.addresses.empty()) addresses = config_.addresses;
   listener.local = local;
   listener.descriptors.clear();
-  for (const IpAddress& address : addresses) {
+  for (const IpAddress& address : addresses_of(local)) {
     auto descriptor = open_listener({address, listener.local.port});
     if (!descriptor) return tl::unexpected(descriptor.error());
     if (listener.local.port == 0) {
@@ -134,19 +224,12 @@ Status Transport::open_listeners(Listener& listener, const Endpoint& local) {
   return {};
 }
 
-/// A listener on `::` takes both IP versions if the system has both.
 Result<Descriptor> Transport::open_listener(const Endpoint& local) {
-  const bool any = local.address.is_unspecified();
   Endpoint wanted = local;
-  auto descriptor = open_socket(system_, local.address.is_v4() ? AF_INET : AF_INET6);
-  if (!descriptor && any && !local.address.is_v4()) {
-    wanted.address = IpAddress::v4(0);
-    descriptor = open_socket(system_, AF_INET);
-  }
+  auto descriptor = open_local_socket(system_, wanted);
   if (!descriptor) return descriptor;
   const int fd = descriptor->get();
   set_option(system_, fd, SOL_SOCKET, SO_REUSEADDR, 1);
-  if (!wanted.address.is_v4()) set_option(system_, fd, IPPROTO_IPV6, IPV6_V6ONLY, any ? 0 : 1);
   set_buffers(fd);  // accepted sockets inherit them, and the window scale depends on them
   const SystemAddress address(wanted);
   if (system_.bind(fd, address.get(), address.size) != 0 ||
@@ -246,6 +329,7 @@ bool Transport::accept_one(Listener& listener, int descriptor, base::Now now) {
     }
     return !scarce;  // an error of one connection does not concern the next
   }
+  if (listener.was_reserved) set_option(system_, accepted.get(), SOL_SOCKET, SO_REUSEADDR, 1);
   const Endpoint remote = peer.endpoint();
   Connection* connection = nullptr;
   const bool made = base::attempt(
@@ -287,14 +371,18 @@ Connection* Transport::add(Descriptor&& descriptor, const Endpoint& remote,
   return connection;
 }
 
-Status Transport::bind_source(int descriptor, const Endpoint& local, const Endpoint& remote) const {
+Endpoint Transport::source_of(const Endpoint& local, const Endpoint& remote) const {
   Endpoint source = local;
-  if (source.address.is_unspecified()) {
-    const auto mine =
-        std::find_if(config_.addresses.begin(), config_.addresses.end(),
-                     [&](const IpAddress& a) { return a.is_v4() == remote.address.is_v4(); });
-    if (mine != config_.addresses.end()) source.address = *mine;
-  }
+  if (!source.address.is_unspecified()) return source;
+  const auto mine =
+      std::find_if(config_.addresses.begin(), config_.addresses.end(),
+                   [&](const IpAddress& a) { return a.is_v4() == remote.address.is_v4(); });
+  if (mine != config_.addresses.end()) source.address = *mine;
+  return source;
+}
+
+Status Transport::bind_source(int descriptor, const Endpoint& local, const Endpoint& remote) const {
+  Endpoint source = source_of(local, remote);
   if (source.address.is_unspecified() && source.port == 0) return {};
   if (source.address.is_unspecified() && remote.address.is_v4()) {
     source.address = IpAddress::v4(0);
@@ -308,32 +396,66 @@ Status Transport::bind_source(int descriptor, const Endpoint& local, const Endpo
   return tl::unexpected(system_error("connect from " + to_string(source), errno));
 }
 
-Result<llp::Stream*> Transport::connect(const Endpoint& local, const Endpoint& remote,
-                                        llp::StreamUser& user, base::Now now) {
-  if (connections_.live() == config_.max_connections) {
-    return fail(ErrorCode::ResourceExhausted,
-                "no connection left: raise limits.max_connections (now " +
-                    std::to_string(config_.max_connections) + ")");
-  }
+/// \param error of a connect() that has ended at once; 0: it is under way
+Result<Connection*> Transport::connect_from_free(const Endpoint& local, const Endpoint& remote,
+                                                 int& error) {
+  if (is_reserved(local)) return reserved("connect", local);
   auto descriptor = open_socket(system_, remote.address.is_v4() ? AF_INET : AF_INET6);
   if (!descriptor) return tl::unexpected(descriptor.error());
   const int fd = descriptor->get();
   set_buffers(fd);
   if (auto status = bind_source(fd, local, remote); !status) return tl::unexpected(status.error());
   const SystemAddress address(remote);
-  int error = 0;
+  error = 0;
   if (system_.connect(fd, address.get(), address.size) != 0 && errno != EINPROGRESS) error = errno;
   if (error != 0 && error != ECONNREFUSED) {
     return tl::unexpected(system_error("connect to " + to_string(remote), error));
   }
-  Connection* connection = add(std::move(*descriptor), remote, Connection::State::Connecting);
+  return add(std::move(*descriptor), remote, Connection::State::Connecting);
+}
+
+/// \param error as for connect_from_free()
+Result<Connection*> Transport::connect_from_reserved(const Endpoint& local, const Endpoint& remote,
+                                                     int& error) {
+  const auto found = find_reservation("connect", local);
+  if (!found) return tl::unexpected(found.error());
+  Reservation& reservation = ***found;
+  for (const Descriptor& socket : reservation.sockets()) set_buffers(socket.get());
+  const auto socket = reservation.connect(source_of(local, remote).address, remote, error);
+  if (!socket) return tl::unexpected(socket.error());
+  Connection* connection = nullptr;
+  const bool made = base::attempt(
+      [&] { connection = add(std::move(**socket), remote, Connection::State::Connecting); });
+  if (!made) {
+    reservation.dissolve(**socket);
+    return fail(ErrorCode::ResourceExhausted, base::kOutOfMemory);
+  }
+  reservations_.erase(*found);
+  return connection;
+}
+
+Result<llp::Stream*> Transport::connect(const Endpoint& local, const Endpoint& remote,
+                                        llp::StreamUser& user, base::Now now,
+                                        llp::PortClaim claim) {
+  if (connections_.live() == config_.max_connections) {
+    return fail(ErrorCode::ResourceExhausted,
+                "no connection left: raise limits.max_connections (now " +
+                    std::to_string(config_.max_connections) + ")");
+  }
+  int error = 0;
+  const auto made = claim == llp::PortClaim::Reserved
+                        ? connect_from_reserved(local, remote, error)
+                        : connect_from_free(local, remote, error);
+  if (!made) return tl::unexpected(made.error());
+  Connection* const connection = *made;
   ++counters_.connects;
   connection->set_user(user);
   connection->learn_local();
   arm(*connection, now + config_.connect_timeout);
   if (error != 0) {
     connection->end_with(StreamEnd::Refused);
-  } else if (!watch(EPOLL_CTL_ADD, fd, kAllOfAStream, to_word(connection->handle))) {
+  } else if (!watch(EPOLL_CTL_ADD, connection->descriptor(), kAllOfAStream,
+                    to_word(connection->handle))) {
     connection->end_with(StreamEnd::Aborted);
   }
   return connection;

@@ -14,6 +14,7 @@
 #include "socket/config.hpp"
 #include "socket/connection.hpp"
 #include "socket/counters.hpp"
+#include "socket/reservation.hpp"
 #include "socket/system.hpp"
 
 namespace rnic::socket {
@@ -30,12 +31,17 @@ class Transport final : public llp::Transport, private ConnectionOwner {
   /// The memory that a transport allocates at construction, by the key that sizes it.
   [[nodiscard]] static base::MemoryUses memory_use(const Config& config);
 
-  /// An unspecified local address: Config::addresses, and with none of them every address of both
-  /// IP versions that the system has.
-  Result<Endpoint> listen(const Endpoint& local, llp::Acceptor& acceptor) override;
+  // An unspecified local address: Config::addresses, and with none of them every address of both IP
+  // versions that the system has.
+
+  /// Also no other process can bind the port, or gets it as the source of a connect().
+  Result<Endpoint> reserve(const Endpoint& local) override;
+  Status unreserve(const Endpoint& reserved) override;
+  Result<Endpoint> listen(const Endpoint& local, llp::Acceptor& acceptor,
+                          llp::PortClaim claim = llp::PortClaim::None) override;
   Status unlisten(const Endpoint& local) override;
   Result<llp::Stream*> connect(const Endpoint& local, const Endpoint& remote, llp::StreamUser& user,
-                               base::Now now) override;
+                               base::Now now, llp::PortClaim claim = llp::PortClaim::None) override;
   uint32_t receive(base::Now now, llp::BeforeHandUp& before) override;
   void on_timers(base::Now now) override;
   void output(base::Now now) override;
@@ -54,8 +60,10 @@ class Transport final : public llp::Transport, private ConnectionOwner {
     Endpoint local;
     llp::Acceptor* acceptor = nullptr;
     std::vector<Descriptor> descriptors;
-    bool deferred = false;  // epoll is silent about it until accepts_again_
+    bool deferred = false;      // epoll is silent about it until accepts_again_
+    bool was_reserved = false;  // it has listened for a moment without SO_REUSEADDR
   };
+  using Reservations = std::vector<std::unique_ptr<Reservation>>;
 
   Transport(const Config& config, System& system, Descriptor poller, base::Now now);
 
@@ -70,12 +78,27 @@ class Transport final : public llp::Transport, private ConnectionOwner {
   void disarm(Connection& connection) override { timers_.cancel(connection.timer); }
 
   bool watch(int operation, int descriptor, uint32_t events, uint64_t word);
+  /// ResourceExhausted when listeners and reservations together are as many as there may be.
+  [[nodiscard]] Status check_room() const;
+  [[nodiscard]] std::vector<IpAddress> addresses_of(const Endpoint& local) const;
+  [[nodiscard]] bool is_reserved(const Endpoint& local) const;
+  /// The reservation that `local` is among. NotFound: there is none.
+  [[nodiscard]] Result<Reservations::iterator> find_reservation(const char* call,
+                                                                const Endpoint& local);
+  Result<Endpoint> listen_on_reserved(const Endpoint& local, llp::Acceptor& acceptor);
+  Result<Connection*> connect_from_reserved(const Endpoint& local, const Endpoint& remote,
+                                            int& error);
+  [[nodiscard]] Status watch_all(const Listener& listener,
+                                 const std::vector<Descriptor>& descriptors);
   /// Listens on each of the addresses that `local` stands for; with port 0 on the port that the
   /// system chooses for the first.
   Status open_listeners(Listener& listener, const Endpoint& local);
   Result<Descriptor> open_listener(const Endpoint& local);
+  /// Our end of a connection to `remote`, with what the configuration says of it.
+  [[nodiscard]] Endpoint source_of(const Endpoint& local, const Endpoint& remote) const;
   [[nodiscard]] Status bind_source(int descriptor, const Endpoint& local,
                                    const Endpoint& remote) const;
+  Result<Connection*> connect_from_free(const Endpoint& local, const Endpoint& remote, int& error);
   void set_buffers(int descriptor) const;
   void stop(const Listener& listener) const;
   [[nodiscard]] Listener* find_listener(uint64_t number);
@@ -97,6 +120,7 @@ class Transport final : public llp::Transport, private ConnectionOwner {
   Counters counters_;
   Descriptor poller_;
   std::vector<std::unique_ptr<Listener>> listeners_;
+  Reservations reservations_;  // Invariant: with listeners_ at most Config::max_listeners
   uint64_t listeners_made_ = 0;
   base::Now accepts_again_ = base::kNever;  // kNever: no listener is deferred
   base::Slab<Connection> connections_;

@@ -72,13 +72,14 @@ void Connection::validate() const {
 }
 
 Status Connection::open(llp::Transport& transport, const Endpoint& local, const Endpoint& remote,
-                        base::Now now) {
-  return opened(transport.connect(local, remote, *session_, now), remote);
+                        base::Now now, llp::PortClaim claim) {
+  return opened(transport.connect(local, remote, *session_, now, claim), remote);
 }
 
 Status Connection::open(tcp::Stack& stack, const tcp::ConnectionOptions& options,
-                        const Endpoint& local, const Endpoint& remote, base::Now now) {
-  return opened(stack.connect(local, remote, *session_, options, now), remote);
+                        const Endpoint& local, const Endpoint& remote, base::Now now,
+                        llp::PortClaim claim) {
+  return opened(stack.connect(local, remote, *session_, options, now, claim), remote);
 }
 
 Status Connection::opened(const Result<llp::Stream*>& stream, const Endpoint& remote) {

@@ -85,12 +85,12 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
 
   // The stream comes from one of these.
 
-  /// Connects over `transport`. \param local as llp::Transport::connect() has it
+  /// Connects over `transport`. \param local, claim as llp::Transport::connect() has them
   Status open(llp::Transport& transport, const Endpoint& local, const Endpoint& remote,
-              base::Now now);
+              base::Now now, llp::PortClaim claim);
   /// Connects over a stack of our own, with the options of the application.
   Status open(tcp::Stack& stack, const tcp::ConnectionOptions& options, const Endpoint& local,
-              const Endpoint& remote, base::Now now);
+              const Endpoint& remote, base::Now now, llp::PortClaim claim);
   /// Takes the stream of a peer that has connected. \param listener the one it has connected to
   void take(llp::Stream& stream, const Endpoint& local, const Endpoint& remote,
             const ListenerName& listener = {});

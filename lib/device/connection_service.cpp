@@ -40,6 +40,7 @@ ConnectionService::ConnectionService(const DeviceConfig& config, const Parts& pa
       resources_(parts.resources),
       consumers_(parts.consumers),
       events_(parts.events),
+      reserved_ports_(parts.reserved_ports),
       framing_(parts.framing),
       counters_(parts.counters),
       doorbells_(parts.doorbells),
@@ -63,21 +64,27 @@ void ConnectionService::choose_tcp(llp::Stream& stream, const TcpChoice& choice,
 }
 
 Result<Endpoint> ConnectionService::listen(const Endpoint& local, const ListenOptions& options,
-                                           uint32_t consumer) {
-  auto status = own_ != nullptr ? own_->check_listen(local) : Status{};
+                                           uint32_t consumer, llp::PortClaim claim) {
+  auto status = own_ != nullptr ? own_->check_listen("listen", local) : Status{};
   if (status) status = rules_.check_listen(options);
   if (status) status = consumers_.check("listen", consumer);
+  if (status) status = reserved_ports_.check("listen", local, consumer, claim);
   if (!status) return tl::unexpected(status.error());
-  TakenShare share(consumers_, consumer, "listen", {.listeners = 1});
+  const uint64_t more = claim == llp::PortClaim::Reserved ? 0 : 1;  // a reservation counts already
+  TakenShare share(consumers_, consumer, "listen", {.listeners = more});
   if (!share.status()) return tl::unexpected(share.status().error());
   // The listener's memory comes before the transport listens.
   Listeners::Node node = listeners_.make(options, consumer);
   auto listening =
       own_ == nullptr
-          ? transport_->listen(listened_on(local), *this)
+          ? transport_->listen(listened_on(local), *this, claim)
           : own_->stack.listen(listened_on(local), *this,
-                               chosen(own_->stack.default_options(), {.options = options.tcp}));
-  if (!listening) return listening;
+                               chosen(own_->stack.default_options(), {.options = options.tcp}),
+                               claim);
+  if (!listening) {
+    return tl::unexpected(reserved_ports_.named(std::move(listening.error()), listened_on(local)));
+  }
+  reserved_ports_.became_listener(*listening, claim);
   listeners_.add(std::move(node), *listening);
   share.keep();
   return listening;
@@ -141,25 +148,32 @@ Result<Endpoint> ConnectionService::local_towards(const Endpoint& remote,
 
 Status ConnectionService::connect(QueuePair& qp, const Endpoint& remote,
                                   base::ByteView private_data, base::Now now,
-                                  const ConnectOptions& options) {
-  if (auto status = control_.check_unconnected(qp); !status) return status;
+                                  const ConnectOptions& options, llp::PortClaim claim) {
+  auto status = control_.check_unconnected(qp);
+  if (status) {
+    status =
+        reserved_ports_.check("connect", options.source, resources_.consumer_of(qp), claim);
+  }
+  if (!status) return status;
   ConnectOptions resolved = options;
   resolved.framing = options.framing.value_or(config_.framing);
-  if (auto status = rules_.check_connect(qp, resolved); !status) return status;
+  status = rules_.check_connect(qp, resolved);
+  if (!status) return status;
   // A destination without a route is refused before a connection has to give way to this one.
   if (auto local = local_towards(remote, options.source); !local) {
     return tl::unexpected(local.error());
   }
   qp.choose_tcp({options.packing, options.tcp});
   if (resolved.framing == Framing::Tuf) {
-    return dial_framed(qp, remote, private_data, options, now);
+    return dial_framed(qp, remote, private_data, options, claim, now);
   }
-  return dial(qp, remote, private_data, options, false, now);
+  return dial(qp, remote, private_data, options, claim, false, now);
 }
 
 /// Begins an active connect over MPA. \param again this is the second attempt
 Status ConnectionService::dial(QueuePair& qp, const Endpoint& remote, base::ByteView private_data,
-                               const ConnectOptions& options, bool again, base::Now now) {
+                               const ConnectOptions& options, llp::PortClaim claim, bool again,
+                               base::Now now) {
   const mpa::Config config = rules_.mpa_config(options.start);
   const framing::StartOptions start_options = rules_.make_start_options(options, qp.spec());
   if (auto status = ConnectRules::check_request(private_data, config, start_options); !status) {
@@ -179,7 +193,7 @@ Status ConnectionService::dial(QueuePair& qp, const Endpoint& remote, base::Byte
   }
   const base::Handle handle =
       make(framing::Role::Initiator, config, private_data, start_options, now);
-  const auto connection = start(handle, qp, remote, options.source, now);
+  const auto connection = start(handle, qp, remote, options.source, claim, now);
   if (!connection) return tl::unexpected(connection.error());
   (*connection)->keep_redial(std::move(redial));
   if (again) (*connection)->set_fell_back();
@@ -188,7 +202,7 @@ Status ConnectionService::dial(QueuePair& qp, const Endpoint& remote, base::Byte
 
 Status ConnectionService::dial_framed(QueuePair& qp, const Endpoint& remote,
                                       base::ByteView private_data, const ConnectOptions& options,
-                                      base::Now now) {
+                                      llp::PortClaim claim, base::Now now) {
   if (private_data.size() > wire::kTufPrivateDataMax) {
     return fail(ErrorCode::InvalidArgument, "private data of " +
                                                 std::to_string(private_data.size()) +
@@ -198,7 +212,7 @@ Status ConnectionService::dial_framed(QueuePair& qp, const Endpoint& remote,
   start_options.exchange_reads = options.exchange_reads.value_or(true);
   const base::Handle handle = make(framing::Role::Initiator, rules_.tuf_config(options.start),
                                    private_data, start_options, now);
-  const auto connection = start(handle, qp, remote, options.source, now);
+  const auto connection = start(handle, qp, remote, options.source, claim, now);
   if (!connection) return tl::unexpected(connection.error());
   return {};
 }
@@ -207,7 +221,7 @@ Status ConnectionService::dial_framed(QueuePair& qp, const Endpoint& remote,
 /// none
 Result<Connection*> ConnectionService::start(base::Handle handle, QueuePair& qp,
                                              const Endpoint& remote, const Endpoint& source,
-                                             base::Now now) {
+                                             llp::PortClaim claim, base::Now now) {
   Connection* connection = connections_.get(handle);
   if (connection == nullptr) return tl::unexpected(no_connection_left().error());
   auto place = connections_.tentative(handle);
@@ -215,11 +229,12 @@ Result<Connection*> ConnectionService::start(base::Handle handle, QueuePair& qp,
   if (!local) return tl::unexpected(local.error());
   const Status opened =
       own_ == nullptr
-          ? connection->open(*transport_, *local, remote, now)
+          ? connection->open(*transport_, *local, remote, now, claim)
           : connection->open(own_->stack,
                              chosen(own_->stack.default_options(), qp.tcp_choice()), *local, remote,
-                             now);
-  if (!opened) return tl::unexpected(opened.error());
+                             now, claim);
+  if (!opened) return tl::unexpected(reserved_ports_.named(opened.error(), *local));
+  reserved_ports_.used(source, claim);
   place.keep();
   // The time-out covers the whole start-up with the TCP handshake: it also ends a silent peer.
   connection->arm_start(start_timers_, now + connection->start_timeout());
@@ -313,7 +328,8 @@ void ConnectionService::redial(base::Now now) {
     ++counters_.connects_redialed;
     Status status;
     const bool tried = base::attempt([&] {
-      status = dial(*qp, redial->remote, redial->private_data, redial->options, true, now);
+      status = dial(*qp, redial->remote, redial->private_data, redial->options,
+                    llp::PortClaim::None, true, now);
     });
     if (!tried) status = fail(ErrorCode::ResourceExhausted, base::kOutOfMemory);
     if (!status) give_up_redial(*qp, *redial, std::move(status.error().message));

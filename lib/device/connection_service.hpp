@@ -24,6 +24,7 @@
 #include "device/port_stack.hpp"
 #include "device/queue_pair.hpp"
 #include "device/queue_pair_control.hpp"
+#include "device/reserved_ports.hpp"
 #include "device/resources.hpp"
 #include "net/rate_limit.hpp"
 
@@ -40,6 +41,7 @@ class ConnectionService final : public QueuePairOwner,
     Resources& resources;
     Consumers& consumers;
     EventQueue& events;
+    ReservedPorts& reserved_ports;
     FramingParts& framing;
     DeviceCounters& counters;
     base::Doorbells& doorbells;
@@ -50,14 +52,16 @@ class ConnectionService final : public QueuePairOwner,
   void attach(llp::Transport& transport, PortStack* own) {
     transport_ = &transport;
     own_ = own;
+    reserved_ports_.attach(transport, own, listeners_);
     rules_.set_own_stack(own != nullptr);
   }
 
   // Device documents these calls.
-  Result<Endpoint> listen(const Endpoint& local, const ListenOptions& options, uint32_t consumer);
+  Result<Endpoint> listen(const Endpoint& local, const ListenOptions& options, uint32_t consumer,
+                          llp::PortClaim claim);
   Status unlisten(const Endpoint& local, uint32_t consumer);
   Status connect(QueuePair& qp, const Endpoint& remote, base::ByteView private_data, base::Now now,
-                 const ConnectOptions& options);
+                 const ConnectOptions& options, llp::PortClaim claim);
   Status connect(QueuePair& qp, StreamSocket& socket, base::ByteView private_data, base::Now now,
                  const ConnectOptions& options);
   Status await_rdma(StreamSocket& socket, base::ByteView last_message, base::Now now);
@@ -154,11 +158,11 @@ class ConnectionService final : public QueuePairOwner,
   [[nodiscard]] uint32_t requests_of(std::optional<uint64_t> listener);
   [[nodiscard]] Status no_connection_left() const;
   Status dial(QueuePair& qp, const Endpoint& remote, base::ByteView private_data,
-              const ConnectOptions& options, bool again, base::Now now);
+              const ConnectOptions& options, llp::PortClaim claim, bool again, base::Now now);
   Status dial_framed(QueuePair& qp, const Endpoint& remote, base::ByteView private_data,
-                     const ConnectOptions& options, base::Now now);
+                     const ConnectOptions& options, llp::PortClaim claim, base::Now now);
   Result<Connection*> start(base::Handle handle, QueuePair& qp, const Endpoint& remote,
-                            const Endpoint& source, base::Now now);
+                            const Endpoint& source, llp::PortClaim claim, base::Now now);
   Result<Connection*> convert(StreamSocket& socket, framing::Role role, const mpa::Config& config,
                               base::ByteView data, const framing::StartOptions& start_options,
                               base::ByteView last_message, base::Now now);
@@ -179,6 +183,7 @@ class ConnectionService final : public QueuePairOwner,
   Resources& resources_;
   Consumers& consumers_;
   EventQueue& events_;
+  ReservedPorts& reserved_ports_;
   FramingParts& framing_;
   DeviceCounters& counters_;
   base::Doorbells& doorbells_;

@@ -64,8 +64,8 @@ Status Consumers::destroy(uint32_t number) {
   if (all_[number]->has_anything()) {
     return fail(ErrorCode::WrongState,
                 "destroy: the consumer \"" + all_[number]->name() +
-                    "\" still has domains, queues, listeners or unanswered requests: remove them "
-                    "first");
+                    "\" still has domains, queues, listeners, reserved ports or unanswered "
+                    "requests: remove them first");
   }
   end(number);
   return {};

@@ -31,7 +31,10 @@ Device::Device(const DeviceConfig& config, base::Now now)
       resources_(config_, counters_, consumers_, now),
       doorbells_(doorbells_of(config.limits)),
       events_(config.limits.max_events, counters_.events_lost),
-      connections_(config_, {resources_, consumers_, events_, framing_, counters_, doorbells_},
+      reserved_ports_(consumers_),
+      connections_(config_,
+                   {resources_, consumers_, events_, reserved_ports_, framing_, counters_,
+                    doorbells_},
                    now) {
   if (!config.mpa.crc) {
     base::log(base::LogLevel::Warning, "mpa", [&] {
@@ -240,15 +243,6 @@ void Device::for_each_counter(
                    consumers_.refused()});
 }
 
-std::vector<CounterValue> Device::counters() const {
-  std::vector<CounterValue> all;
-  const auto keep = [&all](const char* layer, const base::CounterRow& row) {
-    all.push_back({layer, row});
-  };
-  for_each_counter(std::ref(keep));
-  return all;
-}
-
 void Device::validate() {
   if (own_) own_->validate();
   connections_.validate();
@@ -256,6 +250,7 @@ void Device::validate() {
   Consumers::Found found = consumers_.nothing_found();
   resources_.count(found);
   connections_.count(found);
+  reserved_ports_.count(found);
   consumers_.validate(found, resources_.memory().live());
   terminates_.validate();
   framing::validate(*framing_.hold);

@@ -24,18 +24,13 @@
 #include "device/doorbell_turn.hpp"
 #include "device/event_queue.hpp"
 #include "device/port_stack.hpp"
+#include "device/reserved_ports.hpp"
 #include "device/resources.hpp"
 #include "device/terminate_tally.hpp"
 #include "tcp/tcp.hpp"
 #include "tuf/tuf.hpp"
 
 namespace rnic::device {
-
-/// One counter of the device, for listings.
-struct CounterValue {
-  std::string layer;
-  base::CounterRow row;
-};
 
 class Device {
  public:
@@ -73,6 +68,8 @@ class Device {
 
   /// The consumers that resources and listeners are made for; 0 is the application as a whole.
   [[nodiscard]] Consumers& consumers() { return consumers_; }
+  /// The ports that are reserved: a call with PortClaim::Reserved uses one of them up.
+  [[nodiscard]] ReservedPorts& reserved_ports() { return reserved_ports_; }
   Result<uint32_t> alloc_pd(uint32_t consumer = 0) { return resources_.alloc_pd(consumer); }
   Status free_pd(uint32_t pd) { return resources_.free_pd(pd); }
   Result<mem::Stag> register_memory(const mem::RegionSpec& spec) {
@@ -127,10 +124,11 @@ class Device {
 
   // --- Connections (worker) ---
 
-  /// \param local an unspecified address: every address of the device, of either family
+  /// \param local an unspecified address: every address of the device, of either family \param
+  /// claim Reserved: `local` is what ReservedPorts::reserve() returned
   Result<Endpoint> listen(const Endpoint& local, const ListenOptions& options = {},
-                          uint32_t consumer = 0) {
-    return connections_.listen(local, options, consumer);
+                          uint32_t consumer = 0, llp::PortClaim claim = llp::PortClaim::None) {
+    return connections_.listen(local, options, consumer, claim);
   }
   /// PermissionDenied: another consumer listens there.
   Status unlisten(const Endpoint& local, uint32_t consumer = 0) {
@@ -140,9 +138,10 @@ class Device {
     return listen(Endpoint{IpAddress{}, port}, options);
   }
   /// Starts an active connection. The outcome is an event: Established, Rejected or ConnectFailed.
+  /// \param claim Reserved: `options.source` is what ReservedPorts::reserve() returned
   Status connect(QueuePair& qp, const Endpoint& remote, base::ByteView private_data, base::Now now,
-                 const ConnectOptions& options = {}) {
-    return connections_.connect(qp, remote, private_data, now, options);
+                 const ConnectOptions& options = {}, llp::PortClaim claim = llp::PortClaim::None) {
+    return connections_.connect(qp, remote, private_data, now, options, claim);
   }
   /// Answers a ConnectRequest. If the peer serves fewer Reads than options.ord_required the answer
   /// becomes a reject, and RequestWithdrawn follows.
@@ -191,16 +190,18 @@ class Device {
 
   // --- Plain and framed streams (worker; see socket_table.hpp). Unsupported without a port ---
 
-  /// \param local as for listen() \param options nothing: default_options()
+  /// \param local, claim as for listen() \param options nothing: default_options()
   Result<StreamListener*> listen_stream(
       const Endpoint& local, uint32_t backlog,
-      const std::optional<tcp::ConnectionOptions>& options = std::nullopt) {
-    return listen_for<StreamKind>(local, backlog, options.value_or(default_options()), {});
+      const std::optional<tcp::ConnectionOptions>& options = std::nullopt,
+      llp::PortClaim claim = llp::PortClaim::None) {
+    return listen_for<StreamKind>(local, backlog, options.value_or(default_options()), {}, claim);
   }
   Result<FramedListener*> listen_framed(const Endpoint& local, uint32_t backlog,
                                         const tcp::ConnectionOptions& options,
-                                        const FramingOptions& setup) {
-    return listen_for<FramedKind>(local, backlog, options, setup);
+                                        const FramingOptions& setup,
+                                        llp::PortClaim claim = llp::PortClaim::None) {
+    return listen_for<FramedKind>(local, backlog, options, setup, claim);
   }
   /// Starts an active connection; the socket tells how it went. \param options as for
   /// listen_stream()
@@ -243,7 +244,6 @@ class Device {
   [[nodiscard]] bool has_port() const { return own_.has_value(); }
   /// Precondition: has_port().
   [[nodiscard]] const port::Port& port() const { return own_->port; }
-  [[nodiscard]] std::vector<CounterValue> counters() const;
   /// Calls `visit(layer, row)` for each counter; needs no memory.
   void for_each_counter(
       const std::function<void(const char* layer, const base::CounterRow& row)>& visit) const;
@@ -296,10 +296,16 @@ class Device {
   template <class Kind>
   Result<SocketListener<Kind>*> listen_for(const Endpoint& local, uint32_t backlog,
                                            const tcp::ConnectionOptions& options,
-                                           const typename Kind::Setup& setup) {
+                                           const typename Kind::Setup& setup,
+                                           llp::PortClaim claim) {
     if (!own_) return base::fail(ErrorCode::Unsupported, Kind::kWithoutPort);
-    if (auto status = own_->check_listen(local); !status) return tl::unexpected(status.error());
-    return own_->table<Kind>().listen(listened_on(local), backlog, options, setup);
+    auto status = own_->check_listen("listen", local);
+    if (status) status = reserved_ports_.check("listen", local, 0, claim);
+    if (!status) return tl::unexpected(status.error());
+    auto made = own_->table<Kind>().listen(listened_on(local), backlog, options, setup, claim);
+    if (!made) return tl::unexpected(reserved_ports_.named(std::move(made.error()), local));
+    reserved_ports_.used(local, claim);
+    return made;
   }
   template <class Kind>
   Result<typename Kind::Socket*> open_socket(const Endpoint& remote,
@@ -325,6 +331,7 @@ class Device {
   Resources resources_;
   base::Doorbells doorbells_;
   EventQueue events_;
+  ReservedPorts reserved_ports_;
   ConnectionService connections_;
 };
 

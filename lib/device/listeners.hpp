@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "llp/transport.hpp"
 #include "rnic/address.hpp"
 #include "rnic/connection.hpp"
 
@@ -63,6 +64,14 @@ class Listeners {
   [[nodiscard]] const Listener* at(const Endpoint& local) const {
     const auto found = all_.find(local);
     return found == all_.end() ? nullptr : &found->second;
+  }
+
+  /// A listener that has the port of `local` at one of its addresses; nullptr: there is none.
+  [[nodiscard]] const Listener* overlapping(const Endpoint& local) const {
+    for (const auto& each : all_) {
+      if (llp::overlap(each.first, local)) return &each.second;
+    }
+    return nullptr;
   }
 
   // enter() and leave() change nothing for a listener that was removed, or for the name of none.

@@ -1,5 +1,7 @@
 #include "device/port_stack.hpp"
 
+#include <string>
+
 #include "base/fail.hpp"
 
 namespace rnic::device {
@@ -26,10 +28,10 @@ Result<Endpoint> PortStack::local_towards(const Endpoint& remote,
                                               " is no address of this device");
 }
 
-Status PortStack::check_listen(const Endpoint& local) const {
+Status PortStack::check_listen(const char* call, const Endpoint& local) const {
   if (local.address.is_unspecified() || interface.is_ours(local.address)) return {};
-  return fail(ErrorCode::InvalidArgument,
-              "listen: " + to_string(local.address) + " is no address of this device");
+  return fail(ErrorCode::InvalidArgument, std::string(call) + ": " + to_string(local.address) +
+                                              " is no address of this device");
 }
 
 }  // namespace rnic::device

@@ -58,7 +58,8 @@ struct PortStack {
   [[nodiscard]] Result<Endpoint> local_towards(const Endpoint& remote,
                                                const Endpoint& source = {}) const;
   /// InvalidArgument: `local` is not an address of this device, and nobody could connect to it.
-  [[nodiscard]] Status check_listen(const Endpoint& local) const;
+  /// \param call begins the text of the error
+  [[nodiscard]] Status check_listen(const char* call, const Endpoint& local) const;
   template <class Kind>
   [[nodiscard]] SocketTable<Kind>& table() {
     if constexpr (std::is_same_v<Kind, StreamKind>) {

@@ -204,7 +204,8 @@ class SocketTable final : private SocketOwner, private ListenerOwner<Kind> {
 
   /// \param options, setup apply to each connection accepted here
   Result<Listener*> listen(const Endpoint& local, uint32_t backlog,
-                           const tcp::ConnectionOptions& options, const Setup& setup) {
+                           const tcp::ConnectionOptions& options, const Setup& setup,
+                           llp::PortClaim claim = llp::PortClaim::None) {
     if (backlog == 0 || backlog > max_sockets_) {
       return base::fail(ErrorCode::InvalidArgument, "listen: backlog " + std::to_string(backlog) +
                                                         ": give 1 to " + Kind::kLimit + " (" +
@@ -214,7 +215,7 @@ class SocketTable final : private SocketOwner, private ListenerOwner<Kind> {
     listeners_.reserve(listeners_.size() + 1);
     ListenerOwner<Kind>& owner = *this;
     auto listener = std::make_unique<Listener>(owner, backlog, setup);
-    const auto listening = stack_.listen(local, *listener, until_closed(options));
+    const auto listening = stack_.listen(local, *listener, until_closed(options), claim);
     if (!listening) return tl::unexpected(listening.error());
     listener->listening_on(*listening);
     listeners_.push_back(std::move(listener));

@@ -44,21 +44,48 @@ class BeforeHandUp {
   virtual void before_hand_up() = 0;
 };
 
+/// \return whether both have the same port at some address; an unspecified address stands for all
+[[nodiscard]] inline bool overlap(const Endpoint& a, const Endpoint& b) {
+  return a.port == b.port && (a.address == b.address || a.address.is_unspecified() ||
+                              b.address.is_unspecified());
+}
+
+/// The right by which a caller uses a port of this side.
+enum class PortClaim : uint8_t {
+  None,      ///< the port has to be free
+  Reserved,  ///< the caller has it reserved: the call takes the reservation over, and ends it
+};
+
 class Transport {
  public:
   virtual ~Transport() = default;
 
+  /// Keeps `local` for the caller: nobody listens there, connects from there, or is given the port
+  /// where it is to be chosen, but by PortClaim::Reserved. Connections that have the port already
+  /// go on. An unspecified address stands for every address. With port 0 the transport chooses one
+  /// on which nobody listens. AlreadyExists: somebody listens on the port, or has it reserved, at
+  /// one of these addresses. Reservations and listeners together have one limit.
+  /// \return what is reserved, which unreserve() takes
+  virtual Result<Endpoint> reserve(const Endpoint& local) = 0;
+  /// Ends a reservation that nobody has taken over: the port is free at once.
+  virtual Status unreserve(const Endpoint& reserved) = 0;
+
   /// Accepts connections to `local`. With port 0 the transport chooses a port on which nobody
-  /// listens. AlreadyExists when taken. `acceptor` must outlive the listener.
+  /// listens. AlreadyExists when taken. `acceptor` must outlive the listener. After an error a
+  /// reservation is as it was.
+  /// \param claim Reserved: `local` is what reserve() returned
   /// \return what is listened on, which unlisten() takes
-  virtual Result<Endpoint> listen(const Endpoint& local, Acceptor& acceptor) = 0;
+  virtual Result<Endpoint> listen(const Endpoint& local, Acceptor& acceptor,
+                                  PortClaim claim = PortClaim::None) = 0;
   /// Stops listening; connections that exist go on.
   virtual Status unlisten(const Endpoint& local) = 0;
 
   /// Starts an active open. local.port == 0 chooses an ephemeral port. The outcome comes as
-  /// user.established() or user.ended(). The Stream is valid until ended().
+  /// user.established() or user.ended(). The Stream is valid until ended(). After an error a
+  /// reservation is as it was.
+  /// \param claim Reserved: `local` is what reserve() returned, or one of its addresses
   virtual Result<Stream*> connect(const Endpoint& local, const Endpoint& remote, StreamUser& user,
-                                  base::Now now) = 0;
+                                  base::Now now, PortClaim claim = PortClaim::None) = 0;
 
   /// Takes arrived octets and hands them up, at most a turn's worth. \return how much was served;
   /// 0: nothing had arrived. A transport to which segments are passed, as to `tcp`, has nothing to

@@ -34,11 +34,15 @@ class Engine {
  public:
   Engine(const Config& config, Egress& egress, const Secret& secret, uint64_t seed, base::Now now);
 
+  Result<Endpoint> reserve(const Endpoint& local);
+  Status unreserve(const Endpoint& local);
   Result<Endpoint> listen(const Endpoint& local, llp::Acceptor& acceptor,
-                          const ConnectionOptions& options);
+                          const ConnectionOptions& options,
+                          llp::PortClaim claim = llp::PortClaim::None);
   Status unlisten(const Endpoint& local);
   Result<llp::Stream*> connect(const Endpoint& local, const Endpoint& remote, llp::StreamUser& user,
-                               const ConnectionOptions& options, base::Now now);
+                               const ConnectionOptions& options, base::Now now,
+                               llp::PortClaim claim = llp::PortClaim::None);
   [[nodiscard]] const Config& config() const { return shared_.config; }
   [[nodiscard]] bool owns(const Connection& connection) const {
     return connection.belongs_to(shared_);
@@ -66,7 +70,10 @@ class Engine {
   [[nodiscard]] Status check_route(const Endpoint& local, const Endpoint& remote,
                                    base::Now now) const;
   [[nodiscard]] Result<Endpoint> choose_local(const Endpoint& local, const Endpoint& remote,
-                                              base::Now now);
+                                              llp::PortClaim claim, base::Now now);
+  [[nodiscard]] Result<Endpoint> find_place(const char* call, const Endpoint& local);
+  /// The number of the reservation that `local` is among, for a call that takes it over or ends it.
+  [[nodiscard]] Result<uint32_t> find_reservation(const char* call, const Endpoint& local) const;
   /// Takes a segment for a listener (RFC 9293 s.3.10.7.2). \param old_snd_nxt SND.NXT of the
   /// incarnation in TIME-WAIT that the SYN ends
   void input_listen(Listener& listener, const Segment& segment,

@@ -10,27 +10,82 @@ namespace rnic::tcp {
 
 namespace flag = wire::tcp_flag;
 
-Result<Endpoint> Engine::listen(const Endpoint& local, llp::Acceptor& acceptor,
-                                const ConnectionOptions& options) {
-  if (local.port != 0 && listeners_.find_exact(local) != ListenerTable::kNone) {
-    return base::fail(ErrorCode::AlreadyExists,
-                      "listen: " + to_string(local) + " is taken; unlisten() it or choose another");
-  }
+namespace {
+
+constexpr uint32_t kNobody = ListenerTable::kNone;
+
+tl::unexpected<Error> reserved(const char* call, const Endpoint& local) {
+  return base::fail(ErrorCode::AlreadyExists,
+                    std::string(call) + ": " + to_string(local) +
+                        " is reserved for another use; choose another port");
+}
+
+}  // namespace
+
+/// Chooses the port of a listener or a reservation if there is none, where there is a place for it.
+Result<Endpoint> Engine::find_place(const char* call, const Endpoint& local) {
   if (listeners_.full()) {
     return base::fail(ErrorCode::ResourceExhausted,
-                      "listen: all listeners in use; raise tcp.max_listeners");
+                      std::string(call) + ": all listeners in use; raise tcp.max_listeners");
   }
-  if (Status good = check(options, "listen"); !good) return tl::unexpected(good.error());
   const Endpoint chosen{local.address, local.port != 0 ? local.port : choose_listening_port()};
-  if (chosen.port == 0) {
-    return base::fail(ErrorCode::ResourceExhausted,
-                      "listen: no free port; lower tcp.ephemeral_first or unlisten() one");
+  if (chosen.port != 0) return chosen;
+  return base::fail(
+      ErrorCode::ResourceExhausted,
+      std::string(call) + ": no free port; lower tcp.ephemeral_first or unlisten() one");
+}
+
+Result<Endpoint> Engine::reserve(const Endpoint& local) {
+  if (local.port != 0 && listeners_.find_reserved(local) != kNobody) {
+    return reserved("reserve", local);
   }
-  listeners_.insert(chosen, acceptor, options, shared_.half_open.places_of_listener());
+  if (local.port != 0 && listeners_.find_holder(local) != kNobody) {
+    return base::fail(ErrorCode::AlreadyExists, "reserve: " + to_string(local) +
+                                                    " is listened on; choose another port");
+  }
+  const Result<Endpoint> chosen = find_place("reserve", local);
+  if (chosen) listeners_.reserve(*chosen);
   return chosen;
 }
 
-/// A port on which nobody listens at any address; 0: there is none.
+Status Engine::unreserve(const Endpoint& local) {
+  const Result<uint32_t> number = find_reservation("unreserve", local);
+  if (!number) return tl::unexpected(number.error());
+  listeners_.erase(*number);
+  return {};
+}
+
+Result<uint32_t> Engine::find_reservation(const char* call, const Endpoint& local) const {
+  const uint32_t number = listeners_.find_reserved(local);
+  const bool is_among = number != kNobody && (listeners_.at(number).local == local ||
+                                            listeners_.at(number).local.address.is_unspecified());
+  if (is_among) return number;
+  return base::fail(ErrorCode::NotFound,
+                    std::string(call) + ": nobody has reserved " + to_string(local));
+}
+
+Result<Endpoint> Engine::listen(const Endpoint& local, llp::Acceptor& acceptor,
+                                const ConnectionOptions& options, llp::PortClaim claim) {
+  if (Status good = check(options, "listen"); !good) return tl::unexpected(good.error());
+  if (claim == llp::PortClaim::Reserved) {
+    const Result<uint32_t> number = find_reservation("listen", local);
+    if (!number) return tl::unexpected(number.error());
+    listeners_.begin(*number, acceptor, options, shared_.half_open.places_of_listener());
+    return listeners_.at(*number).local;
+  }
+  if (local.port != 0 && listeners_.find_exact(local) != kNobody) {
+    return base::fail(ErrorCode::AlreadyExists,
+                      "listen: " + to_string(local) + " is taken; unlisten() it or choose another");
+  }
+  if (local.port != 0 && listeners_.find_reserved(local) != kNobody) return reserved("listen", local);
+  const Result<Endpoint> chosen = find_place("listen", local);
+  if (chosen) {
+    listeners_.insert(*chosen, acceptor, options, shared_.half_open.places_of_listener());
+  }
+  return chosen;
+}
+
+/// A port that nobody listens on or has reserved at any address; 0: there is none.
 uint16_t Engine::choose_listening_port() {
   const uint32_t count = 65536u - shared_.config.ephemeral_first;
   const auto start = static_cast<uint32_t>(random_.below(count));
@@ -43,7 +98,7 @@ uint16_t Engine::choose_listening_port() {
 
 Status Engine::unlisten(const Endpoint& local) {
   const uint32_t number = listeners_.find_exact(local);
-  if (number == ListenerTable::kNone) {
+  if (number == kNobody) {
     return base::fail(ErrorCode::NotFound, "unlisten: nobody listens on " + to_string(local));
   }
   // Connections whose handshake is incomplete are aborted, since they have no acceptor any more.
@@ -73,7 +128,7 @@ uint16_t Engine::choose_port(const Endpoint& local, const Endpoint& remote, base
   for (uint32_t i = 0; i < count; ++i) {
     const auto port = static_cast<uint16_t>(shared_.config.ephemeral_first + (start + i) % count);
     const Endpoint candidate{local.address, port};
-    if (listeners_.find(candidate) != ListenerTable::kNone) continue;
+    if (listeners_.find_holder(candidate) != kNobody) continue;
     if (connections_.contains(candidate, remote)) continue;
     if (!egress_.lands_here(candidate, remote)) continue;
     if (shared_.time_wait.may_reuse(candidate, remote, now)) return port;
@@ -104,7 +159,9 @@ Status Engine::check_route(const Endpoint& local, const Endpoint& remote, base::
 }
 
 Result<Endpoint> Engine::choose_local(const Endpoint& local, const Endpoint& remote,
-                                      base::Now now) {
+                                      llp::PortClaim claim, base::Now now) {
+  const bool is_reserved = local.port != 0 && listeners_.find_reserved(local) != kNobody;
+  if (claim == llp::PortClaim::None && is_reserved) return reserved("connect", local);
   Endpoint from = local;
   if (from.port == 0) from.port = choose_port(local, remote, now);
   if (from.port == 0) {
@@ -133,10 +190,16 @@ Result<Endpoint> Engine::choose_local(const Endpoint& local, const Endpoint& rem
 
 Result<llp::Stream*> Engine::connect(const Endpoint& local, const Endpoint& remote,
                                      llp::StreamUser& user, const ConnectionOptions& options,
-                                     base::Now now) {
+                                     base::Now now, llp::PortClaim claim) {
   if (Status good = check_route(local, remote, now); !good) return tl::unexpected(good.error());
   if (Status good = check(options, "connect"); !good) return tl::unexpected(good.error());
-  const Result<Endpoint> from = choose_local(local, remote, now);
+  uint32_t reservation = kNobody;
+  if (claim == llp::PortClaim::Reserved) {
+    const Result<uint32_t> found = find_reservation("connect", local);
+    if (!found) return tl::unexpected(found.error());
+    reservation = *found;
+  }
+  const Result<Endpoint> from = choose_local(local, remote, claim, now);
   if (!from) return tl::unexpected(from.error());
   Connection* connection = new_connection(*from, remote, options, now);
   if (connection == nullptr) {
@@ -147,6 +210,8 @@ Result<llp::Stream*> Engine::connect(const Endpoint& local, const Endpoint& remo
     ++shared_.counters.time_wait_reused;
     connection->begin_beyond(*old_snd_nxt);
   }
+  // From here on the connection has the port, as any that was given its source.
+  if (reservation != kNobody) listeners_.erase(reservation);
   connection->open_active(user, now);
   return connection;
 }

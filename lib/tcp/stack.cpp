@@ -48,22 +48,25 @@ Stack::Stack(const Config& config, Egress& egress, std::array<uint64_t, 2> secre
 Stack::~Stack() = default;
 base::MemoryUses Stack::memory_use(const Config& config) { return Engine::memory_use(config); }
 
-Result<Endpoint> Stack::listen(const Endpoint& local, llp::Acceptor& acceptor) {
-  return impl_->listen(local, acceptor, default_options());
+Result<Endpoint> Stack::reserve(const Endpoint& local) { return impl_->reserve(local); }
+Status Stack::unreserve(const Endpoint& reserved) { return impl_->unreserve(reserved); }
+Result<Endpoint> Stack::listen(const Endpoint& local, llp::Acceptor& acceptor,
+                               llp::PortClaim claim) {
+  return impl_->listen(local, acceptor, default_options(), claim);
 }
 Result<Endpoint> Stack::listen(const Endpoint& local, llp::Acceptor& acceptor,
-                               const ConnectionOptions& options) {
-  return impl_->listen(local, acceptor, options);
+                               const ConnectionOptions& options, llp::PortClaim claim) {
+  return impl_->listen(local, acceptor, options, claim);
 }
 Status Stack::unlisten(const Endpoint& local) { return impl_->unlisten(local); }
 Result<llp::Stream*> Stack::connect(const Endpoint& local, const Endpoint& remote,
-                                    llp::StreamUser& user, base::Now now) {
-  return impl_->connect(local, remote, user, default_options(), now);
+                                    llp::StreamUser& user, base::Now now, llp::PortClaim claim) {
+  return impl_->connect(local, remote, user, default_options(), now, claim);
 }
 Result<llp::Stream*> Stack::connect(const Endpoint& local, const Endpoint& remote,
                                     llp::StreamUser& user, const ConnectionOptions& options,
-                                    base::Now now) {
-  return impl_->connect(local, remote, user, options, now);
+                                    base::Now now, llp::PortClaim claim) {
+  return impl_->connect(local, remote, user, options, now, claim);
 }
 ConnectionOptions Stack::default_options() const { return ConnectionOptions(impl_->config()); }
 ConnectionOptions Stack::options(const llp::Stream& stream) const {

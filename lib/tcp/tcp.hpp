@@ -98,15 +98,20 @@ class Stack final : public llp::Transport {
   /// size.
   [[nodiscard]] static base::MemoryUses memory_use(const Config& config);
 
-  Result<Endpoint> listen(const Endpoint& local, llp::Acceptor& acceptor) override;
+  Result<Endpoint> reserve(const Endpoint& local) override;
+  Status unreserve(const Endpoint& reserved) override;
+  Result<Endpoint> listen(const Endpoint& local, llp::Acceptor& acceptor,
+                          llp::PortClaim claim = llp::PortClaim::None) override;
   /// \param options the options of the connections accepted here
   Result<Endpoint> listen(const Endpoint& local, llp::Acceptor& acceptor,
-                          const ConnectionOptions& options);
+                          const ConnectionOptions& options,
+                          llp::PortClaim claim = llp::PortClaim::None);
   Status unlisten(const Endpoint& local) override;
   Result<llp::Stream*> connect(const Endpoint& local, const Endpoint& remote, llp::StreamUser& user,
-                               base::Now now) override;
+                               base::Now now, llp::PortClaim claim = llp::PortClaim::None) override;
   Result<llp::Stream*> connect(const Endpoint& local, const Endpoint& remote, llp::StreamUser& user,
-                               const ConnectionOptions& options, base::Now now);
+                               const ConnectionOptions& options, base::Now now,
+                               llp::PortClaim claim = llp::PortClaim::None);
 
   /// The options that the Config gives every connection. A caller may change a copy and pass it to
   /// connect() or listen().

@@ -67,6 +67,16 @@ Result<CompletionQueue> Consumer::create_cq(uint32_t depth, const CompletionQueu
   return verbs::create_cq(device_, depth, options, number_);
 }
 
+Result<PortReservation> Consumer::reserve(const Endpoint& local) {
+  if (device_ == nullptr) return empty_handle();
+  return verbs::reserve(device_, local, number_);
+}
+
+Result<Endpoint> Consumer::listen(PortReservation& port, const ListenOptions& options) {
+  if (device_ == nullptr) return empty_handle();
+  return verbs::listen(device_, port, options, number_);
+}
+
 Result<Endpoint> Consumer::listen(const Endpoint& local, const ListenOptions& options) {
   if (device_ == nullptr) return empty_handle();
   return verbs::listen(device_, local, options, number_);

@@ -33,11 +33,39 @@ Result<CompletionQueue> create_cq(const DevicePtr& device, uint32_t depth,
   });
 }
 
+Result<PortReservation> reserve(const DevicePtr& device, const Endpoint& local, uint32_t consumer) {
+  return guarded("reserve", [&]() -> Result<PortReservation> {
+    const auto reserved = on_worker(*device, [&](base::Now) {
+      return device->device->reserved_ports().reserve(local, consumer);
+    });
+    if (!reserved) return tl::unexpected(reserved.error());
+    return PortReservation(device, *reserved);
+  });
+}
+
+namespace {
+
+Result<Endpoint> listen_on(const DevicePtr& device, PortUse port, const ListenOptions& options,
+                           uint32_t consumer) {
+  if (!port.status()) return tl::unexpected(port.status().error());
+  auto listening = on_worker(*device, [&](base::Now) {
+    return device->device->listen(port.local(), options, consumer, port.claim());
+  });
+  if (listening) port.done();
+  return listening;
+}
+
+}  // namespace
+
 Result<Endpoint> listen(const DevicePtr& device, const Endpoint& local,
                         const ListenOptions& options, uint32_t consumer) {
-  return guarded("listen", [&]() -> Result<Endpoint> {
-    return on_worker(*device,
-                     [&](base::Now) { return device->device->listen(local, options, consumer); });
+  return guarded("listen", [&] { return listen_on(device, PortUse(local), options, consumer); });
+}
+
+Result<Endpoint> listen(const DevicePtr& device, PortReservation& port,
+                        const ListenOptions& options, uint32_t consumer) {
+  return guarded("listen", [&] {
+    return listen_on(device, PortUse("listen", port, *device), options, consumer);
   });
 }
 

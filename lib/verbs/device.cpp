@@ -40,6 +40,14 @@ Result<CompletionQueue> Device::create_cq(uint32_t depth, const CompletionQueueO
   return verbs::create_cq(device_, depth, options, 0);
 }
 
+Result<PortReservation> Device::reserve(const Endpoint& local) {
+  return verbs::reserve(device_, local, 0);
+}
+
+Result<Endpoint> Device::listen(PortReservation& port, const ListenOptions& options) {
+  return verbs::listen(device_, port, options, 0);
+}
+
 Result<Endpoint> Device::listen(const Endpoint& local, const ListenOptions& options) {
   return verbs::listen(device_, local, options, 0);
 }

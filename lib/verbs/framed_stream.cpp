@@ -6,6 +6,7 @@
 
 #include "rnic/verbs.hpp"
 #include "verbs/boundary.hpp"
+#include "verbs/port_use.hpp"
 #include "verbs/runtime.hpp"
 #include "verbs/streams.hpp"
 
@@ -276,17 +277,34 @@ Result<FramedStreamListener> Device::listen_framed(uint16_t port,
 
 Result<FramedStreamListener> Device::listen_framed(const Endpoint& local,
                                                    const FramedListenerOptions& options) {
-  return guarded("Device::listen_framed", [&]() -> Result<FramedStreamListener> {
-    using Made = decltype(device_->device->listen_framed(local, 0, {}, {}));
-    auto made = on_worker(*device_, [&](base::Now) -> Made {
-      device::Device& device = *device_->device;
-      const auto own = tcp::merged(device.default_options(), options.stream);
-      if (!own) return tl::unexpected(own.error());
-      return device.listen_framed(local, options.backlog, *own, options.framing);
-    });
-    if (!made) return tl::unexpected(made.error());
-    return FramedStreamListener(device_, *made);
+  return guarded("Device::listen_framed", [&] {
+    verbs::PortUse port(local);
+    return listen_for_framed(port, options);
   });
+}
+
+Result<FramedStreamListener> Device::listen_framed(PortReservation& port,
+                                                   const FramedListenerOptions& options) {
+  return guarded("Device::listen_framed", [&] {
+    verbs::PortUse use("listen", port, *device_);
+    return listen_for_framed(use, options);
+  });
+}
+
+Result<FramedStreamListener> Device::listen_for_framed(verbs::PortUse& port,
+                                                       const FramedListenerOptions& options) {
+  if (!port.status()) return tl::unexpected(port.status().error());
+  using Made = Result<device::FramedListener*>;
+  auto made = on_worker(*device_, [&](base::Now) -> Made {
+    device::Device& device = *device_->device;
+    const auto own = tcp::merged(device.default_options(), options.stream);
+    if (!own) return tl::unexpected(own.error());
+    return device.listen_framed(port.local(), options.backlog, *own, options.framing,
+                                port.claim());
+  });
+  if (!made) return tl::unexpected(made.error());
+  port.done();
+  return FramedStreamListener(device_, *made);
 }
 
 Result<FramedStream> Device::connect_framed(const Endpoint& remote, const FramingOptions& framing,

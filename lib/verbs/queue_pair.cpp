@@ -7,6 +7,7 @@
 #include "rnic/verbs.hpp"
 #include "verbs/boundary.hpp"
 #include "verbs/machine_memory.hpp"
+#include "verbs/port_use.hpp"
 #include "verbs/runtime.hpp"
 #include "verbs/streams.hpp"
 
@@ -330,6 +331,27 @@ Status QueuePair::connect(const Endpoint& remote, std::span<const uint8_t> priva
   });
 }
 
+Status QueuePair::connect(PortReservation& from, const Endpoint& remote,
+                          std::span<const uint8_t> private_data, const ConnectOptions& options) {
+  return guarded("QueuePair::connect", [&]() -> Status {
+    if (device_ == nullptr) return empty_handle();
+    verbs::PortUse port("connect", from, *device_);
+    if (!port.status()) return port.status();
+    if (options.source != Endpoint{}) {
+      return tl::unexpected(
+          Error{ErrorCode::InvalidArgument,
+                "connect: the reservation is the source: leave ConnectOptions::source out"});
+    }
+    ConnectOptions from_there = options;
+    from_there.source = port.local();
+    const Status status = on_worker(*device_, [&](base::Now now) {
+      return device_->device->connect(*qp_, remote, base::ByteView(private_data), now, from_there,
+                                      port.claim());
+    });
+    if (status) port.done();
+    return status;
+  });
+}
 Status QueuePair::connect(Stream& stream, std::span<const uint8_t> private_data,
                           const ConnectOptions& options) {
   return guarded("QueuePair::connect", [&]() -> Status {

@@ -6,6 +6,7 @@
 
 #include "rnic/verbs.hpp"
 #include "verbs/boundary.hpp"
+#include "verbs/port_use.hpp"
 #include "verbs/runtime.hpp"
 #include "verbs/streams.hpp"
 
@@ -112,17 +113,33 @@ Result<StreamListener> Device::listen_stream(uint16_t port, const StreamListener
 
 Result<StreamListener> Device::listen_stream(const Endpoint& local,
                                              const StreamListenerOptions& options) {
-  return guarded("Device::listen_stream", [&]() -> Result<StreamListener> {
-    using Made = decltype(device_->device->listen_stream(local, 0, {}));
-    auto made = on_worker(*device_, [&](base::Now) -> Made {
-      device::Device& device = *device_->device;
-      const auto own = merged(device.default_options(), options.stream);
-      if (!own) return tl::unexpected(own.error());
-      return device.listen_stream(local, options.backlog, *own);
-    });
-    if (!made) return tl::unexpected(made.error());
-    return StreamListener(device_, *made);
+  return guarded("Device::listen_stream", [&] {
+    verbs::PortUse port(local);
+    return listen_for_streams(port, options);
   });
+}
+
+Result<StreamListener> Device::listen_stream(PortReservation& port,
+                                             const StreamListenerOptions& options) {
+  return guarded("Device::listen_stream", [&] {
+    verbs::PortUse use("listen", port, *device_);
+    return listen_for_streams(use, options);
+  });
+}
+
+Result<StreamListener> Device::listen_for_streams(verbs::PortUse& port,
+                                                  const StreamListenerOptions& options) {
+  if (!port.status()) return tl::unexpected(port.status().error());
+  using Made = Result<device::StreamListener*>;
+  auto made = on_worker(*device_, [&](base::Now) -> Made {
+    device::Device& device = *device_->device;
+    const auto own = merged(device.default_options(), options.stream);
+    if (!own) return tl::unexpected(own.error());
+    return device.listen_stream(port.local(), options.backlog, *own, port.claim());
+  });
+  if (!made) return tl::unexpected(made.error());
+  port.done();
+  return StreamListener(device_, *made);
 }
 
 Result<Stream> Device::connect_stream(const Endpoint& remote, const StreamOptions& options) {

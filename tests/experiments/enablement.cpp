@@ -129,14 +129,14 @@ std::string error_of(const Bench& bench) {
 /// The counters of the MPA end that tell what happened.
 std::string counters_of(device::Device& device) {
   std::string text;
-  for (const device::CounterValue& counter : device.counters()) {
-    const std::string name = counter.row.name;
+  device.for_each_counter([&](const std::string& layer, const base::CounterRow& row) {
+    const std::string name = row.name;
     const bool tells =
-        (counter.layer == "mpa" && name.rfind("start", 0) == 0) || name == "connects_redialed";
-    if (!tells || counter.row.value == 0) continue;
+        (layer == "mpa" && name.rfind("start", 0) == 0) || name == "connects_redialed";
+    if (!tells || row.value == 0) return;
     if (!text.empty()) text += ", ";
-    text += counter.layer + "." + name + " " + std::to_string(counter.row.value);
-  }
+    text += layer + "." + name + " " + std::to_string(row.value);
+  });
   return text;
 }
 

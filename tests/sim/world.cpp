@@ -343,10 +343,9 @@ std::string World::describe() const {
   out += monitor_.describe();
   for (const Host& host : hosts_) {
     out += "  " + host.device->config().name + ":";
-    for (const device::CounterValue& counter : host.device->counters()) {
-      if (counter.row.value == 0) continue;
-      out += " " + counter.layer + "." + counter.row.name + "=" + std::to_string(counter.row.value);
-    }
+    host.device->for_each_counter([&](const std::string& layer, const base::CounterRow& row) {
+      if (row.value != 0) out += " " + layer + "." + row.name + "=" + std::to_string(row.value);
+    });
     out += "\n";
   }
   return out;

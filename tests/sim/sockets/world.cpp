@@ -262,10 +262,9 @@ std::string SocketWorld::describe() const {
   for (const Host& host : hosts_) {
     if (host.device == nullptr) continue;
     out += "  " + host.device->config().name + ":";
-    for (const device::CounterValue& counter : host.device->counters()) {
-      if (counter.row.value == 0) continue;
-      out += " " + counter.layer + "." + counter.row.name + "=" + std::to_string(counter.row.value);
-    }
+    host.device->for_each_counter([&](const std::string& layer, const base::CounterRow& row) {
+      if (row.value != 0) out += " " + layer + "." + row.name + "=" + std::to_string(row.value);
+    });
     host.transport->counters().for_each([&](const base::CounterRow& row) {
       if (row.value != 0)
         out += std::string(" socket.") + row.name + "=" + std::to_string(row.value);

@@ -609,10 +609,14 @@ TEST_F(Impatient, TheTimeForAReplyBeginsWithTheConnection) {
 /// A transport that only keeps who wanted to speak.
 class FakeTransport final : public llp::Transport {
  public:
-  Result<Endpoint> listen(const Endpoint& local, llp::Acceptor&) override { return local; }
+  Result<Endpoint> reserve(const Endpoint& local) override { return local; }
+  Status unreserve(const Endpoint&) override { return {}; }
+  Result<Endpoint> listen(const Endpoint& local, llp::Acceptor&, llp::PortClaim) override {
+    return local;
+  }
   Status unlisten(const Endpoint&) override { return {}; }
-  Result<llp::Stream*> connect(const Endpoint&, const Endpoint&, llp::StreamUser& who,
-                               base::Now) override {
+  Result<llp::Stream*> connect(const Endpoint&, const Endpoint&, llp::StreamUser& who, base::Now,
+                               llp::PortClaim) override {
     user = &who;
     return &stream;
   }

@@ -172,11 +172,11 @@ TEST_F(HeldOctets, AreListed_MPAA_7_02) {
   connect(qp, right().make_qp());
   EXPECT_EQ(left().device->info(*qp, now_).received.held_now, 0u);
   std::vector<std::string> names;
-  for (const CounterValue& value : left().device->counters()) {
-    if (value.layer != "hold") continue;
-    names.emplace_back(value.row.name);
-    EXPECT_EQ(value.row.value, 0u);
-  }
+  left().device->for_each_counter([&](const std::string& layer, const base::CounterRow& row) {
+    if (layer != "hold") return;
+    names.emplace_back(row.name);
+    EXPECT_EQ(row.value, 0u);
+  });
   EXPECT_EQ(names, (std::vector<std::string>{"in_use", "peak", "memory"}));
 }
 

@@ -117,16 +117,19 @@ class Refusing final : public System {
   int accept_error = 0;
   int send_error = 0;
   int connect_error = 0;
+  int listen_error = 0;
   int watch_error = 0;     ///< of every descriptor that epoll is to watch from now on
   bool has_ipv6 = true;    ///< it may be left out of a system
   bool has_memory = true;  ///< an option of TCP for which there is none throws
   uint32_t info_mss = 0;   ///< TCP_INFO says it, and TCP_MAXSEG nothing; 0: the other's answer
   int path_mtu = 0;        ///< IP_MTU says it, and TCP nothing; 0: the other's answer
   int bound = AF_UNSPEC;   ///< the family of the latest bind()
-  std::optional<int> outstanding;  ///< octets that a peer has not acknowledged
+  int opened = -1;         ///< the descriptor of the latest socket()
+  std::function<void()> on_listen;  ///< is called when a socket has begun to listen
+  std::optional<int> outstanding;   ///< octets that a peer has not acknowledged
 
   int socket(int a, int b, int c) override {
-    if (has_ipv6 || a != AF_INET6) return under_.socket(a, b, c);
+    if (has_ipv6 || a != AF_INET6) return opened = under_.socket(a, b, c);
     errno = EAFNOSUPPORT;
     return -1;
   }
@@ -135,7 +138,15 @@ class Refusing final : public System {
     bound = a->sa_family;
     return under_.bind(fd, a, n);
   }
-  int listen(int fd, int n) override { return under_.listen(fd, n); }
+  int listen(int fd, int n) override {
+    if (listen_error == 0) {
+      const int done = under_.listen(fd, n);
+      if (on_listen) on_listen();
+      return done;
+    }
+    errno = listen_error;
+    return -1;
+  }
   int accept4(int fd, sockaddr* a, socklen_t* n, int flags) override {
     if (accept_error == 0) return under_.accept4(fd, a, n, flags);
     errno = accept_error;

@@ -522,8 +522,12 @@ TEST(Damage, OfListsOfConnectionsAndListeners) {
   UserAcceptor acceptor;
   tcp::ListenerTable table(4);
   const uint32_t place = table.insert({RawPeer::kUs, 80}, acceptor, {});
-  notices(table, "tcp/listener_table.hpp: listeners_[i].acceptor != nullptr",
+  const uint32_t more = table.insert({{}, 80}, acceptor, {});
+  notices(table, "tcp/listener_table.hpp: is_listener(i) || is_alone(i)",
           [&] { table.at(place).acceptor = nullptr; });
+  notices(table, "tcp/listener_table.hpp: place_of(listeners_[i].local) == i",
+          [&] { table.at(more).local = table.at(place).local; });
+  table.erase(more);
   table.erase(place);
   notices(table, "tcp/listener_table.hpp: places == listeners_.size()",
           [&] { free_(table) = tcp::ListenerTable::kNone; });

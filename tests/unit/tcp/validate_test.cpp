@@ -144,9 +144,9 @@ TEST(Validate, AListenerIsInTheChainOfItsPortAndAFreePlaceInNone) {
             "tcp/listener_table.hpp: places < listeners_.size() && bucket(");
   table.erase(first);
   dies_with(table.at(first).next, second, validate,
-            "tcp/listener_table.hpp: listeners_[i].acceptor == nullptr");
+            "tcp/listener_table.hpp: listeners_[i].local == Endpoint{}");
   dies_with(table.at(first).next, first, validate,
-            "tcp/listener_table.hpp: places < listeners_.size() && listeners_[i].acceptor");
+            "tcp/listener_table.hpp: places < listeners_.size() && listeners_[i].local");
 }
 
 TEST(Validate, ASetOfRangesHasAnOwnerAndACopyIsGivenBackOnce) {

@@ -42,6 +42,11 @@ class Consumer {
   /// As Device::listen(). Beyond the quota of unanswered requests those of peers are reset (counter
   /// `requests_beyond_quota`).
   Result<Endpoint> listen(const Endpoint& local, const ListenOptions& options = {});
+  /// As Device::reserve(): the port counts as a listener, and only this consumer listens there or
+  /// connects from there.
+  Result<PortReservation> reserve(const Endpoint& local = {});
+  /// As Device::listen(). PermissionDenied: the port is reserved for another consumer, or for none.
+  Result<Endpoint> listen(PortReservation& port, const ListenOptions& options = {});
   /// Ends a listen() of this consumer. \param local what listen() returned
   Status unlisten(const Endpoint& local);
   /// What the consumer may have, and what it has.

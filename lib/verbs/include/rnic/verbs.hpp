@@ -40,6 +40,7 @@
 #include "rnic/configuration.hpp"
 #include "rnic/error.hpp"
 #include "rnic/framed_stream.hpp"
+#include "rnic/port_reservation.hpp"
 #include "rnic/resolve.hpp"
 #include "rnic/shared_receive_queue.hpp"
 #include "rnic/stream.hpp"
@@ -360,6 +361,13 @@ class QueuePair {
   ///        revision 1 512, with revision 0 65535.
   Status connect(const Endpoint& remote, std::span<const uint8_t> private_data = {},
                  const ConnectOptions& options = {});
+  /// Connects from a port of the same device that was reserved, and takes the reservation over if it
+  /// succeeds. ConnectOptions::source has to be left out. A fall-back (StartPolicy::fall_back) keeps
+  /// the address and takes any free port. InvalidArgument: the port is another device's, or is at
+  /// no address that can speak to the peer. PermissionDenied: it is reserved for another consumer
+  /// than that of the queue pair. WrongState: the handle is empty.
+  Status connect(PortReservation& from, const Endpoint& remote,
+                 std::span<const uint8_t> private_data = {}, const ConnectOptions& options = {});
   /// Connects over a streaming connection, which from here on belongs to the queue pair (RFC 5044
   /// section 7.1.3): the peer has to call Stream::await_rdma(). Octets put into the stream before
   /// go out before the MPA Request. WrongState, and nothing changes, when the stream is not open
@@ -491,6 +499,12 @@ class Device {
   Result<ProtectionDomain> alloc_pd();
   /// \param depth completions that the queue holds, at least
   Result<CompletionQueue> create_cq(uint32_t depth, const CompletionQueueOptions& options = {});
+  /// Reserves a port, to listen on it or to connect from it later (port_reservation.hpp). A
+  /// reservation counts as a listener. \param local as for listen()
+  /// AlreadyExists: somebody listens on the port, or has reserved it, at one of these addresses; over
+  /// sockets of the system also: any other socket has it. InvalidArgument: `local` is not an address
+  /// of this device. ResourceExhausted: tcp.max_listeners, quotas.listeners, or no port is free.
+  Result<PortReservation> reserve(const Endpoint& local = {});
   /// Listens for RDMA connections: requests for `local` arrive as events.
   /// \param local an address of the device; an unspecified address of either family stands for all
   ///        addresses of both families. Port 0: one on which nobody listens is chosen.
@@ -498,6 +512,10 @@ class Device {
   Result<Endpoint> listen(const Endpoint& local, const ListenOptions& options = {});
   /// Listens on all addresses of the device.
   Result<Endpoint> listen(uint16_t port, const ListenOptions& options = {});
+  /// Listens on a port of this device that was reserved, and takes the reservation over if it
+  /// succeeds. InvalidArgument: the port is another device's. PermissionDenied: it is a consumer's.
+  /// WrongState: the handle is empty.
+  Result<Endpoint> listen(PortReservation& port, const ListenOptions& options = {});
   /// Ends a listen(). \param local what listen() returned
   Status unlisten(const Endpoint& local);
   Status unlisten(uint16_t port);
@@ -507,6 +525,9 @@ class Device {
   Result<StreamListener> listen_stream(const Endpoint& local,
                                        const StreamListenerOptions& options = {});
   Result<StreamListener> listen_stream(uint16_t port, const StreamListenerOptions& options = {});
+  /// As listen() on a port that was reserved.
+  Result<StreamListener> listen_stream(PortReservation& port,
+                                       const StreamListenerOptions& options = {});
   /// Starts a plain TCP connection: state() and status() of the stream tell how it went.
   Result<Stream> connect_stream(const Endpoint& remote, const StreamOptions& options = {});
   /// Accepts TCP connections to `local` as framed streams (framed_stream.hpp).
@@ -514,6 +535,9 @@ class Device {
   Result<FramedStreamListener> listen_framed(const Endpoint& local,
                                              const FramedListenerOptions& options = {});
   Result<FramedStreamListener> listen_framed(uint16_t port,
+                                             const FramedListenerOptions& options = {});
+  /// As listen() on a port that was reserved.
+  Result<FramedStreamListener> listen_framed(PortReservation& port,
                                              const FramedListenerOptions& options = {});
   /// Starts a framed stream: its state() and status() tell how the connection went.
   Result<FramedStream> connect_framed(const Endpoint& remote, const FramingOptions& framing,
@@ -551,6 +575,10 @@ class Device {
 
  private:
   friend class Context;
+  Result<StreamListener> listen_for_streams(verbs::PortUse& port,
+                                            const StreamListenerOptions& options);
+  Result<FramedStreamListener> listen_for_framed(verbs::PortUse& port,
+                                                 const FramedListenerOptions& options);
   explicit Device(std::shared_ptr<verbs::DeviceRuntime> device) : device_(std::move(device)) {}
   std::shared_ptr<verbs::DeviceRuntime> device_;  // never empty
 };
