@@ -1,7 +1,5 @@
 #include "socket/connection.hpp"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -22,11 +20,6 @@ constexpr uint32_t kMaxSegment = 65'535;   // octets; no FPDU needs more
 constexpr uint32_t kSmallestSegment = 48;  // IPv4's 68 octets less the headers, Linux' floor
 constexpr std::chrono::milliseconds kMemoryAgain{1};  // until the system is asked once more
 
-int seconds(base::Duration duration) {
-  const auto whole = std::chrono::ceil<std::chrono::seconds>(duration).count();
-  return static_cast<int>(std::clamp<int64_t>(whole, 1, 32'767));
-}
-
 }  // namespace
 
 Connection::Connection(ConnectionOwner& owner, System& system, const Config& config,
@@ -38,26 +31,20 @@ Connection::Connection(ConnectionOwner& owner, System& system, const Config& con
       counters_(counters),
       remote_(remote),
       state_(state),
+      nagle_(config.nagle),
       unsent_(config.send_buffer),
       handshake_done_(state == State::Open) {
   timer.owner = this;
-  apply_options(descriptor.get(), config);
+  // What the configuration says is no option of the application's, which would be told.
+  static_cast<void>(apply(system_, descriptor.get(), options_of(config)));
   descriptor_ = std::move(descriptor);  // without memory above it stays the caller's
 }
 
-void Connection::apply_options(int fd, const Config& config) {
-  // RFC 5044 s.5.1: a short FPDU is not held back, so that the next one begins a segment.
-  set_option(system_, fd, IPPROTO_TCP, TCP_NODELAY, config.nagle ? 0 : 1);
-  const auto timeout = std::chrono::duration_cast<std::chrono::milliseconds>(config.user_timeout);
-  set_option(system_, fd, IPPROTO_TCP, TCP_USER_TIMEOUT,
-             static_cast<int>(std::min<int64_t>(timeout.count(), INT32_MAX)));
-  if (config.keep_alive) {
-    set_option(system_, fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-    set_option(system_, fd, IPPROTO_TCP, TCP_KEEPIDLE, seconds(config.keep_alive_idle));
-    set_option(system_, fd, IPPROTO_TCP, TCP_KEEPINTVL, seconds(config.keep_alive_interval));
-    set_option(system_, fd, IPPROTO_TCP, TCP_KEEPCNT,
-               static_cast<int>(std::min(config.keep_alive_count, 127u)));
-  }
+Status Connection::choose(const TcpOptions& options) {
+  nagle_ = options.nagle.value_or(nagle_);
+  Status all = apply(system_, descriptor(), options);
+  if (!all) ++counters_.options_refused;
+  return all;
 }
 
 void Connection::set_state(State next) {
@@ -181,7 +168,7 @@ void Connection::pull_records(base::Now now) {
     if (octets == 0) break;
     unsent_.add_octets(octets, joined || !config_.align);
     ++counters_.segments_out;
-    joined = octets == emss_ || config_.nagle;
+    joined = octets == emss_ || nagle_;
   }
 }
 
@@ -215,7 +202,7 @@ bool Connection::write_out(base::Now now) {
       messages[i].msg_hdr.msg_iov = &pieces[i];
       messages[i].msg_hdr.msg_iovlen = 1;
     }
-    const bool ends_segment = config_.align && !config_.nagle;
+    const bool ends_segment = config_.align && !nagle_;
     const int flags = MSG_DONTWAIT | MSG_NOSIGNAL | (ends_segment ? MSG_EOR : 0);
     const int sent = system_.sendmmsg(descriptor(), messages.data(), count, flags);
     if (sent < 0) {

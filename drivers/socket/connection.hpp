@@ -11,6 +11,7 @@
 #include "socket/config.hpp"
 #include "socket/connection_state.hpp"
 #include "socket/counters.hpp"
+#include "socket/options.hpp"
 #include "socket/system.hpp"
 #include "socket/unsent.hpp"
 
@@ -99,6 +100,8 @@ class Connection final : public llp::Stream {
 
   // --- The owner's side ---
 
+  /// Changes options of TCP. Unsupported: apply() of socket/options.hpp.
+  Status choose(const TcpOptions& options);
   /// epoll has reported the descriptor. \param events EPOLLIN and so on
   void on_epoll(uint32_t events, base::Now now);
   /// The handshake is over: tells the user.
@@ -133,7 +136,6 @@ class Connection final : public llp::Stream {
  private:
   void set_state(State next);
   void set_our_half(OurHalf next);
-  void apply_options(int fd, const Config& config);
   void refresh_emss();
   void pull_records(base::Now now);
   uint32_t pull_segment(uint32_t emss, base::Now now);
@@ -161,6 +163,7 @@ class Connection final : public llp::Stream {
   llp::StreamUser* user_ = nullptr;
   base::TraceSink* trace_ = nullptr;
   uint32_t emss_ = 0;
+  bool nagle_;  // short segments are meant to be joined
 
   Readiness readiness_;
 

@@ -18,6 +18,7 @@
   X(refused, "connections", "active opens that a RST answered")                             \
   X(unreachable, "connections", "no way to the peer, says the network")                     \
   X(timed_out, "connections", "opening, sending or closing took too long")                  \
+  X(options_refused, "connections", "the system has not taken all options chosen for them")  \
   X(errors, "connections", "ended by any other error of the system; the log names it")      \
   X(octets_in, "octets", "read from the system")                                            \
   X(octets_out, "octets", "taken by the system")                                            \

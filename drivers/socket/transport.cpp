@@ -143,8 +143,8 @@ Status Transport::unreserve(const Endpoint& reserved) {
 }
 
 Result<Endpoint> Transport::listen(const Endpoint& local, llp::Acceptor& acceptor,
-                                   llp::PortClaim claim) {
-  if (claim == llp::PortClaim::Reserved) return listen_on_reserved(local, acceptor);
+                                   llp::PortClaim claim, const TcpOptions& options) {
+  if (claim == llp::PortClaim::Reserved) return listen_on_reserved(local, acceptor, options);
   const auto same = [&](const auto& listener) { return listener->local == local; };
   if (std::any_of(listeners_.begin(), listeners_.end(), same)) {
     return fail(ErrorCode::AlreadyExists,
@@ -155,6 +155,7 @@ Result<Endpoint> Transport::listen(const Endpoint& local, llp::Acceptor& accepto
   auto listener = std::make_unique<Listener>();
   listener->number = listeners_made_++;
   listener->acceptor = &acceptor;
+  listener->options = options;
   // Of several addresses, another process may have the port that the system chooses for the first.
   Status opened;
   for (int left = local.port == 0 ? kPortTries : 1; left > 0; --left) {
@@ -178,7 +179,8 @@ Status Transport::watch_all(const Listener& listener, const std::vector<Descript
   return {};
 }
 
-Result<Endpoint> Transport::listen_on_reserved(const Endpoint& local, llp::Acceptor& acceptor) {
+Result<Endpoint> Transport::listen_on_reserved(const Endpoint& local, llp::Acceptor& acceptor,
+                                               const TcpOptions& options) {
   const auto found = find_reservation("listen", local);
   if (!found) return tl::unexpected(found.error());
   Reservation& reservation = ***found;
@@ -186,9 +188,12 @@ Result<Endpoint> Transport::listen_on_reserved(const Endpoint& local, llp::Accep
   listener->number = listeners_made_++;
   listener->local = reservation.local();
   listener->acceptor = &acceptor;
+  listener->options = options;
   listener->was_reserved = true;
   listeners_.reserve(listeners_.size() + 1);  // from here on nothing needs memory of ours
-  for (const Descriptor& socket : reservation.sockets()) set_buffers(socket.get());
+  if (auto status = prepare(reservation.sockets(), options); !status) {
+    return tl::unexpected(status.error());
+  }
   if (auto status = reservation.listen(static_cast<int>(config_.backlog)); !status) {
     return tl::unexpected(status.error());
   }
@@ -206,7 +211,7 @@ Status Transport::open_listeners(Listener& listener, const Endpoint& local) {
   listener.local = local;
   listener.descriptors.clear();
   for (const IpAddress& address : addresses_of(local)) {
-    auto descriptor = open_listener({address, listener.local.port});
+    auto descriptor = open_listener({address, listener.local.port}, listener.options);
     if (!descriptor) return tl::unexpected(descriptor.error());
     if (listener.local.port == 0) {
       SystemAddress bound;
@@ -224,13 +229,14 @@ Status Transport::open_listeners(Listener& listener, const Endpoint& local) {
   return {};
 }
 
-Result<Descriptor> Transport::open_listener(const Endpoint& local) {
+Result<Descriptor> Transport::open_listener(const Endpoint& local, const TcpOptions& options) {
   Endpoint wanted = local;
   auto descriptor = open_local_socket(system_, wanted);
   if (!descriptor) return descriptor;
   const int fd = descriptor->get();
   set_option(system_, fd, SOL_SOCKET, SO_REUSEADDR, 1);
-  set_buffers(fd);  // accepted sockets inherit them, and the window scale depends on them
+  // Accepted sockets inherit all of that, and what answers a SYN depends on it.
+  if (auto status = prepare(fd, options); !status) return tl::unexpected(status.error());
   const SystemAddress address(wanted);
   if (system_.bind(fd, address.get(), address.size) != 0 ||
       system_.listen(fd, static_cast<int>(config_.backlog)) != 0) {
@@ -248,6 +254,23 @@ void Transport::set_buffers(int descriptor) const {
     set_option(system_, descriptor, SOL_SOCKET, SO_RCVBUF,
                static_cast<int>(config_.system_receive_buffer));
   }
+}
+
+Status Transport::prepare(int descriptor, const TcpOptions& options) {
+  set_buffers(descriptor);
+  return apply(system_, descriptor, options);
+}
+
+Status Transport::prepare(const std::vector<Descriptor>& sockets, const TcpOptions& options) {
+  Status all;
+  for (const Descriptor& socket : sockets) {
+    if (all) all = prepare(socket.get(), options);
+  }
+  return all;
+}
+
+Status Transport::choose(llp::Stream& stream, const TcpOptions& options, base::Now) {
+  return static_cast<Connection&>(stream).choose(options);
 }
 
 Status Transport::unlisten(const Endpoint& local) {
@@ -340,6 +363,7 @@ bool Transport::accept_one(Listener& listener, int descriptor, base::Now now) {
     return true;
   }
   connection->learn_local();
+  static_cast<void>(connection->choose(listener.options));  // the listener has them, too
   llp::StreamUser* user = listener.acceptor->accept(*connection, connection->local(), remote, now);
   if (user == nullptr) {
     ++counters_.accepts_refused;
@@ -398,13 +422,14 @@ Status Transport::bind_source(int descriptor, const Endpoint& local, const Endpo
 
 /// \param error of a connect() that has ended at once; 0: it is under way
 Result<Connection*> Transport::connect_from_free(const Endpoint& local, const Endpoint& remote,
-                                                 int& error) {
+                                                 const TcpOptions& options, int& error) {
   if (is_reserved(local)) return reserved("connect", local);
   auto descriptor = open_socket(system_, remote.address.is_v4() ? AF_INET : AF_INET6);
   if (!descriptor) return tl::unexpected(descriptor.error());
   const int fd = descriptor->get();
-  set_buffers(fd);
-  if (auto status = bind_source(fd, local, remote); !status) return tl::unexpected(status.error());
+  auto status = prepare(fd, options);
+  if (status) status = bind_source(fd, local, remote);
+  if (!status) return tl::unexpected(status.error());
   const SystemAddress address(remote);
   error = 0;
   if (system_.connect(fd, address.get(), address.size) != 0 && errno != EINPROGRESS) error = errno;
@@ -416,11 +441,13 @@ Result<Connection*> Transport::connect_from_free(const Endpoint& local, const En
 
 /// \param error as for connect_from_free()
 Result<Connection*> Transport::connect_from_reserved(const Endpoint& local, const Endpoint& remote,
-                                                     int& error) {
+                                                     const TcpOptions& options, int& error) {
   const auto found = find_reservation("connect", local);
   if (!found) return tl::unexpected(found.error());
   Reservation& reservation = ***found;
-  for (const Descriptor& socket : reservation.sockets()) set_buffers(socket.get());
+  if (auto status = prepare(reservation.sockets(), options); !status) {
+    return tl::unexpected(status.error());
+  }
   const auto socket = reservation.connect(source_of(local, remote).address, remote, error);
   if (!socket) return tl::unexpected(socket.error());
   Connection* connection = nullptr;
@@ -435,8 +462,8 @@ Result<Connection*> Transport::connect_from_reserved(const Endpoint& local, cons
 }
 
 Result<llp::Stream*> Transport::connect(const Endpoint& local, const Endpoint& remote,
-                                        llp::StreamUser& user, base::Now now,
-                                        llp::PortClaim claim) {
+                                        llp::StreamUser& user, base::Now now, llp::PortClaim claim,
+                                        const TcpOptions& options) {
   if (connections_.live() == config_.max_connections) {
     return fail(ErrorCode::ResourceExhausted,
                 "no connection left: raise limits.max_connections (now " +
@@ -444,13 +471,14 @@ Result<llp::Stream*> Transport::connect(const Endpoint& local, const Endpoint& r
   }
   int error = 0;
   const auto made = claim == llp::PortClaim::Reserved
-                        ? connect_from_reserved(local, remote, error)
-                        : connect_from_free(local, remote, error);
+                        ? connect_from_reserved(local, remote, options, error)
+                        : connect_from_free(local, remote, options, error);
   if (!made) return tl::unexpected(made.error());
   Connection* const connection = *made;
   ++counters_.connects;
   connection->set_user(user);
   connection->learn_local();
+  static_cast<void>(connection->choose(options));  // the system has taken them before
   arm(*connection, now + config_.connect_timeout);
   if (error != 0) {
     connection->end_with(StreamEnd::Refused);

@@ -38,10 +38,13 @@ class Transport final : public llp::Transport, private ConnectionOwner {
   Result<Endpoint> reserve(const Endpoint& local) override;
   Status unreserve(const Endpoint& reserved) override;
   Result<Endpoint> listen(const Endpoint& local, llp::Acceptor& acceptor,
-                          llp::PortClaim claim = llp::PortClaim::None) override;
+                          llp::PortClaim claim = llp::PortClaim::None,
+                          const TcpOptions& options = {}) override;
   Status unlisten(const Endpoint& local) override;
   Result<llp::Stream*> connect(const Endpoint& local, const Endpoint& remote, llp::StreamUser& user,
-                               base::Now now, llp::PortClaim claim = llp::PortClaim::None) override;
+                               base::Now now, llp::PortClaim claim = llp::PortClaim::None,
+                               const TcpOptions& options = {}) override;
+  Status choose(llp::Stream& stream, const TcpOptions& options, base::Now now) override;
   uint32_t receive(base::Now now, llp::BeforeHandUp& before) override;
   void on_timers(base::Now now) override;
   void output(base::Now now) override;
@@ -59,6 +62,7 @@ class Transport final : public llp::Transport, private ConnectionOwner {
     uint64_t number = 0;  // names it to epoll
     Endpoint local;
     llp::Acceptor* acceptor = nullptr;
+    TcpOptions options;
     std::vector<Descriptor> descriptors;
     bool deferred = false;      // epoll is silent about it until accepts_again_
     bool was_reserved = false;  // it has listened for a moment without SO_REUSEADDR
@@ -85,21 +89,26 @@ class Transport final : public llp::Transport, private ConnectionOwner {
   /// The reservation that `local` is among. NotFound: there is none.
   [[nodiscard]] Result<Reservations::iterator> find_reservation(const char* call,
                                                                 const Endpoint& local);
-  Result<Endpoint> listen_on_reserved(const Endpoint& local, llp::Acceptor& acceptor);
+  Result<Endpoint> listen_on_reserved(const Endpoint& local, llp::Acceptor& acceptor,
+                                      const TcpOptions& options);
   Result<Connection*> connect_from_reserved(const Endpoint& local, const Endpoint& remote,
-                                            int& error);
+                                            const TcpOptions& options, int& error);
   [[nodiscard]] Status watch_all(const Listener& listener,
                                  const std::vector<Descriptor>& descriptors);
   /// Listens on each of the addresses that `local` stands for; with port 0 on the port that the
   /// system chooses for the first.
   Status open_listeners(Listener& listener, const Endpoint& local);
-  Result<Descriptor> open_listener(const Endpoint& local);
+  Result<Descriptor> open_listener(const Endpoint& local, const TcpOptions& options);
   /// Our end of a connection to `remote`, with what the configuration says of it.
   [[nodiscard]] Endpoint source_of(const Endpoint& local, const Endpoint& remote) const;
   [[nodiscard]] Status bind_source(int descriptor, const Endpoint& local,
                                    const Endpoint& remote) const;
-  Result<Connection*> connect_from_free(const Endpoint& local, const Endpoint& remote, int& error);
+  Result<Connection*> connect_from_free(const Endpoint& local, const Endpoint& remote,
+                                        const TcpOptions& options, int& error);
   void set_buffers(int descriptor) const;
+  /// Has a socket begin with its buffers and options.
+  [[nodiscard]] Status prepare(int descriptor, const TcpOptions& options);
+  [[nodiscard]] Status prepare(const std::vector<Descriptor>& sockets, const TcpOptions& options);
   void stop(const Listener& listener) const;
   [[nodiscard]] Listener* find_listener(uint64_t number);
   void accept_all(Listener& listener, base::Now now);

@@ -34,8 +34,8 @@ bool in_range(std::optional<std::chrono::nanoseconds> time, std::chrono::nanosec
 tl::unexpected<Error> no_own_tcp() {
   return fail(
       ErrorCode::InvalidArgument,
-      "packing and the options of TCP are the choice of a device with a port of its own; of "
-      "a device on sockets they are the system's: leave them out");
+      "packing is the choice of a device with a port of its own; of a device on sockets it is "
+      "the system's: leave it out");
 }
 
 }  // namespace

@@ -71,9 +71,10 @@ void Connection::validate() const {
   RNIC_CHECK(qp_ == nullptr || qp_->connection() == handle());
 }
 
-Status Connection::open(llp::Transport& transport, const Endpoint& local, const Endpoint& remote,
-                        base::Now now, llp::PortClaim claim) {
-  return opened(transport.connect(local, remote, *session_, now, claim), remote);
+Status Connection::open(llp::Transport& transport, const TcpOptions& options,
+                        const Endpoint& local, const Endpoint& remote, base::Now now,
+                        llp::PortClaim claim) {
+  return opened(transport.connect(local, remote, *session_, now, claim, options), remote);
 }
 
 Status Connection::open(tcp::Stack& stack, const tcp::ConnectionOptions& options,
@@ -145,7 +146,8 @@ void Connection::bind(QueuePair& qp, base::Now now) {
   qp_ = &qp;
   qp.begin_connection(handle_);
   qp.bind(*session_);
-  if (stream_ != nullptr) owner_.choose_tcp(*stream_, qp.tcp_choice(), now);
+  // What a system's TCP does not take of it is counted.
+  if (stream_ != nullptr) static_cast<void>(owner_.choose_tcp(*stream_, qp.tcp_choice(), now));
 }
 
 void Connection::unbind() {

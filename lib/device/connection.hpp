@@ -60,7 +60,8 @@ class ConnectionOwner {
   virtual void first_fpdu_overdue(Connection& connection) = 0;
   /// There is no memory for the rest of the start-up: the connection is aborted.
   virtual void give_up(Connection& connection) = 0;
-  virtual void choose_tcp(llp::Stream& stream, const TcpChoice& choice, base::Now now) = 0;
+  /// The values are in their ranges. Unsupported: as llp::Transport::choose().
+  virtual Status choose_tcp(llp::Stream& stream, const TcpChoice& choice, base::Now now) = 0;
   /// Sets the one timer of a start-up, of its RTR, or of a delay. \param deadline kNever: stops it
   virtual void set_start_timer(Connection& connection, base::Now deadline) = 0;
 
@@ -86,8 +87,8 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   // The stream comes from one of these.
 
   /// Connects over `transport`. \param local, claim as llp::Transport::connect() has them
-  Status open(llp::Transport& transport, const Endpoint& local, const Endpoint& remote,
-              base::Now now, llp::PortClaim claim);
+  Status open(llp::Transport& transport, const TcpOptions& options, const Endpoint& local,
+              const Endpoint& remote, base::Now now, llp::PortClaim claim);
   /// Connects over a stack of our own, with the options of the application.
   Status open(tcp::Stack& stack, const tcp::ConnectionOptions& options, const Endpoint& local,
               const Endpoint& remote, base::Now now, llp::PortClaim claim);
@@ -204,8 +205,8 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   void leave_peer() { peer_place_.leave(); }
   [[nodiscard]] bool counts_for_peer() const { return peer_place_.is_taken(); }
   /// Precondition: has_stream().
-  void choose_tcp(const TcpChoice& choice, base::Now now) {
-    owner_.choose_tcp(*stream_, choice, now);
+  Status choose_tcp(const TcpChoice& choice, base::Now now) {
+    return owner_.choose_tcp(*stream_, choice, now);
   }
   /// Lets go of the queue pair, which another connection will serve.
   void unbind();

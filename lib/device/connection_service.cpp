@@ -56,11 +56,11 @@ ConnectionService::ConnectionService(const DeviceConfig& config, const Parts& pa
   unreported_.reserve(config.limits.max_pending_requests);
 }
 
-void ConnectionService::choose_tcp(llp::Stream& stream, const TcpChoice& choice, base::Now now) {
-  if (own_ == nullptr || choice == TcpChoice{}) return;  // ConnectRules allows none then
-  const Status done =
-      own_->stack.set_options(stream, chosen(own_->stack.options(stream), choice), now);
-  RNIC_CHECK(done.has_value());
+Status ConnectionService::choose_tcp(llp::Stream& stream, const TcpChoice& choice,
+                                     base::Now now) {
+  if (choice == TcpChoice{}) return {};
+  if (own_ == nullptr) return transport_->choose(stream, choice.options, now);
+  return own_->stack.set_options(stream, chosen(own_->stack.options(stream), choice), now);
 }
 
 Result<Endpoint> ConnectionService::listen(const Endpoint& local, const ListenOptions& options,
@@ -77,7 +77,7 @@ Result<Endpoint> ConnectionService::listen(const Endpoint& local, const ListenOp
   Listeners::Node node = listeners_.make(options, consumer);
   auto listening =
       own_ == nullptr
-          ? transport_->listen(listened_on(local), *this, claim)
+          ? transport_->listen(listened_on(local), *this, claim, options.tcp)
           : own_->stack.listen(listened_on(local), *this,
                                chosen(own_->stack.default_options(), {.options = options.tcp}),
                                claim);
@@ -229,7 +229,7 @@ Result<Connection*> ConnectionService::start(base::Handle handle, QueuePair& qp,
   if (!local) return tl::unexpected(local.error());
   const Status opened =
       own_ == nullptr
-          ? connection->open(*transport_, *local, remote, now, claim)
+          ? connection->open(*transport_, qp.tcp_choice().options, *local, remote, now, claim)
           : connection->open(own_->stack,
                              chosen(own_->stack.default_options(), qp.tcp_choice()), *local, remote,
                              now, claim);
@@ -557,8 +557,7 @@ Status ConnectionService::modify(QueuePair& qp, const QueuePairChange& change, b
                 "modify: options of TCP are of no use where the state changes: leave one out");
   }
   if (auto status = control_.modify(qp, change); !status) return status;
-  connection->choose_tcp({.packing = {}, .options = *change.tcp}, now);
-  return {};
+  return connection->choose_tcp({.packing = {}, .options = *change.tcp}, now);
 }
 
 Status ConnectionService::reject(RequestHandle request, base::ByteView private_data,

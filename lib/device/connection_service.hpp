@@ -136,7 +136,7 @@ class ConnectionService final : public QueuePairOwner,
   void connection_ended(Connection& connection) override;
   void first_fpdu_overdue(Connection& connection) override;
   void give_up(Connection& connection) override;
-  void choose_tcp(llp::Stream& stream, const TcpChoice& choice, base::Now now) override;
+  Status choose_tcp(llp::Stream& stream, const TcpChoice& choice, base::Now now) override;
   void set_start_timer(Connection& connection, base::Now deadline) override;
 
   // llp::Acceptor

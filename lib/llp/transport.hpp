@@ -10,6 +10,7 @@
 #include "base/time.hpp"
 #include "llp/stream.hpp"
 #include "rnic/device_info.hpp"
+#include "rnic/tcp_options.hpp"
 
 namespace rnic::llp {
 
@@ -74,9 +75,11 @@ class Transport {
   /// listens. AlreadyExists when taken. `acceptor` must outlive the listener. After an error a
   /// reservation is as it was.
   /// \param claim Reserved: `local` is what reserve() returned
+  /// \param options of TCP for all that is accepted there; the values are in their ranges
   /// \return what is listened on, which unlisten() takes
   virtual Result<Endpoint> listen(const Endpoint& local, Acceptor& acceptor,
-                                  PortClaim claim = PortClaim::None) = 0;
+                                  PortClaim claim = PortClaim::None,
+                                  const TcpOptions& options = {}) = 0;
   /// Stops listening; connections that exist go on.
   virtual Status unlisten(const Endpoint& local) = 0;
 
@@ -84,8 +87,13 @@ class Transport {
   /// user.established() or user.ended(). The Stream is valid until ended(). After an error a
   /// reservation is as it was.
   /// \param claim Reserved: `local` is what reserve() returned, or one of its addresses
+  /// \param options of TCP; the values are in their ranges
   virtual Result<Stream*> connect(const Endpoint& local, const Endpoint& remote, StreamUser& user,
-                                  base::Now now, PortClaim claim = PortClaim::None) = 0;
+                                  base::Now now, PortClaim claim = PortClaim::None,
+                                  const TcpOptions& options = {}) = 0;
+  /// Changes options of a stream of this transport that has not ended; what is not set stays.
+  /// Unsupported names the first that could not be set; the others are.
+  virtual Status choose(Stream& stream, const TcpOptions& options, base::Now now) = 0;
 
   /// Takes arrived octets and hands them up, at most a turn's worth. \return how much was served;
   /// 0: nothing had arrived. A transport to which segments are passed, as to `tcp`, has nothing to

@@ -51,8 +51,10 @@ base::MemoryUses Stack::memory_use(const Config& config) { return Engine::memory
 Result<Endpoint> Stack::reserve(const Endpoint& local) { return impl_->reserve(local); }
 Status Stack::unreserve(const Endpoint& reserved) { return impl_->unreserve(reserved); }
 Result<Endpoint> Stack::listen(const Endpoint& local, llp::Acceptor& acceptor,
-                               llp::PortClaim claim) {
-  return impl_->listen(local, acceptor, default_options(), claim);
+                               llp::PortClaim claim, const TcpOptions& options) {
+  const auto all = merged(default_options(), options);
+  if (!all) return tl::unexpected(all.error());
+  return impl_->listen(local, acceptor, *all, claim);
 }
 Result<Endpoint> Stack::listen(const Endpoint& local, llp::Acceptor& acceptor,
                                const ConnectionOptions& options, llp::PortClaim claim) {
@@ -60,8 +62,15 @@ Result<Endpoint> Stack::listen(const Endpoint& local, llp::Acceptor& acceptor,
 }
 Status Stack::unlisten(const Endpoint& local) { return impl_->unlisten(local); }
 Result<llp::Stream*> Stack::connect(const Endpoint& local, const Endpoint& remote,
-                                    llp::StreamUser& user, base::Now now, llp::PortClaim claim) {
-  return impl_->connect(local, remote, user, default_options(), now, claim);
+                                    llp::StreamUser& user, base::Now now, llp::PortClaim claim,
+                                    const TcpOptions& options) {
+  const auto all = merged(default_options(), options);
+  if (!all) return tl::unexpected(all.error());
+  return impl_->connect(local, remote, user, *all, now, claim);
+}
+Status Stack::choose(llp::Stream& stream, const TcpOptions& given, base::Now now) {
+  const auto all = merged(options(stream), given);
+  return all ? set_options(stream, *all, now) : tl::unexpected(all.error());
 }
 Result<llp::Stream*> Stack::connect(const Endpoint& local, const Endpoint& remote,
                                     llp::StreamUser& user, const ConnectionOptions& options,

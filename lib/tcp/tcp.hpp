@@ -101,14 +101,17 @@ class Stack final : public llp::Transport {
   Result<Endpoint> reserve(const Endpoint& local) override;
   Status unreserve(const Endpoint& reserved) override;
   Result<Endpoint> listen(const Endpoint& local, llp::Acceptor& acceptor,
-                          llp::PortClaim claim = llp::PortClaim::None) override;
+                          llp::PortClaim claim = llp::PortClaim::None,
+                          const TcpOptions& options = {}) override;
   /// \param options the options of the connections accepted here
   Result<Endpoint> listen(const Endpoint& local, llp::Acceptor& acceptor,
                           const ConnectionOptions& options,
                           llp::PortClaim claim = llp::PortClaim::None);
   Status unlisten(const Endpoint& local) override;
   Result<llp::Stream*> connect(const Endpoint& local, const Endpoint& remote, llp::StreamUser& user,
-                               base::Now now, llp::PortClaim claim = llp::PortClaim::None) override;
+                               base::Now now, llp::PortClaim claim = llp::PortClaim::None,
+                               const TcpOptions& options = {}) override;
+  Status choose(llp::Stream& stream, const TcpOptions& options, base::Now now) override;
   Result<llp::Stream*> connect(const Endpoint& local, const Endpoint& remote, llp::StreamUser& user,
                                const ConnectionOptions& options, base::Now now,
                                llp::PortClaim claim = llp::PortClaim::None);

@@ -163,7 +163,8 @@ Result<QueuePairInfo> QueuePair::info() const {
 Status QueuePair::modify(const QueuePairChange& change) {
   return guarded("QueuePair::modify", [&]() -> Status {
     if (device_ == nullptr) return empty_handle();
-    return on_worker(*device_, [&](base::Now now) { return device_->device->modify_qp(*qp_, change, now); });
+    return on_worker(
+        *device_, [&](base::Now now) { return device_->device->modify_qp(*qp_, change, now); });
   });
 }
 

@@ -611,14 +611,20 @@ class FakeTransport final : public llp::Transport {
  public:
   Result<Endpoint> reserve(const Endpoint& local) override { return local; }
   Status unreserve(const Endpoint&) override { return {}; }
-  Result<Endpoint> listen(const Endpoint& local, llp::Acceptor&, llp::PortClaim) override {
+  Result<Endpoint> listen(const Endpoint& local, llp::Acceptor&, llp::PortClaim,
+                          const TcpOptions&) override {
     return local;
   }
   Status unlisten(const Endpoint&) override { return {}; }
   Result<llp::Stream*> connect(const Endpoint&, const Endpoint&, llp::StreamUser& who, base::Now,
-                               llp::PortClaim) override {
+                               llp::PortClaim, const TcpOptions& options) override {
     user = &who;
+    chosen = options;
     return &stream;
+  }
+  Status choose(llp::Stream&, const TcpOptions& options, base::Now) override {
+    chosen = options;
+    return {};
   }
   void on_timers(base::Now) override {}
   void output(base::Now) override {}
@@ -626,6 +632,7 @@ class FakeTransport final : public llp::Transport {
 
   test::FakeStream stream;
   llp::StreamUser* user = nullptr;
+  TcpOptions chosen;
 };
 
 class OtherTransport : public ::testing::Test {
@@ -647,17 +654,26 @@ class OtherTransport : public ::testing::Test {
 };
 
 TEST_F(OtherTransport, ItsSegmentsAreNoChoiceOfTheDevice) {
-  for (const ConnectOptions& options :
-       {ConnectOptions{.packing = false}, ConnectOptions{.tcp = {.nagle = true}}}) {
-    const Status refused = connect(options);
+  Status refused = connect({.packing = false});
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, ErrorCode::InvalidArgument);
+  EXPECT_EQ(refused.error().message,
+            "packing is the choice of a device with a port of its own; of a device on sockets it "
+            "is the system's: leave it out");
+  for (const TcpOptions& systems :
+       {TcpOptions{.congestion_control = CongestionControl::Cubic}, TcpOptions{.ecn = Ecn::Offer},
+        TcpOptions{.pacing = false}}) {
+    refused = connect({.tcp = systems});
     ASSERT_FALSE(refused.has_value());
-    EXPECT_EQ(refused.error().code, ErrorCode::InvalidArgument);
-    EXPECT_EQ(refused.error().message,
-              "packing and the options of TCP are the choice of a device with a port of its own; "
-              "of a device on sockets they are the system's: leave them out");
+    EXPECT_EQ(refused.error().code, ErrorCode::Unsupported);
+    EXPECT_NE(refused.error().message.find("ConnectOptions::tcp"), std::string::npos);
   }
+  refused = connect({.tcp = {.dscp = 64}});
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, ErrorCode::InvalidArgument);
   EXPECT_EQ(transport_.user, nullptr);
-  EXPECT_TRUE(connect().has_value());
+  EXPECT_TRUE(connect({.tcp = {.nagle = true, .dscp = 10}}).has_value());
+  EXPECT_EQ(transport_.chosen, (TcpOptions{.nagle = true, .dscp = 10}));
 }
 
 // A turn counts what it has served, doorbells too, and is idle where it has served nothing.

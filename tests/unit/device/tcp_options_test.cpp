@@ -112,6 +112,37 @@ TEST_F(TcpChoices, OfAnAnswerReplaceThoseOfTheListener) {
   for (const Seen& frame : seen_[1]) EXPECT_EQ(frame.ttl, 7);
 }
 
+TEST_F(TcpChoices, ChangeWhileTheConnectionLives) {
+  ASSERT_TRUE(right().device->listen({{}, 7000}).has_value());
+  QueuePair* const qp = connect(7000, {.tcp = {.dscp = 46, .hop_limit = 9}});
+  const auto modify = [&](const QueuePairChange& change) {
+    return left().device->modify_qp(*qp, change, now_);
+  };
+  ASSERT_TRUE(modify({.answer_close = false, .tcp = TcpOptions{.dscp = 20}}).has_value());
+  seen_[0].clear();
+  ASSERT_TRUE(left().device->disconnect(*qp).has_value());
+  run_until([] { return false; }, std::chrono::milliseconds(100));
+  ASSERT_FALSE(seen_[0].empty());
+  for (const Seen& frame : seen_[0]) {
+    EXPECT_EQ(frame.traffic_class, 20 << 2);
+    EXPECT_EQ(frame.ttl, 9) << "what is not set stays";
+  }
+  const auto refused = [&](const QueuePairChange& change, ErrorCode code, const char* word) {
+    const Status status = modify(change);
+    ASSERT_FALSE(status.has_value()) << word;
+    EXPECT_EQ(status.error().code, code);
+    EXPECT_NE(status.error().message.find(word), std::string::npos) << status.error().message;
+  };
+  refused({.tcp = TcpOptions{.dscp = 64}}, ErrorCode::InvalidArgument, "QueuePairChange::tcp");
+  refused({.state = QueuePairState::Error, .tcp = TcpOptions{.dscp = 1}},
+          ErrorCode::InvalidArgument, "where the state changes");
+  EXPECT_NE(qp->state(), QueuePairState::Error);
+  QueuePair* const idle = left().make_qp();
+  const Status none = left().device->modify_qp(*idle, {.tcp = TcpOptions{.dscp = 1}}, now_);
+  ASSERT_FALSE(none.has_value());
+  EXPECT_EQ(none.error().code, ErrorCode::WrongState);
+}
+
 // RFC 6581 s.10: the second attempt is another connection, with the same options.
 TEST_F(TcpChoices, HoldForASecondAttempt) {
   ASSERT_TRUE(right().device->listen({{}, 7000}, {.start = {.revision = 1}}).has_value());
