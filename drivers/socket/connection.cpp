@@ -34,7 +34,7 @@ Connection::Connection(ConnectionOwner& owner, System& system, const Config& con
       nagle_(config.nagle),
       unsent_(config.send_buffer),
       handshake_done_(state == State::Open) {
-  timer.owner = this;
+  timer_.owner = this;
   // What the configuration says is no option of the application's, which would be told.
   static_cast<void>(apply(system_, descriptor.get(), options_of(config)));
   descriptor_ = std::move(descriptor);  // without memory above it stays the caller's

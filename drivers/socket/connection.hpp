@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "base/slab.hpp"
@@ -128,10 +129,23 @@ class Connection final : public llp::Stream {
   /// transport takes it away at its next turn
   [[nodiscard]] bool is_over() const { return state_ == State::Ended; }
 
-  base::Handle handle;
-  base::TimerNode timer;    ///< of the opening, of memory for sending, and of the peer's FIN
-  bool is_listed = false;   ///< in the transport's list of those with something to do
-  bool is_waiting = false;  ///< in the transport's list of those that lack space
+  /// Tells the connection its own place in the transport's slab. Called once, before anything else.
+  void name(base::Handle handle) { handle_ = handle; }
+  [[nodiscard]] base::Handle handle() const { return handle_; }
+
+  // The timer of the opening, of memory for sending, and of the peer's FIN.
+  void arm(base::TimerWheel& wheel, base::Now deadline) { wheel.arm(timer_, deadline); }
+  void disarm(base::TimerWheel& wheel) { wheel.cancel(timer_); }
+
+  // Its entries in two lists of the transport: of those with something to do, and of those that
+  // lack space.
+
+  /// \return whether it was not in that list already
+  bool enlist() { return !std::exchange(is_listed_, true); }
+  void left_list() { is_listed_ = false; }
+  /// \return whether it was not in that list already
+  bool begin_waiting() { return !std::exchange(is_waiting_, true); }
+  void left_waiting() { is_waiting_ = false; }
 
  private:
   void set_state(State next);
@@ -153,6 +167,10 @@ class Connection final : public llp::Stream {
   void count_end();
 
   ConnectionOwner& owner_;
+  base::Handle handle_;
+  base::TimerNode timer_;
+  bool is_listed_ = false;
+  bool is_waiting_ = false;
   System& system_;
   const Config& config_;
   Counters& counters_;

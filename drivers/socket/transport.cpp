@@ -373,7 +373,7 @@ bool Transport::accept_one(Listener& listener, int descriptor, base::Now now) {
   ++counters_.accepts;
   connection->set_user(*user);
   if (connection->is_over()) return true;  // its taker has ended it at once
-  if (!watch(EPOLL_CTL_ADD, connection->descriptor(), kAllOfAStream, to_word(connection->handle))) {
+  if (!watch(EPOLL_CTL_ADD, connection->descriptor(), kAllOfAStream, to_word(connection->handle()))) {
     connection->end_with(StreamEnd::Aborted);
     return true;
   }
@@ -391,7 +391,7 @@ Connection* Transport::add(Descriptor&& descriptor, const Endpoint& remote,
   const base::Handle handle = connections_.emplace(owner, system_, config_, counters_,
                                                    std::move(descriptor), remote, state);
   Connection* connection = connections_.get(handle);
-  if (connection != nullptr) connection->handle = handle;
+  if (connection != nullptr) connection->name(handle);
   return connection;
 }
 
@@ -483,7 +483,7 @@ Result<llp::Stream*> Transport::connect(const Endpoint& local, const Endpoint& r
   if (error != 0) {
     connection->end_with(StreamEnd::Refused);
   } else if (!watch(EPOLL_CTL_ADD, connection->descriptor(), kAllOfAStream,
-                    to_word(connection->handle))) {
+                    to_word(connection->handle()))) {
     connection->end_with(StreamEnd::Aborted);
   }
   return connection;
@@ -492,15 +492,11 @@ Result<llp::Stream*> Transport::connect(const Endpoint& local, const Endpoint& r
 // --- the loop ---
 
 void Transport::list(Connection& connection) {
-  if (connection.is_listed) return;
-  connection.is_listed = true;
-  listed_.push_back(connection.handle);
+  if (connection.enlist()) listed_.push_back(connection.handle());
 }
 
 void Transport::lacks_space(Connection& connection) {
-  if (connection.is_waiting) return;
-  connection.is_waiting = true;
-  waiting_.push_back(connection.handle);
+  if (connection.begin_waiting()) waiting_.push_back(connection.handle());
 }
 
 /// Connections that wait are served before those that have just had their turn, which otherwise
@@ -510,11 +506,9 @@ void Transport::serve_those_waiting() {
   for (const base::Handle handle : waiting_) {
     Connection* connection = connections_.get(handle);
     if (connection == nullptr) continue;
-    connection->is_waiting = false;
+    connection->left_waiting();
     connection->look_again();
-    if (connection->is_listed) continue;
-    connection->is_listed = true;
-    serving_.push_back(handle);
+    if (connection->enlist()) serving_.push_back(handle);
   }
   waiting_.clear();
 }
@@ -539,7 +533,7 @@ uint32_t Transport::receive(base::Now now, llp::BeforeHandUp& before) {
   for (const base::Handle handle : serving_) {
     Connection* connection = connections_.get(handle);
     if (connection == nullptr) continue;
-    connection->is_listed = false;
+    connection->left_list();
     work += connection->receive(buffer_, before, now);
     if (connection->wants_reading() || connection->wants_sending()) list(*connection);
   }
@@ -558,7 +552,7 @@ void Transport::output(base::Now now) {
   for (const base::Handle handle : serving_) {
     Connection* connection = connections_.get(handle);
     if (connection == nullptr) continue;
-    connection->is_listed = false;
+    connection->left_list();
     connection->send(now);
     if (connection->wants_reading() || connection->wants_sending()) list(*connection);
   }

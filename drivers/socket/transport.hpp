@@ -75,11 +75,11 @@ class Transport final : public llp::Transport, private ConnectionOwner {
   void list(Connection& connection) override;
   void lacks_space(Connection& connection) override;
   void room_grew() override { space_grew_ = true; }
-  void reap_later(Connection& connection) override { to_reap_.push_back(connection.handle); }
+  void reap_later(Connection& connection) override { to_reap_.push_back(connection.handle()); }
   void arm(Connection& connection, base::Now deadline) override {
-    timers_.arm(connection.timer, deadline);
+    connection.arm(timers_, deadline);
   }
-  void disarm(Connection& connection) override { timers_.cancel(connection.timer); }
+  void disarm(Connection& connection) override { connection.disarm(timers_); }
 
   bool watch(int operation, int descriptor, uint32_t events, uint64_t word);
   /// ResourceExhausted when listeners and reservations together are as many as there may be.
