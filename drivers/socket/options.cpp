@@ -47,9 +47,9 @@ class Setter {
   }
   [[nodiscard]] Status status() const {
     if (refused_ == nullptr) return {};
-    return base::fail(ErrorCode::Unsupported,
-                      std::string("the system's TCP does not take ") + refused_ +
-                          ": leave it out, or give another value");
+    return base::fail(ErrorCode::Unsupported, std::string("the system's TCP does not take ") +
+                                                  refused_ +
+                                                  ": leave it out, or give another value");
   }
 
  private:
@@ -62,9 +62,7 @@ class Setter {
   const char* refused_ = nullptr;  // nullptr: none
 };
 
-milliseconds whole(base::Duration time) {
-  return std::chrono::duration_cast<milliseconds>(time);
-}
+milliseconds whole(base::Duration time) { return std::chrono::duration_cast<milliseconds>(time); }
 
 }  // namespace
 

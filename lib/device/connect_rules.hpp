@@ -35,9 +35,11 @@ class ConnectRules {
   [[nodiscard]] mpa::Config mpa_config(const StartPolicy& policy) const;
   [[nodiscard]] tuf::Config tuf_config(const StartPolicy& policy) const;
 
- private:
+  /// Checks that the values are in their ranges, and that the device's transport has such options.
   /// \param what begins the text of the error
   [[nodiscard]] Status check_tcp(const TcpOptions& options, const char* what) const;
+
+ private:
   [[nodiscard]] static Status check_policy(const StartPolicy& policy, Framing framing);
   const DeviceConfig& config_;
   bool own_stack_ = false;

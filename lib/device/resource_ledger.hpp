@@ -11,9 +11,9 @@ namespace rnic::device {
 /// One kind of what a device gives out.
 struct ResourceKind {
   uint64_t ResourceCounts::*amount;
-  const char* words;      ///< for errors
-  const char* quota;      ///< the key of a consumer's quota
-  const char* in_all;     ///< the key that limits all consumers together; nullptr: none does
+  const char* words;   ///< for errors
+  const char* quota;   ///< the key of a consumer's quota
+  const char* in_all;  ///< the key that limits all consumers together; nullptr: none does
 };
 
 /// Belongs to the worker.

@@ -108,8 +108,7 @@ TEST_F(TcpOptionsOnSockets, WhatTheSystemDoesNotTakeIsNamed) {
   const auto listening = devices_[1]->listen(here, {.tcp = small});
   expect_refused(listening ? Status{} : tl::unexpected(listening.error()), "max_segment");
   const Endpoint there = listen();
-  expect_refused(devices_[0]->connect(*qps_[0][0], there, {}, now_, {.tcp = small}),
-                 "max_segment");
+  expect_refused(devices_[0]->connect(*qps_[0][0], there, {}, now_, {.tcp = small}), "max_segment");
   expect_refused(devices_[0]->connect(*qps_[0][0], there, {}, now_, {.tcp = {.pacing = true}}),
                  "pacing");
   EXPECT_EQ(devices_[0]->live_connections(), 0u);
