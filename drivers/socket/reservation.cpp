@@ -138,9 +138,10 @@ Result<Descriptor*> Reservation::connect(const IpAddress& source, const Endpoint
   };
   const auto found = std::find_if(addresses_.begin(), addresses_.end(), fits);
   if (found == addresses_.end()) {
-    return base::fail(ErrorCode::InvalidArgument,
-                      "connect: " + to_string(local_) + " is not reserved at an address that can "
-                          "speak to " + to_string(remote));
+    return base::fail(ErrorCode::InvalidArgument, "connect: " + to_string(local_) +
+                                                      " is not reserved at an address that can "
+                                                      "speak to " +
+                                                      to_string(remote));
   }
   Descriptor& socket = sockets_[static_cast<size_t>(found - addresses_.begin())];
   const SystemAddress address(remote, !found->is_v4());

@@ -117,8 +117,7 @@ Result<Transport::Reservations::iterator> Transport::find_reservation(const char
   };
   const auto found = std::find_if(reservations_.begin(), reservations_.end(), is_among);
   if (found != reservations_.end()) return found;
-  return fail(ErrorCode::NotFound,
-              std::string(call) + ": nobody has reserved " + to_string(local));
+  return fail(ErrorCode::NotFound, std::string(call) + ": nobody has reserved " + to_string(local));
 }
 
 Result<Endpoint> Transport::reserve(const Endpoint& local) {

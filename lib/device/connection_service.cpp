@@ -151,8 +151,7 @@ Status ConnectionService::connect(QueuePair& qp, const Endpoint& remote,
                                   const ConnectOptions& options, llp::PortClaim claim) {
   auto status = control_.check_unconnected(qp);
   if (status) {
-    status =
-        reserved_ports_.check("connect", options.source, resources_.consumer_of(qp), claim);
+    status = reserved_ports_.check("connect", options.source, resources_.consumer_of(qp), claim);
   }
   if (!status) return status;
   ConnectOptions resolved = options;

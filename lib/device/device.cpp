@@ -32,10 +32,10 @@ Device::Device(const DeviceConfig& config, base::Now now)
       doorbells_(doorbells_of(config.limits)),
       events_(config.limits.max_events, counters_.events_lost),
       reserved_ports_(consumers_),
-      connections_(config_,
-                   {resources_, consumers_, events_, reserved_ports_, framing_, counters_,
-                    doorbells_},
-                   now) {
+      connections_(
+          config_,
+          {resources_, consumers_, events_, reserved_ports_, framing_, counters_, doorbells_},
+          now) {
   if (!config.mpa.crc) {
     base::log(base::LogLevel::Warning, "mpa", [&] {
       return config.name +

@@ -49,8 +49,7 @@ Status ReservedPorts::check(const char* call, const Endpoint& reserved, uint32_t
   }
   if (found->second == consumer) return {};
   return fail(ErrorCode::PermissionDenied, std::string(call) + ": another consumer has reserved " +
-                                               to_string(reserved) +
-                                               ": only that one may use it");
+                                               to_string(reserved) + ": only that one may use it");
 }
 
 void ReservedPorts::used(const Endpoint& reserved, llp::PortClaim claim) {

@@ -47,8 +47,8 @@ class BeforeHandUp {
 
 /// \return whether both have the same port at some address; an unspecified address stands for all
 [[nodiscard]] inline bool overlap(const Endpoint& a, const Endpoint& b) {
-  return a.port == b.port && (a.address == b.address || a.address.is_unspecified() ||
-                              b.address.is_unspecified());
+  return a.port == b.port &&
+         (a.address == b.address || a.address.is_unspecified() || b.address.is_unspecified());
 }
 
 /// The right by which a caller uses a port of this side.

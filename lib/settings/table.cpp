@@ -265,7 +265,7 @@ constexpr Key kKeys[] = {
      "connections that remember ranges beyond a hole, 1 KB each and direction; at the limit an "
      "out-of-order segment is dropped"},
     {"tcp", "max_listeners", Advanced, in_tcp<&Tcp::max_listeners>, "", {1, 65535},
-     "listening ports at once"},
+     "ports that are listened on or reserved at once"},
     {"tcp", "max_half_open", Advanced, in_tcp<&Tcp::max_half_open>, "", {1, 65536},
      "connections in SYN-RECEIVED at once; <= limits.max_connections, and never more than half of "
      "it. Beyond that a SYN is answered by a cookie; without cookies the oldest of the address "
@@ -498,7 +498,7 @@ constexpr Key kKeys[] = {
     {"quotas", "reads", Advanced, in_quotas<&Quo::reads>, "reads", {0, kGb},
      "IRD and ORD of all its queue pairs together"},
     {"quotas", "listeners", Advanced, in_quotas<&Quo::listeners>, "", {0, kGb},
-     "endpoints that it listens on for RDMA connections"},
+     "endpoints that it listens on for RDMA connections, and ports that it has reserved"},
     {"quotas", "requests", Advanced, in_quotas<&Quo::requests>, "", {0, kGb},
      "requests of peers to its listeners that it has not answered; more are reset"},
 

@@ -40,8 +40,8 @@ Result<Endpoint> Engine::reserve(const Endpoint& local) {
     return reserved("reserve", local);
   }
   if (local.port != 0 && listeners_.find_holder(local) != kNobody) {
-    return base::fail(ErrorCode::AlreadyExists, "reserve: " + to_string(local) +
-                                                    " is listened on; choose another port");
+    return base::fail(ErrorCode::AlreadyExists,
+                      "reserve: " + to_string(local) + " is listened on; choose another port");
   }
   const Result<Endpoint> chosen = find_place("reserve", local);
   if (chosen) listeners_.reserve(*chosen);
@@ -58,7 +58,7 @@ Status Engine::unreserve(const Endpoint& local) {
 Result<uint32_t> Engine::find_reservation(const char* call, const Endpoint& local) const {
   const uint32_t number = listeners_.find_reserved(local);
   const bool is_among = number != kNobody && (listeners_.at(number).local == local ||
-                                            listeners_.at(number).local.address.is_unspecified());
+                                              listeners_.at(number).local.address.is_unspecified());
   if (is_among) return number;
   return base::fail(ErrorCode::NotFound,
                     std::string(call) + ": nobody has reserved " + to_string(local));
@@ -77,7 +77,8 @@ Result<Endpoint> Engine::listen(const Endpoint& local, llp::Acceptor& acceptor,
     return base::fail(ErrorCode::AlreadyExists,
                       "listen: " + to_string(local) + " is taken; unlisten() it or choose another");
   }
-  if (local.port != 0 && listeners_.find_reserved(local) != kNobody) return reserved("listen", local);
+  if (local.port != 0 && listeners_.find_reserved(local) != kNobody)
+    return reserved("listen", local);
   const Result<Endpoint> chosen = find_place("listen", local);
   if (chosen) {
     listeners_.insert(*chosen, acceptor, options, shared_.half_open.places_of_listener());

@@ -20,10 +20,10 @@ namespace rnic::tcp {
 struct Listener {
   Endpoint local;
   llp::Acceptor* acceptor = nullptr;  ///< nullptr: the port is reserved, and nobody listens yet
-  ConnectionOptions options;   ///< for the connections that it accepts
-  HalfOpenPlaces half_open;    ///< its connections in SYN-RECEIVED
-  base::Now cookies_until{};   ///< ACKs are looked at for cookies until then
-  uint32_t next = UINT32_MAX;  ///< chain of the bucket, or of the free list
+  ConnectionOptions options;          ///< for the connections that it accepts
+  HalfOpenPlaces half_open;           ///< its connections in SYN-RECEIVED
+  base::Now cookies_until{};          ///< ACKs are looked at for cookies until then
+  uint32_t next = UINT32_MAX;         ///< chain of the bucket, or of the free list
 };
 
 /// Maps (address, port) to a listener or to a reservation; an unspecified address stands for all

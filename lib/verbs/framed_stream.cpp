@@ -299,8 +299,7 @@ Result<FramedStreamListener> Device::listen_for_framed(verbs::PortUse& port,
     device::Device& device = *device_->device;
     const auto own = tcp::merged(device.default_options(), options.stream);
     if (!own) return tl::unexpected(own.error());
-    return device.listen_framed(port.local(), options.backlog, *own, options.framing,
-                                port.claim());
+    return device.listen_framed(port.local(), options.backlog, *own, options.framing, port.claim());
   });
   if (!made) return tl::unexpected(made.error());
   port.done();

@@ -63,9 +63,8 @@ PortReservation::~PortReservation() {
 Status PortReservation::destroy() {
   if (device_ == nullptr) return {};
   return guarded("PortReservation::destroy", [this]() -> Status {
-    const Status status = on_worker(*device_, [this](base::Now) {
-      return device_->device->reserved_ports().release(local_);
-    });
+    const Status status = on_worker(
+        *device_, [this](base::Now) { return device_->device->reserved_ports().release(local_); });
     if (status) device_ = nullptr;
     return status;
   });

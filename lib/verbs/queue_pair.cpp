@@ -141,9 +141,8 @@ uint32_t QueuePair::number() const { return qp_ == nullptr ? 0 : qp_->number(); 
 
 QueuePairState QueuePair::state() const {
   if (device_ == nullptr) return QueuePairState::Error;
-  return guarded_or(QueuePairState::Error, [&] {
-    return on_worker(*device_, [&](base::Now) { return qp_->state(); });
-  });
+  return guarded_or(QueuePairState::Error,
+                    [&] { return on_worker(*device_, [&](base::Now) { return qp_->state(); }); });
 }
 
 Result<QueuePairAttributes> QueuePair::query() const {

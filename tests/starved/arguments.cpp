@@ -360,6 +360,17 @@ std::vector<Extreme> connections() {
          return {};
        },
        false},
+      {"Device::reserve",
+       [](World& w) {
+         return of(w.near().reserve({w.near_address, kNobody}));
+       },
+       false},
+      {"Consumer::reserve",
+       [](World& w) {
+         w.consumer.emplace(must(w.near().create_consumer({.name = "one"})));
+         return of(w.consumer->reserve({{}, kNobody}));
+       },
+       false},
       {"Device::unlisten", [](World& w) { return w.near().unlisten(kNobody); }},
       {"Consumer::listen",
        [](World& w) {

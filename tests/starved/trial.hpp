@@ -47,8 +47,12 @@ struct Call {
 };
 
 [[nodiscard]] const std::vector<Call>& calls();
-/// Those of rnic/blocking.hpp and rnic/coroutine.hpp; calls() has them, too.
+// calls() has these, too.
+
+/// Those of rnic/blocking.hpp and rnic/coroutine.hpp.
 [[nodiscard]] std::vector<Call> blocking_calls();
+/// Those of rnic/port_reservation.hpp.
+[[nodiscard]] std::vector<Call> reserve_calls();
 
 /// What became of a trial.
 struct Verdict {

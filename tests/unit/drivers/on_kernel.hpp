@@ -119,14 +119,16 @@ class Refusing final : public System {
   int connect_error = 0;
   int listen_error = 0;
   int watch_error = 0;     ///< of every descriptor that epoll is to watch from now on
+  int good_watches = 0;    ///< but not of as many first ones
   bool has_ipv6 = true;    ///< it may be left out of a system
   bool has_memory = true;  ///< an option of TCP for which there is none throws
   uint32_t info_mss = 0;   ///< TCP_INFO says it, and TCP_MAXSEG nothing; 0: the other's answer
   int path_mtu = 0;        ///< IP_MTU says it, and TCP nothing; 0: the other's answer
   int bound = AF_UNSPEC;   ///< the family of the latest bind()
   int opened = -1;         ///< the descriptor of the latest socket()
-  std::function<void()> on_listen;  ///< is called when a socket has begun to listen
-  std::optional<int> outstanding;   ///< octets that a peer has not acknowledged
+  std::optional<int> outstanding;  ///< octets that a peer has not acknowledged
+  /// Is called behind each bind(), listen(), setsockopt() and shutdown().
+  std::function<void(const char* call)> behind;
 
   int socket(int a, int b, int c) override {
     if (has_ipv6 || a != AF_INET6) return opened = under_.socket(a, b, c);
@@ -136,14 +138,10 @@ class Refusing final : public System {
   int close(int fd) override { return under_.close(fd); }
   int bind(int fd, const sockaddr* a, socklen_t n) override {
     bound = a->sa_family;
-    return under_.bind(fd, a, n);
+    return told("bind", under_.bind(fd, a, n));
   }
   int listen(int fd, int n) override {
-    if (listen_error == 0) {
-      const int done = under_.listen(fd, n);
-      if (on_listen) on_listen();
-      return done;
-    }
+    if (listen_error == 0) return told("listen", under_.listen(fd, n));
     errno = listen_error;
     return -1;
   }
@@ -157,7 +155,7 @@ class Refusing final : public System {
     errno = connect_error;
     return -1;
   }
-  int shutdown(int fd, int how) override { return under_.shutdown(fd, how); }
+  int shutdown(int fd, int how) override { return told("shutdown", under_.shutdown(fd, how)); }
   int getsockname(int fd, sockaddr* a, socklen_t* n) override {
     return under_.getsockname(fd, a, n);
   }
@@ -176,7 +174,7 @@ class Refusing final : public System {
   }
   int setsockopt(int fd, int level, int name, const void* value, socklen_t size) override {
     if (!has_memory && level == IPPROTO_TCP) throw std::bad_alloc();
-    return under_.setsockopt(fd, level, name, value, size);
+    return told("setsockopt", under_.setsockopt(fd, level, name, value, size));
   }
   int unacknowledged(int fd, int& octets) override {
     if (!outstanding) return under_.unacknowledged(fd, octets);
@@ -193,7 +191,7 @@ class Refusing final : public System {
   }
   int epoll_create1(int flags) override { return under_.epoll_create1(flags); }
   int epoll_ctl(int poller, int what, int fd, epoll_event* event) override {
-    if (watch_error != 0) {
+    if (watch_error != 0 && what != EPOLL_CTL_DEL && good_watches-- <= 0) {
       errno = watch_error;
       return -1;
     }
@@ -204,6 +202,13 @@ class Refusing final : public System {
   }
 
  private:
+  int told(const char* call, int result) {
+    const int error = errno;
+    if (behind) behind(call);
+    errno = error;
+    return result;
+  }
+
   System& under_;
 };
 

@@ -207,7 +207,7 @@ TEST_F(Reserving, OfTwoAtOnceOneHasIt) {
   };
   std::thread first(ask, 0), second(ask, 1);
   int contested = 0;
-  for (int round = 0; round < 3000; ++round) {
+  for (int round = 0; round < 500; ++round) {
     together.arrive_and_wait();
     together.arrive_and_wait();
     if (has[0] && has[1]) ++contested;
@@ -339,6 +339,7 @@ TEST_F(RefusedUse, ByAListen) {
   expect_reserved(local);
   system_.listen_error = 0;
   system_.watch_error = ENOSPC;
+  system_.good_watches = 1;
   EXPECT_FALSE(left_->listen(local, acceptor_, PortClaim::Reserved).has_value());
   system_.watch_error = 0;
   expect_reserved(local);
@@ -356,8 +357,8 @@ TEST_F(RefusedUse, ByAConnect) {
   expect_reserved(local);
   // The system itself says no to an address that no peer has, and to a pair that there is already.
   const Endpoint reserved[] = {local, *left_->reserve({{}, 0})};
-  EXPECT_FALSE(left_->connect(local, {IpAddress::v4(0xffffffff), 1}, near, now_,
-                              PortClaim::Reserved));
+  EXPECT_FALSE(
+      left_->connect(local, {IpAddress::v4(0xffffffff), 1}, near, now_, PortClaim::Reserved));
   expect_reserved(local);
   RecordUser unwanted{2, 1};
   system_.has_memory = false;
@@ -376,6 +377,27 @@ class Delayed : public Reserving {
  protected:
   Delayed() { left_ = open_transport({}, system_); }
   ~Delayed() override { left_.reset(); }
+  /// Carries `call` out, and has the right one ask for the port behind each of its steps, one at a
+  /// time. \return how often it gets the port so although the call succeeds
+  template <typename Call>
+  int lets_in(const Endpoint& local, Call&& call) {
+    int both = 0;
+    for (int step = 0, steps = 1; step < steps; ++step) {
+      bool right_has = false;
+      steps = 0;
+      system_.behind = [&](const char*) {
+        if (steps++ == step) right_has = right_->reserve(local).has_value();
+      };
+      const bool left_has = call();
+      system_.behind = nullptr;
+      if (left_has && right_has) ++both;
+      EXPECT_TRUE(left_has || right_has) << "step " << step;
+      if (right_has) static_cast<void>(right_->unreserve(local));
+      static_cast<void>(left_->unlisten(local));
+      static_cast<void>(left_->unreserve(local));
+    }
+    return both;
+  }
 
   Refusing system_{own_system()};
 };
@@ -385,14 +407,42 @@ TEST_F(Delayed, TheFirstConnectionOfAListener) {
   const Endpoint local = *left_->reserve({kLoopback, 0});
   RecordUser near{1, 2}, far{2, 1};
   acceptor_.next = {&near};
-  system_.on_listen = [&] { far.stream = *right_->connect({}, local, far, now_); };
+  system_.behind = [&](const char* call) {
+    if (std::string_view(call) != "listen") return;
+    far.stream = *right_->connect({}, local, far, now_);
+    system_.behind = nullptr;
+  };
   ASSERT_TRUE(left_->listen(local, acceptor_, PortClaim::Reserved).has_value());
   ASSERT_TRUE(run_until([&] { return near.is_established && far.is_established; }));
-  system_.on_listen = nullptr;
   close(near, far);
   ASSERT_TRUE(left_->unlisten(local).has_value());
   EXPECT_EQ(bind_error(local, false), EADDRINUSE) << "nothing is in TIME-WAIT";
   EXPECT_TRUE(left_->reserve(local).has_value());
+}
+
+TEST_F(Delayed, BetweenAnyTwoStepsNobodyElseGetsThePort) {
+  const auto reserve = [&](const Endpoint& local) { return left_->reserve(local).has_value(); };
+  const auto listen = [&](const Endpoint& local) {
+    return left_->listen(local, acceptor_, PortClaim::Reserved).has_value();
+  };
+  const Endpoint fresh = *left_->reserve({kLoopback, 0});
+  ASSERT_TRUE(left_->unreserve(fresh).has_value());
+  for (const Endpoint& local : {fresh, left_behind()}) {
+    EXPECT_EQ(lets_in(local, [&] { return reserve(local); }), 0);
+    EXPECT_EQ(lets_in(local, [&] { return reserve(local) && listen(local); }), 0);
+  }
+  // Where nothing is left of a former owner, who has reserved the port listens, whatever others do.
+  for (int step = 0; step < 4; ++step) {
+    ASSERT_TRUE(reserve(fresh));
+    int steps = 0;
+    bool stolen = false;
+    system_.behind = [&](const char*) {
+      if (steps++ == step) stolen = right_->reserve(fresh).has_value();
+    };
+    EXPECT_TRUE(listen(fresh) && !stolen) << "step " << step;
+    system_.behind = nullptr;
+    ASSERT_TRUE(left_->unlisten(fresh).has_value());
+  }
 }
 
 // A process that is being forked has the descriptors for a moment.

@@ -39,8 +39,7 @@ class Reserved : public ::testing::Test {
 TEST_F(Reserved, OthersDoNotListenThere) {
   EXPECT_EQ(*stack().reserve(kHere), kHere);
   for (const Endpoint& there : {kHere, kEverywhere}) {
-    const std::string text =
-        to_string(there) + " is reserved for another use; choose another port";
+    const std::string text = to_string(there) + " is reserved for another use; choose another port";
     expect_refused(stack().listen(there, acceptor), ErrorCode::AlreadyExists, "listen: " + text);
     expect_refused(stack().reserve(there), ErrorCode::AlreadyExists, "reserve: " + text);
   }

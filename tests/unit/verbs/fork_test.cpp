@@ -134,6 +134,7 @@ struct Everything {
   Side b;
   Memory near;
   Memory far;
+  PortReservation port;
   StreamListener stream_listener;
   FramedStreamListener framed_listener;
   Stream stream;
@@ -144,7 +145,8 @@ struct Everything {
         a(world.left),
         b(world.right),
         near(a.pd, octets(20'000, 1), Access::LocalWrite),
-        far(b.pd, std::vector<uint8_t>(20'000), kEverything) {
+        far(b.pd, std::vector<uint8_t>(20'000), kEverything),
+        port(must(world.left.reserve({world.left.address(), 0}))) {
     world.connect(a, b);
   }
 
@@ -218,6 +220,17 @@ void ask_queues(Findings& found, Everything& all) {
   expect_abandoned(found, all.a.pd.create_qp(all.a.send_cq, all.a.send_cq), "create_qp");
   expect_abandoned(found, all.b.pd.destroy(), "ProtectionDomain::destroy");
   expect_abandoned(found, all.near.region.deregister(), "deregister");
+}
+
+void ask_ports(Findings& found, Everything& all) {
+  Device& device = all.world.left;
+  expect_abandoned(found, device.reserve(), "reserve");
+  expect_abandoned(found, device.listen(all.port), "listen on a reserved port");
+  expect_abandoned(found, device.listen_stream(all.port), "listen_stream on a reserved port");
+  expect_abandoned(found, device.listen_framed(all.port), "listen_framed on a reserved port");
+  expect_abandoned(found, all.a.qp.connect(all.port, at("10.0.0.2", 7471)), "connect from a port");
+  found.expect(all.port.local() == Endpoint{}, "a port is reserved");
+  expect_abandoned(found, all.port.destroy(), "PortReservation::destroy");
 }
 
 void ask_devices(Findings& found, Everything& all) {
@@ -336,12 +349,16 @@ TEST_P(Forked, EveryHandleAnswersAbandonedAndEndsInSilence) {
     const OwnFiles files;
     ask_queues(found, *all);
     ask_devices(found, *all);
+    ask_ports(found, *all);
     if (!sockets()) ask_streams(found, *all);
     all.reset();
     files.expect_untouched(found);
   });
   EXPECT_EQ(child.findings(), "");
   all->send(2, [] {});
+  const Endpoint reserved = all->port.local();
+  EXPECT_FALSE(all->world.left.reserve(reserved)) << "a child gives its parent's port back";
+  EXPECT_EQ(must(all->world.left.listen(all->port)), reserved);
   EXPECT_TRUE(sockets() || all->stream.state() == StreamState::Open);
   EXPECT_TRUE(sockets() || all->framed.state() == StreamState::Open);
   all->world.disconnect(all->a, all->b);
@@ -445,7 +462,8 @@ TEST_P(Forked, ForksWhileOtherThreadsAreInsideCalls) {
         Side side(all.world.left, 4);
         const MemoryRegion region = must(side.pd.register_memory(memory, kEverything));
         must(side.send_cq.fd());
-        must(all.world.right.listen(7500));
+        PortReservation port = must(all.world.right.reserve({{}, 7500}));
+        must(all.world.right.listen(port));
         must(side.qp.connect({all.world.right.address(), 7500}));
         must(all.world.right.unlisten(7500));
       }
@@ -467,12 +485,8 @@ TEST_P(Forked, ForksWhileOtherThreadsAreInsideCalls) {
   all.send(1, [] {});
 }
 
-/// The process that dies: connects to `peer`, forks, and says when its own child has come.
-void connect_and_fork(Findings& found, const IpAddress& peer, bool threaded, int hold) {
-  World world(socket_config(threaded));
-  Side side(world.left);
-  must(side.qp.connect({peer, 7600}));
-  found.expect(world.await<event::Established>(world.left).has_value(), "no connection");
+/// Forks a child that lives until `hold` is closed, says that it has come, and is killed.
+void fork_and_die(Findings& found, int hold) {
   std::array<int, 2> ready{};
   found.expect(pipe2(ready.data(), O_CLOEXEC) == 0, "no pipe");
   if (fork() == 0) {
@@ -484,9 +498,18 @@ void connect_and_fork(Findings& found, const IpAddress& peer, bool threaded, int
   char octet = 0;
   found.expect(read(ready[0], &octet, 1) == 1, "no child");
   if (!found.text().empty()) return;
-  // The test's process kills this one here, with the connection open.
+  // The test's process kills this one here, with all that it has open.
   if (write(ForkedChild::says(), "", 1) != 1) _exit(1);
   for (;;) pause();
+}
+
+/// The process that dies: connects to `peer` first.
+void connect_and_fork(Findings& found, const IpAddress& peer, bool threaded, int hold) {
+  World world(socket_config(threaded));
+  Side side(world.left);
+  must(side.qp.connect({peer, 7600}));
+  found.expect(world.await<event::Established>(world.left).has_value(), "no connection");
+  fork_and_die(found, hold);
 }
 
 class KilledParent : public ::testing::TestWithParam<bool> {};
@@ -526,6 +549,36 @@ TEST_P(KilledParent, ItsPeerLearnsOfItWhileAChildLives) {
   EXPECT_EQ(poll(&grandchild, 1, ForkedChild::kPatience), 1) << "it was to end now";
   close(hold[0]);
   close(alive[0]);
+}
+
+TEST_P(KilledParent, ItsPortIsFreeWhileAChildLives) {
+  World world(socket_config(GetParam()));
+  const Endpoint local = must(world.left.reserve({world.left.address(), 0})).local();
+  std::array<int, 2> hold{};
+  std::array<int, 2> alive{};
+  ASSERT_EQ(pipe2(hold.data(), O_CLOEXEC), 0);
+  ASSERT_EQ(pipe2(alive.data(), O_CLOEXEC), 0);
+  ForkedChild parent([&](Findings& found) {
+    close(hold[1]);
+    close(alive[0]);
+    World own(socket_config(GetParam()));
+    const PortReservation port = must(own.left.reserve(local));
+    fork_and_die(found, hold[0]);
+  });
+  close(alive[1]);
+  ASSERT_EQ(parent.findings(), "");
+  const auto refused = world.left.reserve(local);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::AlreadyExists);
+  EXPECT_NE(refused.error().message.find("another program"), std::string::npos)
+      << refused.error().message;
+  kill(parent.pid(), SIGKILL);
+  waitpid(parent.pid(), nullptr, 0);
+  PortReservation port = must(world.left.reserve(local));
+  EXPECT_EQ(must(world.left.listen(port)), local);
+  pollfd grandchild{alive[0], POLLIN, 0};
+  EXPECT_EQ(poll(&grandchild, 1, 0), 0) << "it was to outlive its parent";
+  for (const int each : {hold[0], hold[1], alive[0]}) close(each);
 }
 
 /// As net_memif's client begins: whoever listens says hello.

@@ -72,7 +72,8 @@ struct ConnectOptions {
   std::optional<Framing> framing;  ///< connect: the framing that the peer listens with
   TcpOptions tcp{};                ///< from the handshake on; accept: from the answer on
   /// connect: this side's endpoint. An unspecified address: the route chooses it; port 0: any free
-  /// port. A fall-back (StartPolicy::fall_back) keeps the address and takes any free port.
+  /// port. AlreadyExists: the port is reserved (Device::reserve()). A fall-back
+  /// (StartPolicy::fall_back) keeps the address and takes any free port.
   Endpoint source{};
 };
 

@@ -21,7 +21,8 @@ struct ResourceCounts {
   uint64_t srqs = 0;               ///< shared receive queues
   uint64_t qps = 0;                ///< queue pairs
   uint64_t reads = 0;              ///< Reads and atomics at once: IRD and ORD of its queue pairs
-  uint64_t listeners = 0;          ///< endpoints that it listens on for RDMA connections
+  uint64_t listeners = 0;          ///< endpoints that it listens on for RDMA connections, and
+                                   ///< ports that it has reserved
   uint64_t requests = 0;           ///< requests of peers there that it has not answered
 
   friend bool operator==(const ResourceCounts&, const ResourceCounts&) = default;

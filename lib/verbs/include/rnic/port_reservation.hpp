@@ -20,8 +20,8 @@ struct DeviceRuntime;
 /// as if there were no reservation. Connections that had the port before go on.
 ///
 /// listen(), listen_stream(), listen_framed() and QueuePair::connect() take the port over: then the
-/// handle is empty, and the port is the listener's or the connection's. If they fail the reservation
-/// is as it was.
+/// handle is empty, and the port is the listener's or the connection's. If they fail the
+/// reservation is as it was.
 ///
 ///     auto port = device.reserve(*parse_endpoint("10.0.0.1:0"));
 ///     tell(port->local());
@@ -43,7 +43,7 @@ class PortReservation {
   Status destroy();
 
   /// What is reserved: the address that was asked for, unspecified for all of the device, and the
-  /// port. An unspecified address and port 0 if the handle is empty or the parent's of this process.
+  /// port. An unspecified address and port 0: the handle is empty, or this process's parent's.
   [[nodiscard]] Endpoint local() const;
 
  private:

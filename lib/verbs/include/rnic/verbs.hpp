@@ -361,11 +361,11 @@ class QueuePair {
   ///        revision 1 512, with revision 0 65535.
   Status connect(const Endpoint& remote, std::span<const uint8_t> private_data = {},
                  const ConnectOptions& options = {});
-  /// Connects from a port of the same device that was reserved, and takes the reservation over if it
-  /// succeeds. ConnectOptions::source has to be left out. A fall-back (StartPolicy::fall_back) keeps
-  /// the address and takes any free port. InvalidArgument: the port is another device's, or is at
-  /// no address that can speak to the peer. PermissionDenied: it is reserved for another consumer
-  /// than that of the queue pair. WrongState: the handle is empty.
+  /// Connects from a port of the same device that was reserved, and takes the reservation over if
+  /// it succeeds. ConnectOptions::source has to be left out. A fall-back (StartPolicy::fall_back)
+  /// keeps the address and takes any free port. InvalidArgument: the port is another device's, or
+  /// is at no address that can speak to the peer. PermissionDenied: it is reserved for another
+  /// consumer than that of the queue pair. WrongState: the handle is empty.
   Status connect(PortReservation& from, const Endpoint& remote,
                  std::span<const uint8_t> private_data = {}, const ConnectOptions& options = {});
   /// Connects over a streaming connection, which from here on belongs to the queue pair (RFC 5044
@@ -500,10 +500,11 @@ class Device {
   /// \param depth completions that the queue holds, at least
   Result<CompletionQueue> create_cq(uint32_t depth, const CompletionQueueOptions& options = {});
   /// Reserves a port, to listen on it or to connect from it later (port_reservation.hpp). A
-  /// reservation counts as a listener. \param local as for listen()
-  /// AlreadyExists: somebody listens on the port, or has reserved it, at one of these addresses; over
-  /// sockets of the system also: any other socket has it. InvalidArgument: `local` is not an address
-  /// of this device. ResourceExhausted: tcp.max_listeners, quotas.listeners, or no port is free.
+  /// reservation counts as a listener. AlreadyExists: somebody listens on the port, or has reserved
+  /// it, at one of these addresses; over sockets of the system also: any other socket has it.
+  /// InvalidArgument: `local` is not an address of this device. ResourceExhausted:
+  /// tcp.max_listeners, quotas.listeners, or no port is free.
+  /// \param local as for listen()
   Result<PortReservation> reserve(const Endpoint& local = {});
   /// Listens for RDMA connections: requests for `local` arrive as events.
   /// \param local an address of the device; an unspecified address of either family stands for all
