@@ -8,7 +8,7 @@
 /// - Transport is an llp::Transport over non-blocking sockets and one epoll; Connection is its
 ///   llp::Stream. No threads: the worker that polls a device polls it.
 /// - Reservation keeps a port before it is used: a socket that is bound, does not listen, and has
-///   its port alone (decision 53).
+///   its port alone (decision 52).
 /// - EMSS comes from the system if it tells one (emss.hpp); a change is reported before the next
 ///   pull. Nagle's algorithm is off, and MSG_EOR makes a segment begin where an FPDU begins
 ///   (RFC 5044 s.5.1).

@@ -372,7 +372,8 @@ bool Transport::accept_one(Listener& listener, int descriptor, base::Now now) {
   ++counters_.accepts;
   connection->set_user(*user);
   if (connection->is_over()) return true;  // its taker has ended it at once
-  if (!watch(EPOLL_CTL_ADD, connection->descriptor(), kAllOfAStream, to_word(connection->handle()))) {
+  if (!watch(EPOLL_CTL_ADD, connection->descriptor(), kAllOfAStream,
+             to_word(connection->handle()))) {
     connection->end_with(StreamEnd::Aborted);
     return true;
   }

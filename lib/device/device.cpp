@@ -151,6 +151,8 @@ void Device::reap(base::Now now) {
 
 base::Now Device::next_deadline() const {
   if (doorbell_ringing()) return base::Now{};
+  // A post to a shared receive queue rings no doorbell.
+  if (receive_waits_.any() && resources_.can_resume()) return base::Now{};
   base::Now next = base::earlier(transport_->next_deadline(), connections_.next_deadline());
   next = base::earlier(next, resources_.next_deadline());
   next = base::earlier(next, receive_waits_.next_deadline());

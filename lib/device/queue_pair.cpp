@@ -155,7 +155,7 @@ void QueuePair::renew(uint32_t number, uint32_t ird, uint32_t ord) {
   receives_.renew(number);
   endpoint_ = std::move(next);
   stream_ = stream;
-  number_ = number;
+  number_.store(number, std::memory_order_relaxed);
   spec_.ird = ird;
   spec_.ord = ord;
   tcp_choice_ = {};
@@ -165,7 +165,7 @@ void QueuePair::renew(uint32_t number, uint32_t ird, uint32_t ord) {
 
 void QueuePair::set_reads(uint32_t ird, uint32_t ord) {
   RNIC_CHECK(state() == QueuePairState::Idle && !used());
-  rdmap::Endpoint next = make_endpoint(number_, stream_, ird, ord);
+  rdmap::Endpoint next = make_endpoint(number(), stream_, ird, ord);
   endpoint_ = std::move(next);
   spec_.ird = ird;
   spec_.ord = ord;
@@ -173,7 +173,7 @@ void QueuePair::set_reads(uint32_t ird, uint32_t ord) {
 
 QueuePairAttributes QueuePair::attributes() const {
   QueuePairAttributes now;
-  now.number = number_;
+  now.number = number();
   now.state = state();
   now.send_depth = spec_.send_depth;
   now.receive_depth = spec_.receive_depth;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -166,7 +167,8 @@ class QueuePair final : public rdmap::EndpointOwner {
   /// Counters over all connections of the queue pair.
   [[nodiscard]] const QueuePairCounters& counters() const { return tally_.counters(); }
   void validate() const { endpoint_.validate(); }
-  [[nodiscard]] uint32_t number() const { return number_; }
+  /// Any thread.
+  [[nodiscard]] uint32_t number() const { return number_.load(std::memory_order_relaxed); }
   [[nodiscard]] uint32_t doorbell() const { return doorbell_; }
   [[nodiscard]] const QueuePairSpec& spec() const { return spec_; }
   /// The number to which an STag is bound that only this queue pair may use (RFC 5041 s.8.2). No
@@ -183,7 +185,7 @@ class QueuePair final : public rdmap::EndpointOwner {
   /// that queue from here on. Does nothing without a shared receive queue.
   void leave_srq();
   [[nodiscard]] SrqUse srq_use() const {
-    return {number_, receives_.claimed(), receives_.in_progress()};
+    return {number(), receives_.claimed(), receives_.in_progress()};
   }
   [[nodiscard]] bool orphaned() const { return orphaned_; }
 
@@ -227,7 +229,7 @@ class QueuePair final : public rdmap::EndpointOwner {
   ListResult post_list(std::span<const Work> works, Queue& to);
   void complete(CompletionQueue& cq, const Completion& completion);
 
-  uint32_t number_;
+  std::atomic<uint32_t> number_;  // an application's thread may ask while the worker renews it
   const uint32_t doorbell_;
   QueuePairSpec spec_;
   const QueuePairParts parts_;

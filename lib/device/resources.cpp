@@ -414,6 +414,11 @@ uint32_t Resources::resume_waiting(base::Now now) {
   return resumed;
 }
 
+bool Resources::can_resume() const {
+  return std::any_of(srqs_.begin(), srqs_.end(),
+                     [](const auto& srq) { return srq != nullptr && srq->to_resume(); });
+}
+
 void* Resources::context_of(uint32_t qp) const {
   const uint32_t slot = numbers_.slot_of(qp);
   const QueuePair* found = slot < qps_.size() ? qps_[slot].get() : nullptr;

@@ -105,6 +105,8 @@ class Resources final : private QueuePairContexts {
   /// Resumes messages that wait for receives of shared queues as far as there are receives now,
   /// those of one queue in the order in which they began to wait. \return how many were resumed
   uint32_t resume_waiting(base::Now now);
+  /// \return whether resume_waiting() would resume a message
+  [[nodiscard]] bool can_resume() const;
 
   /// Sets the time with which completions are stamped until the next call.
   void begin_turn(base::Now now) { notify_.begin(now); }

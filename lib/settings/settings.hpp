@@ -82,6 +82,7 @@ struct DeviceSettings {
   ImpairSettings impair;
   CaptureSettings capture;
   bool random_secret = true;  ///< false: ports, STags, keys and ISNs come from config.seed
+  bool several_threads = false;  ///< each queue may be used by several threads at once
   std::vector<std::string_view> followed;  ///< limits that follow from others
 
   /// \return whether the device uses sockets of the system instead of a port

@@ -543,6 +543,9 @@ constexpr Key kKeys[] = {
      "registration walks over all regions"},
     {"device", "rdma_extensions", Advanced, in_config<&Nic::rdma_extensions>, "", kNone,
      "atomics and Immediate Data (RFC 7306); false: a message of theirs is an unexpected opcode"},
+    {"device", "several_threads", Advanced, in_device<&Dev::several_threads>, "", kNone,
+     "every queue of the device may be used by several threads at once, as if each had been made "
+     "with the option of that name; false: those that were made with it"},
     {"device", "random_secret", Conformance, in_device<&Dev::random_secret>, "", kNone,
      "ports (RFC 6056), STags, keys and initial sequence numbers (RFC 6528) come from the system's "
      "entropy; false: from the seed, for repeatable runs, with a warning"},

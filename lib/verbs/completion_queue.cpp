@@ -7,19 +7,24 @@
 #include "rnic/verbs.hpp"
 #include "verbs/boundary.hpp"
 #include "verbs/machine_memory.hpp"
+#include "verbs/queue_lock.hpp"
 #include "verbs/runtime.hpp"
 
 namespace rnic {
 
 using verbs::abandoned;
+using verbs::alone;
 using verbs::empty_handle;
 using verbs::guarded;
 using verbs::on_worker;
 using verbs::quietly;
 
+CompletionQueue::CompletionQueue() = default;
+
 CompletionQueue::CompletionQueue(std::shared_ptr<verbs::DeviceRuntime> device,
-                                 device::CompletionQueue* cq)
-    : device_(std::move(device)), cq_(cq) {}
+                                 device::CompletionQueue* cq,
+                                 std::unique_ptr<verbs::QueueLock> lock)
+    : device_(std::move(device)), cq_(cq), lock_(std::move(lock)) {}
 
 CompletionQueue::CompletionQueue(CompletionQueue&& other) noexcept { swap(other); }
 
@@ -32,6 +37,7 @@ CompletionQueue& CompletionQueue::operator=(CompletionQueue&& other) noexcept {
 void CompletionQueue::swap(CompletionQueue& other) noexcept {
   std::swap(device_, other.device_);
   std::swap(cq_, other.cq_);
+  std::swap(lock_, other.lock_);
   std::swap(alarm_, other.alarm_);
 }
 
@@ -48,6 +54,7 @@ Status CompletionQueue::destroy() {
     if (status) {
       device_ = nullptr;
       cq_ = nullptr;
+      lock_ = nullptr;
       alarm_ = nullptr;
     }
     return status;
@@ -59,6 +66,7 @@ uint32_t CompletionQueue::number() const { return cq_ == nullptr ? 0 : cq_->numb
 Status CompletionQueue::resize(uint32_t depth) {
   return guarded("CompletionQueue::resize", [&]() -> Status {
     if (device_ == nullptr) return empty_handle();
+    if (device_->is_abandoned()) return abandoned();
     const uint32_t most = 2 * device_->device->config().limits.max_work_depth;
     const uint64_t octets = device::CompletionQueue::octets_for(std::min(depth, most));
     if (octets >= verbs::kWorthAsking) {
@@ -66,7 +74,11 @@ Status CompletionQueue::resize(uint32_t depth) {
           "resize: a completion queue of " + std::to_string(depth) + " completions", octets);
       if (!enough) return enough;
     }
-    return on_worker(*device_, [&](base::Now) { return device_->device->resize_cq(*cq_, depth); });
+    // Whoever polls meanwhile waits here, and not on the worker's thread.
+    return alone(lock_.get(), [&] {
+      return on_worker(*device_,
+                       [&](base::Now) { return device_->device->resize_cq(*cq_, depth); });
+    });
   });
 }
 
@@ -85,35 +97,53 @@ Result<CqInfo> CompletionQueue::info() const {
 }
 
 uint32_t CompletionQueue::poll(std::span<Completion> out) {
-  return cq_ == nullptr || device_->is_abandoned() ? 0 : cq_->poll(out);
+  if (cq_ == nullptr || device_->is_abandoned()) return 0;
+  return alone(lock_.get(), [&] { return cq_->poll(out); });
 }
 
 Result<int> CompletionQueue::fd() {
   return guarded("CompletionQueue::fd", [&]() -> Result<int> {
     if (device_ == nullptr) return empty_handle();
     if (device_->is_abandoned()) return abandoned();
-    if (alarm_ != nullptr) return alarm_->fd();
-    std::optional<int> driver;
-    if (device_->worker == nullptr) {
-      auto fd = device_->runtime->driver_fd();
-      if (!fd) return fd;
-      driver = *fd;
-    }
-    auto alarm = verbs::QueueAlarm::open(driver);
-    if (!alarm) return tl::unexpected(alarm.error());
-    verbs::QueueAlarm* const made = alarm->get();
-    on_worker(*device_, [&](base::Now) { cq_->set_listener(std::move(*alarm)); });
-    alarm_ = made;
-    return alarm_->fd();
+    return alone(lock_.get(), [this] { return open_alarm(); });
   });
 }
 
+/// Makes the alarm at the first call. \return its descriptor
+Result<int> CompletionQueue::open_alarm() {
+  if (alarm_ != nullptr) return alarm_->fd();
+  std::optional<int> driver;
+  if (device_->worker == nullptr) {
+    auto fd = device_->runtime->driver_fd();
+    if (!fd) return fd;
+    driver = *fd;
+  }
+  auto alarm = verbs::QueueAlarm::open(driver);
+  if (!alarm) return tl::unexpected(alarm.error());
+  verbs::QueueAlarm* const made = alarm->get();
+  on_worker(*device_, [&](base::Now) { cq_->set_listener(std::move(*alarm)); });
+  alarm_ = made;
+  return alarm_->fd();
+}
+
 Status CompletionQueue::arm(Notify what) {
-  if (alarm_ == nullptr || device_->is_abandoned()) {
-    if (auto opened = fd(); !opened) return tl::unexpected(opened.error());
+  return guarded("CompletionQueue::arm", [&]() -> Status {
+    if (device_ == nullptr) return empty_handle();
+    if (device_->is_abandoned()) return abandoned();
+    if (auto armed = alone(lock_.get(), [&] { return arm_alarm(what); }); !armed) return armed;
+    if (device_->worker == nullptr) device_->runtime->settle();
+    return {};
+  });
+}
+
+Status CompletionQueue::arm_alarm(Notify what) {
+  if (alarm_ == nullptr) {
+    if (auto opened = open_alarm(); !opened) return tl::unexpected(opened.error());
   }
   alarm_->arm(what == Notify::Solicited ? base::BellFor::Urgent : base::BellFor::Anything);
-  if (device_->worker == nullptr) device_->runtime->settle();
+  // What this call has cleared may have been for another thread, which sleeps and has to learn of
+  // completions that this one leaves.
+  if (lock_ != nullptr && cq_->waiting() != 0) alarm_->keep_readable();
   return {};
 }
 

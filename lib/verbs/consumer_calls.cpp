@@ -5,6 +5,7 @@
 
 #include "verbs/boundary.hpp"
 #include "verbs/machine_memory.hpp"
+#include "verbs/queue_lock.hpp"
 
 namespace rnic::verbs {
 
@@ -26,10 +27,11 @@ Result<CompletionQueue> create_cq(const DevicePtr& device, uint32_t depth,
       auto enough = enough_memory("create_cq: " + std::to_string(depth) + " completions", octets);
       if (!enough) return tl::unexpected(enough.error());
     }
+    auto lock = QueueLock::make_if(options.several_threads || device->several_threads);
     const auto cq = on_worker(
         *device, [&](base::Now) { return device->device->create_cq(depth, options, consumer); });
     if (!cq) return tl::unexpected(cq.error());
-    return CompletionQueue(device, *cq);
+    return CompletionQueue(device, *cq, std::move(lock));
   });
 }
 

@@ -8,6 +8,7 @@
 #include "rnic/verbs.hpp"
 #include "verbs/boundary.hpp"
 #include "verbs/machine_memory.hpp"
+#include "verbs/queue_lock.hpp"
 #include "verbs/runtime.hpp"
 
 namespace rnic {
@@ -203,11 +204,13 @@ Result<SharedReceiveQueue> ProtectionDomain::create_srq(const SharedReceiveQueue
           verbs::enough_memory("create_srq: " + std::to_string(spec.depth) + " receives", octets);
       if (!enough) return tl::unexpected(enough.error());
     }
+    auto lock = verbs::QueueLock::make_if(options.several_threads || device_->several_threads);
     auto srq = on_worker(*device_, [&](base::Now) { return device_->device->create_srq(spec); });
     if (!srq) return tl::unexpected(srq.error());
     SharedReceiveQueue handle;
     handle.device_ = device_;
     handle.srq_ = *srq;
+    handle.lock_ = std::move(lock);
     return handle;
   });
 }
@@ -257,11 +260,16 @@ Result<QueuePair> ProtectionDomain::create_qp(CompletionQueue& send_cq, Completi
     if (auto enough = enough_for(spec, device_->device->config().limits); !enough) {
       return tl::unexpected(enough.error());
     }
+    const bool several = options.several_threads || device_->several_threads;
+    auto send_lock = verbs::QueueLock::make_if(several);
+    auto receive_lock = verbs::QueueLock::make_if(several);
     auto qp = on_worker(*device_, [&](base::Now) { return device_->device->create_qp(spec); });
     if (!qp) return tl::unexpected(qp.error());
     QueuePair handle;
     handle.device_ = device_;
     handle.qp_ = *qp;
+    handle.send_lock_ = std::move(send_lock);
+    handle.receive_lock_ = std::move(receive_lock);
     return handle;
   });
 }

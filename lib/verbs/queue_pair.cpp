@@ -8,6 +8,7 @@
 #include "verbs/boundary.hpp"
 #include "verbs/machine_memory.hpp"
 #include "verbs/port_use.hpp"
+#include "verbs/posting.hpp"
 #include "verbs/runtime.hpp"
 #include "verbs/streams.hpp"
 
@@ -18,6 +19,7 @@ using verbs::empty_handle;
 using verbs::guarded;
 using verbs::guarded_or;
 using verbs::on_worker;
+using verbs::post_and_wake;
 using verbs::quietly;
 
 namespace {
@@ -117,6 +119,8 @@ QueuePair& QueuePair::operator=(QueuePair&& other) noexcept {
 void QueuePair::swap(QueuePair& other) noexcept {
   std::swap(device_, other.device_);
   std::swap(qp_, other.qp_);
+  std::swap(send_lock_, other.send_lock_);
+  std::swap(receive_lock_, other.receive_lock_);
   std::swap(trace_, other.trace_);
 }
 
@@ -129,6 +133,8 @@ Status QueuePair::destroy() {
   return guarded("QueuePair::destroy", [&] {
     const auto device = std::exchange(device_, nullptr);
     device::QueuePair* const qp = std::exchange(qp_, nullptr);
+    send_lock_ = nullptr;
+    receive_lock_ = nullptr;
     const auto trace = std::move(trace_);  // keeps the sink until the recording has ended
     return on_worker(*device, [&](base::Now) {
       if (trace != nullptr) static_cast<void>(device->device->set_trace(*qp, nullptr));
@@ -170,34 +176,34 @@ Status QueuePair::modify(const QueuePairChange& change) {
 Status QueuePair::post_send(const SendRequest& request) {
   if (qp_ == nullptr) return empty_handle();
   if (device_->is_abandoned()) return abandoned();
-  const device::PostResult result = qp_->post_send(request);
+  const device::PostResult result =
+      post_and_wake(*device_, send_lock_.get(), [&] { return qp_->post_send(request); });
   if (result != device::PostResult::Ok) return to_status(result, "send", qp_->spec().send_depth);
-  device_->wake();
   return {};
 }
 
 Status QueuePair::post_receive(const ReceiveRequest& request) {
   if (qp_ == nullptr) return empty_handle();
   if (device_->is_abandoned()) return abandoned();
-  const device::PostResult result = qp_->post_receive(request);
+  const device::PostResult result =
+      post_and_wake(*device_, receive_lock_.get(), [&] { return qp_->post_receive(request); });
   if (result != device::PostResult::Ok) return receive_status(result, qp_->spec());
-  device_->wake();
   return {};
 }
 
 ListPosted QueuePair::post_send(std::span<const SendRequest> requests) {
   if (qp_ == nullptr) return {0, empty_handle()};
   if (device_->is_abandoned()) return {0, abandoned()};
-  const auto [taken, result] = qp_->post_sends(requests);
-  if (taken != 0) device_->wake();
+  const auto [taken, result] =
+      post_and_wake(*device_, send_lock_.get(), [&] { return qp_->post_sends(requests); });
   return {taken, to_status(result, "send", qp_->spec().send_depth)};
 }
 
 ListPosted QueuePair::post_receive(std::span<const ReceiveRequest> requests) {
   if (qp_ == nullptr) return {0, empty_handle()};
   if (device_->is_abandoned()) return {0, abandoned()};
-  const auto [taken, result] = qp_->post_receives(requests);
-  if (taken != 0) device_->wake();
+  const auto [taken, result] =
+      post_and_wake(*device_, receive_lock_.get(), [&] { return qp_->post_receives(requests); });
   return {taken, receive_status(result, qp_->spec())};
 }
 

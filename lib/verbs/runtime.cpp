@@ -176,6 +176,7 @@ Status Runtime::open_ports(const settings::Settings& settings) {
     runtime->runtime = this;
     runtime->name = device.config.name;
     runtime->port_name = device.port;
+    runtime->several_threads = device.several_threads;
     if (device.on_socket()) {
       devices_.push_back(std::move(runtime));
       continue;

@@ -2,6 +2,7 @@
 /// Runtime: the implementation of a Context, with its ports, devices, workers and clock.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -44,14 +45,19 @@ struct DeviceRuntime {
   std::unique_ptr<device::Device> device;
   QueueAlarm* event_alarm = nullptr;  // the device's; nullptr: nobody has asked for a descriptor
   bool arms_driver = false;           // inline: a wait for events waits for the device, too
-  bool asked = true;  // inline: work was added, or a call made, since the latest turn
+  bool several_threads = false;       // all its queues may be used by several threads at once
+  /// Inline: work was added, or a call made, since the latest turn. Only a hint where several
+  /// threads add work: what they have added is found by the look at the doorbells behind arm().
+  std::atomic<bool> asked{true};
   const uint32_t generation = process::Generation::now();
 
   /// \return whether the runtime belongs to the parent: this process was forked since, and must not
   /// touch it
   [[nodiscard]] bool is_abandoned() const { return generation != process::Generation::now(); }
-  /// Work was added: wakes the thread that drives the device.
+  /// Work was added: wakes the thread that drives the device. Inline: called by that thread.
   void wake();
+  /// Wakes it from any thread, inline, too.
+  void wake_from_any_thread();
   /// Implements Device::event_fd().
   Result<int> event_fd();
   /// The alarm of the device's events, made at the first call.
@@ -96,8 +102,10 @@ class Runtime {
   bool arm();
   /// Inline: serves what was asked for since the latest turn, then arms.
   void settle();
-  /// Work was added by the thread that polls.
+  /// Inline: work was added by the thread that polls.
   void disturb();
+  /// Inline: work was added by any thread.
+  void disturb_from_any_thread();
   /// Implements Context::wait_until().
   bool wait_until(const std::function<bool()>& done, base::Now deadline);
   [[nodiscard]] const std::string& environment() const { return environment_; }
@@ -131,6 +139,7 @@ class Runtime {
   settings::WorkerSettings::Idle idle_ = settings::WorkerSettings::Idle::Sleep;  // never Auto
   std::vector<std::unique_ptr<DeviceRuntime>> devices_;
   std::unique_ptr<Sleeper> sleeper_;  // inline, once somebody sleeps
+  std::atomic<Sleeper*> to_ring_{nullptr};  // the same one, for threads that do not drive
   std::optional<wakeup::Poller> fd_;  // of the sleeper's descriptor and the events'
   Activity activity_;
   std::vector<std::unique_ptr<Worker>> workers_;  // stop before the devices go

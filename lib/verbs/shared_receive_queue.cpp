@@ -7,6 +7,7 @@
 
 #include "verbs/boundary.hpp"
 #include "verbs/machine_memory.hpp"
+#include "verbs/posting.hpp"
 #include "verbs/runtime.hpp"
 
 namespace rnic {
@@ -16,6 +17,7 @@ using verbs::guarded;
 using verbs::on_worker;
 using verbs::quietly;
 
+SharedReceiveQueue::SharedReceiveQueue() = default;
 SharedReceiveQueue::SharedReceiveQueue(SharedReceiveQueue&& other) noexcept { swap(other); }
 
 SharedReceiveQueue& SharedReceiveQueue::operator=(SharedReceiveQueue&& other) noexcept {
@@ -27,6 +29,7 @@ SharedReceiveQueue& SharedReceiveQueue::operator=(SharedReceiveQueue&& other) no
 void SharedReceiveQueue::swap(SharedReceiveQueue& other) noexcept {
   std::swap(device_, other.device_);
   std::swap(srq_, other.srq_);
+  std::swap(lock_, other.lock_);
 }
 
 SharedReceiveQueue::~SharedReceiveQueue() {
@@ -42,6 +45,7 @@ Status SharedReceiveQueue::destroy() {
     if (status) {
       device_ = nullptr;
       srq_ = nullptr;
+      lock_ = nullptr;
     }
     return status;
   });
@@ -52,12 +56,18 @@ uint32_t SharedReceiveQueue::number() const { return srq_ == nullptr ? 0 : srq_-
 Status SharedReceiveQueue::post_receive(const ReceiveRequest& request) {
   if (srq_ == nullptr) return empty_handle();
   if (device_->is_abandoned()) return verbs::abandoned();
-  switch (srq_->post_receive(request)) {
-    case rdmap::PostResult::Ok: device_->wake(); return {};
+  uint32_t depth = 0;  // of a full queue
+  const auto post = [&] {
+    const rdmap::PostResult result = srq_->post_receive(request);
+    if (result == rdmap::PostResult::Full) depth = srq_->depth();
+    return result;
+  };
+  switch (verbs::post_and_wake(*device_, lock_.get(), post)) {
+    case rdmap::PostResult::Ok: return {};
     case rdmap::PostResult::Full:
       return tl::unexpected(Error{ErrorCode::ResourceExhausted, base::worded([&] {
                                     return "the shared receive queue is full (" +
-                                           std::to_string(srq_->depth()) +
+                                           std::to_string(depth) +
                                            " posted or in progress): poll completions, or resize "
                                            "it";
                                   })});
@@ -89,6 +99,7 @@ Status SharedReceiveQueue::arm_high_water(uint32_t in_progress) {
 Status SharedReceiveQueue::resize(uint32_t depth) {
   return guarded("SharedReceiveQueue::resize", [&]() -> Status {
     if (device_ == nullptr) return empty_handle();
+    if (device_->is_abandoned()) return verbs::abandoned();
     const uint64_t octets = rdmap::SharedReceiveQueue::octets_for(
         std::min(depth, device_->device->config().limits.max_work_depth), srq_->max_sges());
     if (octets >= verbs::kWorthAsking) {
@@ -96,8 +107,11 @@ Status SharedReceiveQueue::resize(uint32_t depth) {
           "resize: a shared receive queue of " + std::to_string(depth) + " receives", octets);
       if (!enough) return enough;
     }
-    return on_worker(*device_,
-                     [&](base::Now) { return device_->device->resize_srq(*srq_, depth); });
+    // Whoever posts meanwhile waits here, and not on the worker's thread.
+    return verbs::alone(lock_.get(), [&] {
+      return on_worker(*device_,
+                       [&](base::Now) { return device_->device->resize_srq(*srq_, depth); });
+    });
   });
 }
 

@@ -44,6 +44,8 @@ class Sleeper {
   void ring() { bell_.ring(); }
   /// The thread that sleeps has added work itself.
   void ring_own() { bell_.ring_unfenced(); }
+  /// Work was added, and a full fence has been passed since. Any thread.
+  void ring_fenced() { bell_.ring_unfenced(); }
 
   /// The descriptor, for poll() and epoll of others; set_timer() makes it readable at the deadline
   /// of the latest arm(), too.

@@ -28,13 +28,22 @@ void DeviceRuntime::wake() {
     worker->wake();
     return;
   }
-  asked = true;
+  asked.store(true, std::memory_order_relaxed);
   runtime->disturb();
+}
+
+void DeviceRuntime::wake_from_any_thread() {
+  if (worker != nullptr) {
+    worker->wake();
+    return;
+  }
+  asked.store(true, std::memory_order_relaxed);
+  runtime->disturb_from_any_thread();
 }
 
 uint32_t DeviceRuntime::turn() {
   if (is_abandoned()) return 0;
-  asked = false;
+  asked.store(false, std::memory_order_relaxed);
   return verbs::turn(*device, runtime->now());
 }
 
@@ -86,6 +95,7 @@ Result<Sleeper*> Runtime::sleeper() {
     auto opened = Sleeper::open(std::move(devices));
     if (!opened) return tl::unexpected(opened.error());
     sleeper_ = std::move(*opened);
+    to_ring_.store(sleeper_.get(), std::memory_order_release);
   }
   return sleeper_.get();
 }
@@ -123,8 +133,9 @@ Result<int> Runtime::fd() {
 }
 
 bool Runtime::is_asked() const {
-  return std::any_of(devices_.begin(), devices_.end(),
-                     [](const auto& device) { return device->asked; });
+  return std::any_of(devices_.begin(), devices_.end(), [](const auto& device) {
+    return device->asked.load(std::memory_order_relaxed);
+  });
 }
 
 bool Runtime::arm() {
@@ -150,6 +161,13 @@ void Runtime::settle() {
 
 void Runtime::disturb() {
   if (sleeper_ != nullptr) sleeper_->ring_own();
+}
+
+void Runtime::disturb_from_any_thread() {
+  // Of this thread, which has rung a doorbell and looks for a sleeper, and of the driver's, which
+  // makes one, arms it and looks at the doorbells behind a fence, at least one sees the other's.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (Sleeper* const sleeper = to_ring_.load(std::memory_order_acquire)) sleeper->ring_fenced();
 }
 
 bool Runtime::wait_until(const std::function<bool()>& done, base::Now deadline) {

@@ -490,6 +490,37 @@ std::vector<Call> memory_calls() {
   };
 }
 
+// --- queues of several threads ---
+
+std::vector<Call> several_threads_calls() {
+  return {
+      {"Device::create_cq", nullptr,
+       [](World& w) { return keep(w.cq, w.near().create_cq(128, {.several_threads = true})); },
+       [](World& w) {
+         if (w.cq->poll({&w.completion, 1}) != 0) broken("a new queue has a completion");
+       }},
+      {"ProtectionDomain::create_qp",
+       [](World& w) {
+         w.pd.emplace(must(w.near().alloc_pd()));
+         w.cq.emplace(must(w.near().create_cq(64)));
+       },
+       [](World& w) {
+         return keep(w.qp, w.pd->create_qp(*w.cq, *w.cq, {.several_threads = true}));
+       },
+       [](World& w) { must(w.qp->post_receive(ReceiveRequest{})); }},
+      {"ProtectionDomain::create_srq", [](World& w) { w.pd.emplace(must(w.near().alloc_pd())); },
+       [](World& w) { return keep(w.srq, w.pd->create_srq({.several_threads = true})); },
+       [](World& w) { must(w.srq->post_receive({.id = 1})); }},
+      {"CompletionQueue::arm, CompletionQueue::resize",
+       [](World& w) { w.cq.emplace(must(w.near().create_cq(64, {.several_threads = true}))); },
+       [](World& w) {
+         const Outcome outcome = of(w.cq->resize(100));
+         return outcome.done ? of(w.cq->arm()) : outcome;
+       },
+       nullptr},
+  };
+}
+
 // --- shared receive queues, windows, regions of several pieces ---
 
 void with_srq(World& w) {
@@ -1154,8 +1185,8 @@ const std::vector<Call>& calls() {
     std::vector<Call> out;
     for (const auto& part :
          {config_calls(), context_calls(), device_calls(), listen_calls(), listen_stream_calls(),
-          memory_calls(), region_calls(), srq_calls(), consumer_calls(), window_calls(),
-          post_calls(),
+          memory_calls(), region_calls(), several_threads_calls(), srq_calls(), consumer_calls(),
+          window_calls(), post_calls(),
           operation_calls(), connection_calls(), stream_calls(), stream_ends(),
           framed_calls(), framed_changes(), background_calls(), background_streams(),
           blocking_calls(), reserve_calls()}) {

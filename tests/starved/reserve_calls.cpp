@@ -18,7 +18,7 @@ void two_ends(World& w) {
   w.b = w.end(w.far());
 }
 
-void reserved(World& w) { w.port = must(w.far().reserve({w.far_address, kPort})); }
+void reserved(World& w) { w.reserved_port = must(w.far().reserve({w.far_address, kPort})); }
 
 void ends_and_port(World& w) {
   two_ends(w);
@@ -28,7 +28,7 @@ void ends_and_port(World& w) {
 void source_and_listener(World& w) {
   two_ends(w);
   must(w.far().listen(kListening));
-  w.port = must(w.near().reserve({w.near_address, kPort}));
+  w.reserved_port = must(w.near().reserve({w.near_address, kPort}));
 }
 
 void with_consumer(World& w) {
@@ -37,7 +37,7 @@ void with_consumer(World& w) {
 
 void consumer_and_port(World& w) {
   with_consumer(w);
-  w.port = must(w.consumer->reserve(kHere));
+  w.reserved_port = must(w.consumer->reserve(kHere));
 }
 
 FramedListenerOptions framed(World& w) {
@@ -49,7 +49,7 @@ FramedListenerOptions framed(World& w) {
 
 Outcome keep(World& w, Result<PortReservation>&& made) {
   const Outcome outcome = of(made);
-  if (made) w.port = std::move(*made);
+  if (made) w.reserved_port = std::move(*made);
   return outcome;
 }
 
@@ -82,34 +82,35 @@ std::vector<Call> reserve_calls() {
          return keep(w, w.far().reserve({w.far_address, kPort}));
        },
        [](World& w) {
-         must(w.far().listen(w.port));
+         must(w.far().listen(w.reserved_port));
          is_reached(w);
        }},
       {"Consumer::reserve", with_consumer,
        [](World& w) { return keep(w, w.consumer->reserve(kHere)); },
-       [](World& w) { must(w.consumer->listen(w.port)); }},
+       [](World& w) { must(w.consumer->listen(w.reserved_port)); }},
       {"PortReservation::local", reserved,
        [](World& w) {
-         return w.port.local().port == kPort ? Outcome{}
-                                             : Outcome{false, ErrorCode::ResourceExhausted, true};
+         return w.reserved_port.local().port == kPort
+                    ? Outcome{}
+                    : Outcome{false, ErrorCode::ResourceExhausted, true};
        },
        nullptr},
-      {"PortReservation::destroy", reserved, [](World& w) { return of(w.port.destroy()); },
+      {"PortReservation::destroy", reserved, [](World& w) { return of(w.reserved_port.destroy()); },
        reserved},
       {"PortReservation::~PortReservation", reserved,
        [](World& w) {
-         w.port = PortReservation();
+         w.reserved_port = PortReservation();
          return Outcome{};
        },
        reserved},
-      {"Device::listen", ends_and_port, [](World& w) { return of(w.far().listen(w.port)); },
-       is_reached},
+      {"Device::listen", ends_and_port,
+       [](World& w) { return of(w.far().listen(w.reserved_port)); }, is_reached},
       {"Consumer::listen", consumer_and_port,
-       [](World& w) { return of(w.consumer->listen(w.port)); },
+       [](World& w) { return of(w.consumer->listen(w.reserved_port)); },
        [](World& w) { must(w.consumer->unlisten(kHere)); }},
       {"Device::listen_stream", reserved,
        [](World& w) {
-         auto made = w.far().listen_stream(w.port, {.backlog = 4});
+         auto made = w.far().listen_stream(w.reserved_port, {.backlog = 4});
          const Outcome outcome = of(made);
          if (made) w.listener.emplace(std::move(*made));
          return outcome;
@@ -120,7 +121,7 @@ std::vector<Call> reserve_calls() {
        Where::OnWire},
       {"Device::listen_framed", reserved,
        [](World& w) {
-         auto made = w.far().listen_framed(w.port, framed(w));
+         auto made = w.far().listen_framed(w.reserved_port, framed(w));
          const Outcome outcome = of(made);
          if (made) w.framed_listener.emplace(std::move(*made));
          return outcome;
@@ -131,7 +132,8 @@ std::vector<Call> reserve_calls() {
        Where::OnWire},
       {"QueuePair::connect", source_and_listener,
        [](World& w) {
-         return of(w.a.qp.connect(w.port, {w.far_address, kListening}, {w.octets.data(), 200}));
+         return of(
+             w.a.qp.connect(w.reserved_port, {w.far_address, kListening}, {w.octets.data(), 200}));
        },
        comes_from_there},
   };

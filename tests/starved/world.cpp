@@ -103,7 +103,7 @@ World::~World() {
   near_link = blocking::Connection();
   far_link = blocking::Connection();
   blocking_listener = blocking::Listener();
-  port = PortReservation();
+  reserved_port = PortReservation();
   near_adapter.reset();
   far_adapter.reset();
   near_framed.close();

@@ -109,7 +109,7 @@ class World {
   std::optional<SharedReceiveQueue> srq;
   std::optional<MemoryRegion> region;
   std::optional<MemoryWindow> window;
-  PortReservation port;
+  PortReservation reserved_port;
   std::optional<StreamListener> listener;
   Stream near_stream;
   Stream far_stream;

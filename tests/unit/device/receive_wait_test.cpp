@@ -249,6 +249,7 @@ TEST_F(Waiting, OfASharedQueueInTheOrderInWhichTheyBegan) {
     ReceiveRequest request{.id = id};
     request.sges = {{reinterpret_cast<uint64_t>(target_.data()), kOctets, stag.value}};
     ASSERT_EQ(srq->post_receive(request), PostResult::Ok);
+    EXPECT_LE(right().device->next_deadline(), now_) << "a worker that goes to sleep now sees it";
     run_for(milliseconds(1));
     for (const Pair& pair : pairs) {
       for (const Completion& done : right().completions(pair.to->spec().receive_cq)) {

@@ -158,7 +158,7 @@ TEST_F(ReservedPortsTest, AConnectionHasItAsItsSource) {
     ASSERT_TRUE(run_until([&] { return left().has<event::ConnectFailed>(); }));
     left().take<event::ConnectFailed>();
     run_for(std::chrono::milliseconds(50));  // beyond TIME-WAIT
-    ASSERT_TRUE(device().modify_qp(*qp, {.state = QueuePairState::Idle}).has_value());
+    ASSERT_TRUE(device().modify_qp(*qp, {.state = QueuePairState::Idle}, now_).has_value());
   }
 }
 

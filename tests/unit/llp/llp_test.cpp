@@ -196,11 +196,17 @@ class PlainFramingUser final : public FramingUser {
 
 class PlainTransport final : public Transport {
  public:
-  Result<Endpoint> listen(const Endpoint& local, Acceptor&) override { return local; }
+  Result<Endpoint> reserve(const Endpoint& local) override { return local; }
+  Status unreserve(const Endpoint&) override { return {}; }
+  Result<Endpoint> listen(const Endpoint& local, Acceptor&, PortClaim, const TcpOptions&) override {
+    return local;
+  }
   Status unlisten(const Endpoint&) override { return {}; }
-  Result<Stream*> connect(const Endpoint&, const Endpoint&, StreamUser&, base::Now) override {
+  Result<Stream*> connect(const Endpoint&, const Endpoint&, StreamUser&, base::Now, PortClaim,
+                          const TcpOptions&) override {
     return nullptr;
   }
+  Status choose(Stream&, const TcpOptions&, base::Now) override { return {}; }
   void on_timers(base::Now) override {}
   void output(base::Now) override {}
   [[nodiscard]] base::Now next_deadline() const override { return base::kNever; }

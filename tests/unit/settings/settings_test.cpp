@@ -60,6 +60,7 @@ TEST(Settings, LoopbackIsTwoDevicesOnAWire) {
     EXPECT_EQ(device.config.seed, i + 1u);
     EXPECT_FALSE(device.impair.seed_given);
     EXPECT_TRUE(device.random_secret);
+    EXPECT_FALSE(device.several_threads);
     EXPECT_FALSE(device.impair.enabled);
     EXPECT_TRUE(device.capture.file.empty());
   }
@@ -218,6 +219,7 @@ gateway = "192.168.0.1"
 mtu = 9000
 seed = 9223372036854775807
 random_secret = false
+several_threads = true
 [device.impair]
 drop = 1
 repair = 0.25
@@ -261,6 +263,7 @@ TEST(Settings, EveryKindOfValueOfADevice) {
   EXPECT_EQ(device.config.net.mtu, 9000u);
   EXPECT_EQ(device.config.seed, 9223372036854775807u);
   EXPECT_FALSE(device.random_secret);
+  EXPECT_TRUE(device.several_threads);
   EXPECT_TRUE(device.impair.enabled);
   EXPECT_TRUE(device.impair.seed_given);  // by the device's: all of it is repeatable
   EXPECT_EQ(device.impair.seed, device.config.seed);

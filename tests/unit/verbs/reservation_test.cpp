@@ -18,7 +18,7 @@ class VerbsReserving : public testing::TestWithParam<ReservingMode> {
     return GetParam().sockets ? socket_config(GetParam().threaded)
                               : loopback_config(GetParam().threaded);
   }
-  /// Of the two devices over sockets both have the same address, of the others each its own.
+  /// The address of the left device, which over sockets is the right one's, too.
   [[nodiscard]] Endpoint any_port() const { return {world_.left.address(), 0}; }
   template <typename T>
   static void expect_error(const T& result, ErrorCode code, const std::string& word) {

@@ -101,14 +101,15 @@ struct Side {
   QueuePair qp;
 
   explicit Side(Device d, uint32_t depth = 64)
+      : Side(std::move(d), {.send_depth = depth, .receive_depth = depth}, 2 * depth) {}
+  /// \param completions that fit each completion queue
+  Side(Device d, const QueuePairOptions& options, uint32_t completions)
       : device(std::move(d)),
         pd(must(device.alloc_pd())),
-        send_cq(must(device.create_cq(2 * depth))),
-        receive_cq(must(device.create_cq(2 * depth))) {
-    QueuePairOptions options;
-    options.send_depth = options.receive_depth = depth;
-    qp = must(pd.create_qp(send_cq, receive_cq, options));
-  }
+        send_cq(must(device.create_cq(completions, {.several_threads = options.several_threads}))),
+        receive_cq(
+            must(device.create_cq(completions, {.several_threads = options.several_threads}))),
+        qp(must(pd.create_qp(send_cq, receive_cq, options))) {}
 };
 
 inline SendRequest request(Opcode opcode, const Sge& sge, uint64_t id = 1) {

@@ -30,6 +30,11 @@ struct CompletionQueueOptions {
   /// Have Completion::time tell when each completion was added.
   bool timestamps = false;
   NotifyModeration moderation{};
+  /// Any number of threads may poll the queue at once, and in a threaded context arm() and resize()
+  /// it and call fd() as well. Each completion goes to one of them, and one call of poll() gets
+  /// completions that follow each other. A call waits while another one is under way. False: one
+  /// thread at a time, unless the key device.several_threads says otherwise.
+  bool several_threads = false;
 };
 
 }  // namespace rnic

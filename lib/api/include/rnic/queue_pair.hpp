@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "rnic/tcp_options.hpp"
 #include "rnic/work.hpp"
 
 namespace rnic {

@@ -12,6 +12,7 @@
 namespace rnic {
 
 namespace verbs {
+class QueueLock;
 struct DeviceRuntime;
 }  // namespace verbs
 namespace device {
@@ -24,19 +25,25 @@ struct SharedReceiveQueueOptions {
   /// The application's own pointer: events that name the queue carry it. The library never
   /// dereferences it.
   void* context = nullptr;
+  /// Any number of threads may post to the queue at once, inline, too; in a threaded context they
+  /// may make its other calls as well. The receives of one thread keep their order. A call waits
+  /// while another one posts or resizes. False: one thread at a time, unless the key
+  /// device.several_threads says otherwise.
+  bool several_threads = false;
 };
 
 /// Receives for the queue pairs that are made with QueuePairOptions::srq. A queue pair takes the
 /// oldest receive when a message of its peer begins; the completion comes to that queue pair's
-/// receive completion queue and names the queue pair. One thread at a time; the calls that the
-/// worker carries out (all but post_receive()) belong to the thread that posts.
+/// receive completion queue and names the queue pair. One thread at a time makes calls, also those
+/// that the worker carries out (all but post_receive()), or any number with
+/// SharedReceiveQueueOptions::several_threads.
 ///
 /// If a message finds no receive its queue pair ends by a Terminate, or waits
 /// (QueuePairOptions::receive_wait). Receives that a queue pair has taken when it is destroyed do
 /// not complete, and do not return to the queue.
 class SharedReceiveQueue {
  public:
-  SharedReceiveQueue() = default;
+  SharedReceiveQueue();
   SharedReceiveQueue(SharedReceiveQueue&& other) noexcept;
   SharedReceiveQueue& operator=(SharedReceiveQueue&& other) noexcept;
   /// Queue pairs that take from the queue go on with the receives that are posted.
@@ -72,6 +79,7 @@ class SharedReceiveQueue {
 
   std::shared_ptr<verbs::DeviceRuntime> device_;
   device::SharedReceiveQueue* srq_ = nullptr;
+  std::unique_ptr<verbs::QueueLock> lock_;  // of several threads; nullptr: one at a time
 };
 
 }  // namespace rnic

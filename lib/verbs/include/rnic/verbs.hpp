@@ -6,9 +6,20 @@
 ///    To wait, use Context::wait_until(): it polls every device of the context.
 ///  * threaded: each device has a worker thread; the application only posts and polls rings.
 ///
-/// Threads: one thread at a time for each queue of a QueuePair, for each CompletionQueue and for a
-/// device's events. In an inline context all other calls belong to one thread; in a threaded
-/// context any thread may make them (the worker carries them out).
+/// Threads, in a threaded context: one thread at a time posts to each queue of a QueuePair, polls
+/// each CompletionQueue and polls a device's events. Any thread may make all other calls (the
+/// worker carries them out). Any number of threads may use a queue at once if it was made with
+/// `several_threads` (QueuePairOptions, CompletionQueueOptions, SharedReceiveQueueOptions), or on a
+/// device with the key device.several_threads: then a call on the queue waits while another one is
+/// under way.
+///
+/// Threads, in an inline context: the thread that drives a device makes all calls on its objects.
+/// Other threads may post to queues with `several_threads` and poll completion queues with it,
+/// which wakes the driving thread where it sleeps. Another thread may take over driving when the
+/// former one has stopped.
+///
+/// No other thread may be in a call on a handle that is destroyed or moved, or whose destroy() is
+/// called; the application sees to that in both modes.
 ///
 /// Ownership: objects are handles. A handle releases its object when it is destroyed, and handles
 /// may be destroyed in any order. An object that others still use (a completion queue with queue
@@ -50,6 +61,7 @@ namespace rnic {
 
 namespace verbs {
 class QueueAlarm;
+class QueueLock;
 class Runtime;
 struct DeviceRuntime;
 }  // namespace verbs
@@ -175,11 +187,15 @@ enum class Notify : uint8_t {
 ///       epoll_wait(...cq.fd()...);
 ///       context.poll();                 // inline: the device moves
 ///     }
+///
+/// With CompletionQueueOptions::several_threads, threads may wait so on one queue at once, all for
+/// the same kind of completion. A completion wakes those that sleep, and one of them gets it.
 class CompletionQueue {
  public:
-  CompletionQueue() = default;
+  CompletionQueue();
   /// For Device::create_cq(), which makes the queues.
-  CompletionQueue(std::shared_ptr<verbs::DeviceRuntime> device, device::CompletionQueue* cq);
+  CompletionQueue(std::shared_ptr<verbs::DeviceRuntime> device, device::CompletionQueue* cq,
+                  std::unique_ptr<verbs::QueueLock> lock);
   CompletionQueue(CompletionQueue&& other) noexcept;
   CompletionQueue& operator=(CompletionQueue&& other) noexcept;
   /// Completions that nobody has polled are lost. Queue pairs may still use the queue.
@@ -192,16 +208,19 @@ class CompletionQueue {
   [[nodiscard]] uint32_t number() const;
   /// Gives the queue another depth; the completions in it stay. After an overrun the queue works
   /// again. WrongState, and nothing changes, if it has more completions than `depth`, or must fit
-  /// all its users (CompletionQueueOptions::fits_all) and would not. For the thread that polls.
+  /// all its users (CompletionQueueOptions::fits_all) and would not. For the thread that polls;
+  /// with `several_threads` any thread, and those that poll meanwhile wait.
   Status resize(uint32_t depth);
   /// Sets how many completions one wake-up stands for. A wake-up that was held back comes at once.
-  /// InvalidArgument names the limit; nothing has changed then. For the thread that polls.
+  /// InvalidArgument names the limit; nothing has changed then. For the thread that polls; with
+  /// `several_threads` any thread.
   Status moderate(const NotifyModeration& how);
   /// The state of the queue, and how many completions may come at once.
   Result<CqInfo> info() const;
 
-  /// Takes the oldest completions. \return how many were written to `out`. Never blocks, and does
-  /// not drive an inline device.
+  /// Takes the oldest completions. \return how many were written to `out`. Never waits for a
+  /// completion, and does not drive an inline device. With `several_threads` any thread, inline,
+  /// too.
   uint32_t poll(std::span<Completion> out);
 
   /// A descriptor for poll() and epoll (POLLIN), the same one each time; nobody reads or closes it.
@@ -213,15 +232,21 @@ class CompletionQueue {
   /// Has the next completion of the kind `what` make fd() readable. Poll once more after the call,
   /// then sleep: no completion is missed. Notify::Solicited after Notify::Next still waits for any
   /// completion. In an inline context the call first gives the devices a few turns, so that posted
-  /// work is on its way. ResourceExhausted as for fd(). For the thread that polls.
+  /// work is on its way. ResourceExhausted as for fd(). For the thread that polls; with
+  /// `several_threads` any thread of a threaded context, and fd() stays readable if there are
+  /// completions now, which another thread may have left. In an inline context it is the thread
+  /// that drives the device.
   Status arm(Notify what = Notify::Next);
 
  private:
   friend class ProtectionDomain;
   void swap(CompletionQueue& other) noexcept;
+  Result<int> open_alarm();
+  Status arm_alarm(Notify what);
 
   std::shared_ptr<verbs::DeviceRuntime> device_;
   device::CompletionQueue* cq_ = nullptr;
+  std::unique_ptr<verbs::QueueLock> lock_;  // of several threads; nullptr: one at a time
   verbs::QueueAlarm* alarm_ = nullptr;  // the device's; nullptr until fd() or arm()
 };
 
@@ -250,6 +275,11 @@ struct QueuePairOptions {
   /// wait; at the limit a Terminate ends the connection. 0: no wait, the Terminate is sent at once.
   /// InvalidArgument: negative. See docs/receive-queues.md.
   std::chrono::nanoseconds receive_wait{0};
+  /// Any number of threads may post to the send queue and to the receive queue at once, in an
+  /// inline context, too. What one thread posts keeps its order, and a list stays together. A call
+  /// waits while another one posts to the same queue. False: one thread at a time for each of the
+  /// two queues, unless the key device.several_threads says otherwise.
+  bool several_threads = false;
 };
 
 /// The outcome of posting a list of requests.
@@ -416,6 +446,9 @@ class QueuePair {
 
   std::shared_ptr<verbs::DeviceRuntime> device_;
   device::QueuePair* qp_ = nullptr;
+  // Of several threads that post; nullptr: one at a time.
+  std::unique_ptr<verbs::QueueLock> send_lock_;
+  std::unique_ptr<verbs::QueueLock> receive_lock_;
   std::unique_ptr<Trace> trace_;
 };
 
@@ -611,6 +644,7 @@ class Context {
   ///
   ///     while (!context.arm()) context.poll();   // then the completion queues and the events
   ///     epoll_wait(...context.fd()...);
+  ///     context.poll();
   ///
   /// Unsupported in a threaded context, whose completion queues and devices have descriptors.
   /// ResourceExhausted when the system has no descriptor left.
