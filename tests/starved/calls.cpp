@@ -505,11 +505,18 @@ std::vector<Call> several_threads_calls() {
          w.cq.emplace(must(w.near().create_cq(64)));
        },
        [](World& w) {
-         return keep(w.qp, w.pd->create_qp(*w.cq, *w.cq, {.several_threads = true}));
+         return keep(w.qp, w.pd->create_qp(*w.cq, *w.cq,
+                                           {.send_depth = 64,
+                                            .receive_depth = 64,
+                                            .ird = 4,
+                                            .ord = 4,
+                                            .several_threads = true}));
        },
        [](World& w) { must(w.qp->post_receive(ReceiveRequest{})); }},
       {"ProtectionDomain::create_srq", [](World& w) { w.pd.emplace(must(w.near().alloc_pd())); },
-       [](World& w) { return keep(w.srq, w.pd->create_srq({.several_threads = true})); },
+       [](World& w) {
+         return keep(w.srq, w.pd->create_srq({.depth = 16, .several_threads = true}));
+       },
        [](World& w) { must(w.srq->post_receive({.id = 1})); }},
       {"CompletionQueue::arm, CompletionQueue::resize",
        [](World& w) { w.cq.emplace(must(w.near().create_cq(64, {.several_threads = true}))); },
