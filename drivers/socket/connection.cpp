@@ -57,6 +57,11 @@ void Connection::set_our_half(OurHalf next) {
   our_half_ = next;
 }
 
+void Connection::set_peers_half(PeersHalf next) {
+  RNIC_CHECK(kPeersHalfTransitions.allows(peers_half_, next));
+  peers_half_ = next;
+}
+
 // --- llp::Stream ---
 
 void Connection::ready() {
@@ -97,24 +102,33 @@ void Connection::learn_local() {
     local_ = address.endpoint();
 }
 
+/// \return what has ended the stream, of which the system tells once; 0: nothing has
+int Connection::error_of_system() {
+  int error = 0;
+  socklen_t size = sizeof error;
+  system_.getsockopt(descriptor(), SOL_SOCKET, SO_ERROR, &error, &size);
+  return error;
+}
+
 void Connection::on_epoll(uint32_t events, base::Now now) {
   if (is_over()) return;
   if (state_ == State::Connecting) {
-    int error = 0;
-    socklen_t size = sizeof error;
-    system_.getsockopt(descriptor(), SOL_SOCKET, SO_ERROR, &error, &size);
+    const int error = error_of_system();
     if (error == ECONNRESET) open(now);  // the handshake was over: ECONNREFUSED answers a SYN
     if (error != 0) return fail(error);
     if ((events & (EPOLLOUT | EPOLLIN)) == 0) return;
     open(now);
     if (is_over()) return;
   }
-  if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0 && !peer_finished_) {
+  const bool leaves = (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
+  const bool finished = peers_half_ == PeersHalf::Finished;
+  if (!finished && (leaves || (events & EPOLLIN) != 0)) {
     readiness_.set_readable(true);
     look_again();
+    if (leaves) note_leaving();
   }
   // A broken connection reports its error to a read, so it is marked as readable.
-  if ((events & (EPOLLHUP | EPOLLERR)) != 0 && peer_finished_) readiness_.set_readable(true);
+  if (finished && (events & (EPOLLHUP | EPOLLERR)) != 0) readiness_.set_readable(true);
   if ((events & EPOLLOUT) != 0) readiness_.set_writable(true);
   if (wants_reading() || wants_sending()) owner_.list(*this);
 }
@@ -253,7 +267,7 @@ void Connection::release_taken(base::Now now) {
 void Connection::send_fin(base::Now now) {
   set_our_half(OurHalf::Closed);
   system_.shutdown(descriptor(), SHUT_WR);
-  if (peer_finished_) return end_with(StreamEnd::Closed);
+  if (peers_half_ == PeersHalf::Finished) return end_with(StreamEnd::Closed);
   ++counters_.half_closes;
   owner_.arm(*this, now + config_.close_timeout);
 }
@@ -264,7 +278,11 @@ uint32_t Connection::receive(std::vector<uint8_t>& buffer, llp::BeforeHandUp& be
                              base::Now now) {
   uint32_t work = 0;
   for (uint32_t turn = 0; turn < kReadsPerTurn && wants_reading(); ++turn) {
-    const uint32_t room = user_->receive_room();
+    uint32_t room = user_->receive_room();
+    if (room == 0 && write_error_ == 0 && peers_half_ == PeersHalf::Leaving) {
+      room = room_behind_leaving(before, now);
+      if (is_over()) break;
+    }
     if (room == 0 && write_error_ == 0) {
       wait_for(Readiness::Lack::Window);
       break;
@@ -333,6 +351,25 @@ int Connection::take(uint8_t* to, uint32_t octets) {
   return 0;
 }
 
+/// The system tells that the peer has gone. A user that takes nothing is asked once more.
+void Connection::note_leaving() {
+  if (peers_half_ == PeersHalf::Open) set_peers_half(PeersHalf::Leaving);
+  if (readiness_.lack() == Readiness::Lack::Window) readiness_.room_grew();
+}
+
+/// The user takes nothing, and the peer has gone: an error of the stream, such as a reset, ends it
+/// without the octets that are unread. Behind a FIN the user says what becomes of them.
+/// \return what the user takes then
+uint32_t Connection::room_behind_leaving(llp::BeforeHandUp& before, base::Now now) {
+  if (const int error = error_of_system(); error != 0) {
+    fail(error);
+    return 0;
+  }
+  before.before_hand_up();
+  if (!is_over() && user_->receive_room() == 0) user_->peer_leaves(now);
+  return is_over() ? 0 : user_->receive_room();
+}
+
 void Connection::wait_for(Readiness::Lack what) {
   readiness_.wait_for(what);
   ++counters_.receive_waits;
@@ -368,8 +405,8 @@ void Connection::hand_up(base::ByteView octets, base::Now now) {
 
 void Connection::end_of_file(base::Now now) {
   if (write_error_ != 0) return fail(write_error_);
-  if (peer_finished_) return fail(ECONNRESET);
-  peer_finished_ = true;
+  if (peers_half_ == PeersHalf::Finished) return fail(ECONNRESET);
+  set_peers_half(PeersHalf::Finished);
   user_->peer_finished(now);
   if (!is_over() && our_half_ == OurHalf::Closed) end_with(StreamEnd::Closed);
 }

@@ -150,6 +150,7 @@ class Connection final : public llp::Stream {
  private:
   void set_state(State next);
   void set_our_half(OurHalf next);
+  void set_peers_half(PeersHalf next);
   void refresh_emss();
   void pull_records(base::Now now);
   uint32_t pull_segment(uint32_t emss, base::Now now);
@@ -160,9 +161,12 @@ class Connection final : public llp::Stream {
   int take(uint8_t* to, uint32_t octets);
   void note_read(ssize_t octets);
   void wait_for(Readiness::Lack what);
+  void note_leaving();
+  uint32_t room_behind_leaving(llp::BeforeHandUp& before, base::Now now);
   [[nodiscard]] uint32_t taken_of(base::ByteView octets);
   void hand_up(base::ByteView octets, base::Now now);
   void end_of_file(base::Now now);
+  int error_of_system();
   void fail(int error);
   void count_end();
 
@@ -193,7 +197,7 @@ class Connection final : public llp::Stream {
   // Receiving.
   uint64_t received_ = 0;  // stream offset
   uint32_t owed_ = 0;      // octets before it that the system still has
-  bool peer_finished_ = false;
+  PeersHalf peers_half_ = PeersHalf::Open;
 
   bool handshake_done_;  // the peer knows of the connection: a reset has to tell of its end
   StreamEnd how_ended_ = StreamEnd::Closed;

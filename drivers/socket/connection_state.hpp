@@ -1,5 +1,5 @@
 /// \file
-/// The states of a connection over a socket of the system and of its sending half, with their legal
+/// The states of a connection over a socket of the system and of its two halves, with their legal
 /// transitions.
 #pragma once
 
@@ -27,6 +27,20 @@ enum class OurHalf : uint8_t {
 inline constexpr base::Transitions<OurHalf, OurHalf::Closed> kOurHalfTransitions{
     {OurHalf::Open, {OurHalf::Closing}},
     {OurHalf::Closing, {OurHalf::Closed}},
+};
+
+/// The states of the peer's half of the stream.
+enum class PeersHalf : uint8_t {
+  Open,
+  Leaving,   ///< the system has the peer's FIN, or an error that ends the stream; octets that came
+             ///< before may still be unread
+  Finished,  ///< all octets were read, and the FIN behind them
+};
+
+inline constexpr base::Transitions<PeersHalf, PeersHalf::Finished> kPeersHalfTransitions{
+    // A read may come upon the FIN before an event tells of it.
+    {PeersHalf::Open, {PeersHalf::Leaving, PeersHalf::Finished}},
+    {PeersHalf::Leaving, {PeersHalf::Finished}},
 };
 
 }  // namespace rnic::socket

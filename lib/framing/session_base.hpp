@@ -57,6 +57,9 @@ class SessionBase : public StartSession, private ReceiverOwner {
     const uint64_t held = receiver_.held() - receiver_.held_in_order();
     return held < receive_window_ ? receive_window_ - static_cast<uint32_t>(held) : 0;
   }
+  void peer_leaves(base::Now now) final {
+    if (receiver_.waits()) user_->end_wait(now);
+  }
 
   // llp::Framing
   void discard_received() final { receiver_.discard(); }
@@ -94,7 +97,7 @@ class SessionBase : public StartSession, private ReceiverOwner {
 
   /// In full operation: the peer has closed its direction, which ends a wait.
   void tell_peer_finished(base::Now now) {
-    if (receiver_.waits()) user_->end_wait(now);
+    peer_leaves(now);
     user_->peer_finished(receiver_.at_boundary(), now);
   }
 

@@ -14,5 +14,10 @@ TEST(SocketStates, OurHalfClosesInTwoSteps) {
   testing::expect_transitions(kOurHalfTransitions, {".x.", "..x", "..."}, "..x");
 }
 
+TEST(SocketStates, ThePeersHalfFinishesOnce) {
+  // Open, Leaving, Finished
+  testing::expect_transitions(kPeersHalfTransitions, {".xx", "..x", "..."}, "..x");
+}
+
 }  // namespace
 }  // namespace rnic::socket

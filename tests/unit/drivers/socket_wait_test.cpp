@@ -121,6 +121,47 @@ TEST_P(WaitingOnSockets, AThousandWaitsInARow) {
   EXPECT_EQ(counters().receive_waits, 1000u);
 }
 
+// Octets of a Write stay with the system behind the message that waits.
+TEST_P(WaitingOnSockets, ThePeersCloseEndsItAtOnce) {
+  send(kOctets);
+  write(64 << 10);
+  ASSERT_TRUE(run_until_waiting());
+  ASSERT_TRUE(devices_[0]->disconnect(*qps_[0][0]).has_value());
+  const auto sent = event<event::TerminateSent>(1);
+  ASSERT_TRUE(sent);
+  EXPECT_EQ(sent->fault.code, 0x02) << "no buffer";
+  EXPECT_EQ(counters().receive_waits_closed, 1u);
+  EXPECT_EQ(counters().receive_waits_expired, 0u);
+  EXPECT_TRUE(event<event::Disconnected>(1));
+}
+
+// The receive is posted when the peer has gone already, and before the device has looked.
+TEST_P(WaitingOnSockets, AReceivePostedInTimeOutlivesThePeersClose) {
+  send(kOctets);
+  ASSERT_TRUE(run_until_waiting());
+  ASSERT_TRUE(devices_[0]->disconnect(*qps_[0][0]).has_value());
+  run_until([&, n = 2000]() mutable { return n-- == 0; }, 0);  // the FIN leaves
+  post(10);
+  EXPECT_EQ(received().length, kOctets);
+  EXPECT_TRUE(event<event::PeerClosed>(1));
+  EXPECT_EQ(counters().receive_waits_closed, 0u);
+}
+
+TEST_P(WaitingOnSockets, ThePeersResetEndsItAtOnce) {
+  send(kOctets);
+  write(64 << 10);
+  ASSERT_TRUE(run_until_waiting());
+  ASSERT_TRUE(devices_[0]->modify_qp(*qps_[0][0], {.state = QueuePairState::Error}, now_));
+  std::optional<Event> next;
+  ASSERT_TRUE(run_until([&] {
+    next = devices_[1]->poll_event();
+    return next.has_value();
+  }));
+  EXPECT_TRUE(std::holds_alternative<event::Disconnected>(*next));
+  EXPECT_FALSE(qps_[1][0]->waits_for_receive());
+  EXPECT_EQ(counters().receive_waits_closed, 0u);
+}
+
 class ShortWait : public WaitingOnSockets {
  protected:
   static constexpr base::Duration kLimit = milliseconds(5);
