@@ -112,7 +112,7 @@ Result<Runtime::Owner> Runtime::open(const settings::Settings& settings) {
   if (auto status = runtime->start_devices(settings); !status) {
     return tl::unexpected(status.error());
   }
-  runtime->idle_ = runtime->idle_of(settings.worker);
+  runtime->idle_ = settings.worker.idle;
   if (settings.worker.mode == settings::WorkerSettings::Mode::Threaded) {
     if (auto status = runtime->start_workers(settings); !status) {
       return tl::unexpected(status.error());
@@ -257,20 +257,17 @@ Status Runtime::start_on_socket(const settings::DeviceSettings& settings,
   return {};
 }
 
-/// Decides what `auto` means here. With more threads than cores the workers sleep, because a thread
-/// that spins would only keep another one from running.
-settings::WorkerSettings::Idle Runtime::idle_of(const settings::WorkerSettings& worker) const {
-  using Idle = settings::WorkerSettings::Idle;
-  if (worker.idle != Idle::Auto) return worker.idle;
-  const bool threaded = worker.mode == settings::WorkerSettings::Mode::Threaded;
+/// With more threads than cores a worker that looks for work keeps another thread from adding some.
+base::Duration Runtime::longest_spin() const {
   const bool crowded = devices_.size() + 1 > std::thread::hardware_concurrency();
-  return threaded && !crowded ? Idle::Spin : Idle::Sleep;
+  return crowded ? SpinWindow::kShortest : SpinWindow::kLongest;
 }
 
 Status Runtime::start_workers(const settings::Settings& settings) {
   for (size_t i = 0; i < devices_.size(); ++i) {
     Worker::Options options;
     options.idle = idle_;
+    options.longest_spin = longest_spin();
     if (i < settings.worker.cores.size()) options.core = settings.worker.cores[i];
     auto worker = Worker::start(options, clock_,
                                 std::vector<device::Device*>{devices_[i]->device.get()}, activity_);

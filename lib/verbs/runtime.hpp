@@ -123,9 +123,13 @@ class Runtime {
   Status start_on_socket(const settings::DeviceSettings& settings,
                          const device::DeviceConfig& config, DeviceRuntime& runtime);
   Status start_workers(const settings::Settings& settings);
-  [[nodiscard]] settings::WorkerSettings::Idle idle_of(
-      const settings::WorkerSettings& worker) const;
+  [[nodiscard]] base::Duration longest_spin() const;
   Result<Sleeper*> sleeper();
+  /// \return whether a thread that waits sleeps in the kernel
+  [[nodiscard]] bool sleeps() const {
+    return idle_ == settings::WorkerSettings::Idle::Sleep ||
+           idle_ == settings::WorkerSettings::Idle::Auto;
+  }
   [[nodiscard]] bool is_asked() const;
   bool drive_until(const std::function<bool()>& done, base::Now deadline);
   bool watch_until(const std::function<bool()>& done, base::Now deadline);
@@ -136,7 +140,7 @@ class Runtime {
   Clock clock_;
   ProcessMaps maps_;
   std::string environment_;
-  settings::WorkerSettings::Idle idle_ = settings::WorkerSettings::Idle::Sleep;  // never Auto
+  settings::WorkerSettings::Idle idle_ = settings::WorkerSettings::Idle::Auto;
   std::vector<std::unique_ptr<DeviceRuntime>> devices_;
   std::unique_ptr<Sleeper> sleeper_;  // inline, once somebody sleeps
   std::atomic<Sleeper*> to_ring_{nullptr};  // the same one, for threads that do not drive

@@ -186,7 +186,7 @@ bool Runtime::wait_until(const std::function<bool()>& done, base::Now deadline) 
 /// Inline: this thread drives the devices.
 bool Runtime::drive_until(const std::function<bool()>& done, base::Now deadline) {
   Sleeper* sleeper = nullptr;
-  if (idle_ == Idle::Sleep) {
+  if (sleeps()) {
     // Without a descriptor or memory for a sleeper the thread polls.
     if (!base::attempt([&] { sleeper = this->sleeper().value_or(nullptr); })) sleeper = nullptr;
   }
@@ -213,7 +213,7 @@ bool Runtime::drive_until(const std::function<bool()>& done, base::Now deadline)
 /// Threaded: workers drive the devices.
 bool Runtime::watch_until(const std::function<bool()>& done, base::Now deadline) {
   const base::Now begun = now();
-  while (idle_ != Idle::Sleep || now() - begun < kSpin) {
+  while (!sleeps() || now() - begun < kSpin) {
     if (done()) return true;
     if (now() >= deadline) return done();
     std::this_thread::yield();

@@ -13,7 +13,7 @@ namespace rnic::verbs {
 
 namespace {
 
-constexpr uint32_t kTurnsBeforeRest = 256;
+using Idle = settings::WorkerSettings::Idle;
 
 void pin_to(uint32_t core) {
   cpu_set_t set;
@@ -56,6 +56,7 @@ Worker::Worker(const Options& options, Clock clock, std::vector<device::Device*>
       clock_(std::move(clock)),
       devices_(std::move(devices)),
       activity_(activity),
+      spin_(options.idle == Idle::Auto ? options.longest_spin : SpinWindow::kFirst),
       sleeper_(std::move(sleeper)),
       thread_([this] { loop(); }) {}
 
@@ -95,31 +96,39 @@ bool Worker::serve_calls(base::Now now) {
 void Worker::loop() {
   if (options_.core) pin_to(*options_.core);
   const bool registered = dpdk::Eal::started() && dpdk::Eal::register_thread().has_value();
-  uint32_t idle_turns = 0;
   while (!stop_.load(std::memory_order_relaxed)) {
     const base::Now now = clock_();
     uint32_t work = serve_calls(now) ? 1 : 0;
     for (device::Device* device : devices_) work += turn(*device, now);
-    idle_turns = work == 0 ? idle_turns + 1 : 0;
-    if (work != 0) activity_.happened();
-    if (idle_turns > kTurnsBeforeRest) rest(now);
+    if (work != 0) {
+      activity_.happened();
+      spin_.worked();
+    } else {
+      rest(now);
+    }
   }
   serve_calls(clock_());
   if (registered) dpdk::Eal::unregister_thread();
 }
 
 void Worker::rest(base::Now now) {
-  if (options_.idle == settings::WorkerSettings::Idle::Spin) {
-    __builtin_ia32_pause();
-    return;
+  switch (options_.idle) {
+    case Idle::Spin: __builtin_ia32_pause(); break;
+    case Idle::Yield: sched_yield(); break;
+    case Idle::Sleep:
+    case Idle::Auto:
+      if (!spin_.looks_again(now)) sleep(now);
+      break;
   }
-  if (options_.idle == settings::WorkerSettings::Idle::Yield) {
-    sched_yield();
-    return;
-  }
+}
+
+void Worker::sleep(base::Now now) {
   const bool nothing = sleeper_->arm(now);
   const bool called = has_calls_.load(std::memory_order_relaxed) || stop_.load();
-  if (nothing && !called) sleeper_->sleep(now, base::kNever);
+  if (nothing && !called) {
+    sleeper_->sleep(now, base::kNever);
+    spin_.slept(clock_() - now);
+  }
   sleeper_->disarm();
 }
 

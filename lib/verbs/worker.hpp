@@ -20,6 +20,7 @@
 #include "settings/settings.hpp"
 #include "verbs/activity.hpp"
 #include "verbs/sleeper.hpp"
+#include "verbs/spin_window.hpp"
 
 namespace rnic::verbs {
 
@@ -33,7 +34,8 @@ uint32_t turn(device::Device& device, base::Now now);
 class Worker {
  public:
   struct Options {
-    settings::WorkerSettings::Idle idle = settings::WorkerSettings::Idle::Sleep;
+    settings::WorkerSettings::Idle idle = settings::WorkerSettings::Idle::Auto;
+    base::Duration longest_spin = SpinWindow::kLongest;  ///< Auto: before it sleeps
     std::optional<uint32_t> core;  ///< the core to pin the thread to
   };
 
@@ -77,11 +79,13 @@ class Worker {
   void loop();
   bool serve_calls(base::Now now);
   void rest(base::Now now);
+  void sleep(base::Now now);
 
   Options options_;
   Clock clock_;
   std::vector<device::Device*> devices_;
   Activity& activity_;
+  SpinWindow spin_;  // the thread's
 
   std::mutex mutex_;  // control path only
   std::condition_variable call_done_;

@@ -176,7 +176,6 @@ class RdmaPeer final : public Peer {
  private:
   static Config config(bool threaded) {
     Config config = Config::from_text("[[device]]\nname = \"rnic0\"\nport = \"socket\"\n");
-    config.set("worker.idle=sleep");
     if (threaded) config.set("worker.mode=threaded");
     return config;
   }

@@ -496,27 +496,20 @@ std::vector<Call> several_threads_calls() {
   return {
       {"Device::create_cq", nullptr,
        [](World& w) { return keep(w.cq, w.near().create_cq(128, {.several_threads = true})); },
-       [](World& w) {
-         if (w.cq->poll({&w.completion, 1}) != 0) broken("a new queue has a completion");
-       }},
+       [](World& w) { if (w.cq->poll({&w.completion, 1}) != 0) broken("it has a completion"); }},
       {"ProtectionDomain::create_qp",
        [](World& w) {
          w.pd.emplace(must(w.near().alloc_pd()));
          w.cq.emplace(must(w.near().create_cq(64)));
        },
        [](World& w) {
-         return keep(w.qp, w.pd->create_qp(*w.cq, *w.cq,
-                                           {.send_depth = 64,
-                                            .receive_depth = 64,
-                                            .ird = 4,
-                                            .ord = 4,
-                                            .several_threads = true}));
+         QueuePairOptions options{64, 64, 4, 4};
+         options.several_threads = true;
+         return keep(w.qp, w.pd->create_qp(*w.cq, *w.cq, options));
        },
        [](World& w) { must(w.qp->post_receive(ReceiveRequest{})); }},
       {"ProtectionDomain::create_srq", [](World& w) { w.pd.emplace(must(w.near().alloc_pd())); },
-       [](World& w) {
-         return keep(w.srq, w.pd->create_srq({.depth = 16, .several_threads = true}));
-       },
+       [](World& w) { return keep(w.srq, w.pd->create_srq({16, 4, nullptr, true})); },
        [](World& w) { must(w.srq->post_receive({.id = 1})); }},
       {"CompletionQueue::arm, CompletionQueue::resize",
        [](World& w) { w.cq.emplace(must(w.near().create_cq(64, {.several_threads = true}))); },

@@ -25,7 +25,7 @@ TEST(Threaded, WriteReadSend) {
 }
 
 TEST(Threaded, EveryWayToIdle) {
-  for (const char* idle : {"spin", "yield", "sleep"}) {
+  for (const char* idle : {"spin", "yield", "sleep", "auto"}) {
     Config config = loopback_config(true);
     config.set(std::string("worker.idle=") + idle);
     World world(config);
