@@ -22,6 +22,10 @@ const std::string& Device::port() const { return device_->port_name; }
 
 uint32_t Device::mtu() const { return device_->device->config().net.mtu; }
 
+Context Device::context() const {
+  return Context(std::shared_ptr<verbs::Runtime>(device_, device_->runtime));
+}
+
 std::string Device::checksum_mode() const {
   if (!device_->device->has_port()) return "system";
   return port::to_string(device_->device->port().info().checksum);

@@ -93,11 +93,14 @@ Result<std::shared_ptr<EventDesk>> EventDesk::open(Context& context, const std::
   if (!found) return tl::unexpected(std::move(found.error()));
   auto pd = found->alloc_pd();
   if (!pd) return tl::unexpected(std::move(pd.error()));
-  return std::make_shared<EventDesk>(context, *found, std::move(*pd));
+  return std::make_shared<EventDesk>(*found, std::move(*pd));
 }
 
-EventDesk::EventDesk(Context& context, Device device, ProtectionDomain pd)
-    : context_(&context), device_(std::move(device)), pd_(std::move(pd)), owner_(getpid()) {}
+EventDesk::EventDesk(Device device, ProtectionDomain pd)
+    : device_(std::move(device)),
+      context_(device_.context()),
+      pd_(std::move(pd)),
+      owner_(getpid()) {}
 
 bool EventDesk::is_abandoned() const { return getpid() != owner_; }
 
@@ -107,7 +110,7 @@ bool EventDesk::wait(const std::function<bool()>& done, const WaitEnd& end) {
     return done();
   };
   // Passed by reference, for which std::function needs no memory.
-  return context_->wait_until(std::ref(sorted), end.left(*context_));
+  return context_.wait_until(std::ref(sorted), end.left(context_));
 }
 
 void EventDesk::enroll(uint32_t qp) {

@@ -45,9 +45,9 @@ class EventDesk {
   static constexpr size_t kMaxKept = 256;
 
   static Result<std::shared_ptr<EventDesk>> open(Context& context, const std::string& device);
-  EventDesk(Context& context, Device device, ProtectionDomain pd);
+  EventDesk(Device device, ProtectionDomain pd);
 
-  [[nodiscard]] Context& context() { return *context_; }
+  [[nodiscard]] Context& context() { return context_; }
   [[nodiscard]] Device& device() { return device_; }
   [[nodiscard]] ProtectionDomain& pd() { return pd_; }
   /// \return whether this process was forked from the one that opened the desk
@@ -82,8 +82,8 @@ class EventDesk {
  private:
   void sort(Event&& event);
 
-  Context* context_;
   Device device_;
+  Context context_;  // a handle of our own: the application's may be gone
   ProtectionDomain pd_;
   pid_t owner_;
 

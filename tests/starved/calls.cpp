@@ -264,7 +264,7 @@ std::vector<Call> context_calls() {
 
 std::vector<Call> device_calls() {
   return {
-      {"Device::name, Device::port, Device::mtu, Device::checksum_mode, "
+      {"Device::name, Device::port, Device::mtu, Device::context, Device::checksum_mode, "
        "Device::new_framing_key, Device::quiescent, Device::counter, Device::set_context, "
        "Device::~Device",
        [](World& w) { w.text = "polls"; },
@@ -272,6 +272,7 @@ std::vector<Call> device_calls() {
          static_cast<void>(w.near().name());
          static_cast<void>(w.near().port());
          static_cast<void>(w.near().mtu());
+         static_cast<void>(w.near().context().threaded());
          static_cast<void>(w.near().checksum_mode());
          static_cast<void>(w.near().new_framing_key());
          static_cast<void>(w.near().quiescent());
@@ -516,8 +517,7 @@ std::vector<Call> several_threads_calls() {
        [](World& w) {
          const Outcome outcome = of(w.cq->resize(100));
          return outcome.done ? of(w.cq->arm()) : outcome;
-       },
-       nullptr},
+       }},
   };
 }
 

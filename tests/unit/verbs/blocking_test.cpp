@@ -5,11 +5,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <thread>
 
+#include "support/long_form.hpp"
 #include "verbs_pair.hpp"
 
 namespace rnic::test {
@@ -349,6 +353,52 @@ TEST_P(Blocking, WrongOptions) {
   must(world.far.listen(kPort));
   auto first = must(world.far.listen(kPort));
   EXPECT_EQ(code_of(world.far.listen(kPort)), ErrorCode::AlreadyExists);
+}
+
+/// What stands on a context, and the context, each of which may end at any time.
+struct Ending {
+  std::unique_ptr<Context> context;
+  std::unique_ptr<Adapter> near, far;
+  std::unique_ptr<Listener> listener;
+  std::unique_ptr<Connection> a, b;
+
+  explicit Ending(const Setting& setting)
+      : context(std::make_unique<Context>(must(Context::open(config_of(setting))))),
+        near(std::make_unique<Adapter>(must(Adapter::open(*context, "rnic0")))),
+        far(std::make_unique<Adapter>(must(Adapter::open(*context, "rnic1")))),
+        listener(std::make_unique<Listener>(must(far->listen(kNobody)))) {
+    auto pair = must(near->connect_pair(*far, kPort, kPatience));
+    a = std::make_unique<Connection>(std::move(pair.first));
+    b = std::make_unique<Connection>(std::move(pair.second));
+  }
+  static constexpr size_t kKinds = 6;
+  void end(size_t kind) {
+    switch (kind) {
+      case 0: context.reset(); break;
+      case 1: near.reset(); break;
+      case 2: far.reset(); break;
+      case 3: listener.reset(); break;
+      case 4: a.reset(); break;
+      case 5: b.reset(); break;
+    }
+  }
+};
+
+TEST_P(Blocking, HandlesEndInAnyOrder) {
+  std::array<size_t, Ending::kKinds> order{};
+  std::iota(order.begin(), order.end(), size_t{0});
+  const uint64_t step = by_form(37u, 1u);
+  uint64_t number = 0;
+  do {
+    if (++number % step != 0) continue;
+    Ending world(GetParam());
+    must(world.a->send(bytes(100, number), kPatience));  // it is not taken while both ends are there
+    for (const size_t kind : order) {
+      world.end(kind);
+      if (world.a && world.b) pass(*world.b, *world.a, 200, number + kind);
+    }
+  } while (std::next_permutation(order.begin(), order.end()));
+  EXPECT_EQ(number, 720u);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Blocking,

@@ -22,8 +22,8 @@
 /// context each Listener and each Connection belongs to one thread at a time, but a second thread
 /// may call receive() of a Connection.
 ///
-/// Ownership: a Listener and a Connection keep alive what they need of their Adapter. The Context
-/// must not be moved, and outlives all of them.
+/// Ownership: a Listener and a Connection keep alive what they need of their Adapter, and all of
+/// them what they need of their Context: the handles may end in any order.
 #pragma once
 
 #include <chrono>

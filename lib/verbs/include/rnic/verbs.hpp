@@ -504,6 +504,8 @@ class ProtectionDomain {
   uint32_t pd_ = 0;
 };
 
+class Context;
+
 /// One software RNIC of a context. It is a view that may be copied, and is never empty, not even
 /// after a move.
 class Device {
@@ -519,6 +521,9 @@ class Device {
   /// "0000:01:00.0".
   [[nodiscard]] const std::string& port() const;
   [[nodiscard]] uint32_t mtu() const;  ///< octets of an IP packet
+  /// A further handle of the device's context, which is as good as any other one: the context lives
+  /// until the last of its handles, and of all that was made in it, is gone.
+  [[nodiscard]] Context context() const;
   [[nodiscard]] std::string checksum_mode()
       const;  ///< "offload", "trusted", "software" or "system"
 
@@ -670,8 +675,10 @@ class Context {
   /// One line about the machine: whether there are hugepages, the ports, the CRC kernel.
   [[nodiscard]] std::string environment() const;
 
- private:
+  /// The library's own: open() and Device::context() make handles.
   explicit Context(std::shared_ptr<verbs::Runtime> runtime);
+
+ private:
   bool wait_for(const std::function<bool()>& done, std::chrono::nanoseconds timeout);
 
   std::shared_ptr<verbs::Runtime> runtime_;  // nullptr: moved from
