@@ -18,6 +18,9 @@ RUNS = (
     ("connection_scale", "1000", "0.1", "8"),
     ("queue_pair_scale", "16", "8", "1"),
     ("waiting_cost", "1", "50", "0", "1"),
+    ("verbs_cost", "post", "2"),
+    ("verbs_cost", "regions", "2", "1000"),
+    ("idle_cost", "10", "1"),
 )
 
 

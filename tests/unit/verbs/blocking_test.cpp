@@ -392,7 +392,7 @@ TEST_P(Blocking, HandlesEndInAnyOrder) {
   do {
     if (++number % step != 0) continue;
     Ending world(GetParam());
-    must(world.a->send(bytes(100, number), kPatience));  // it is not taken while both ends are there
+    must(world.a->send(bytes(100, number), kPatience));  // nobody takes it
     for (const size_t kind : order) {
       world.end(kind);
       if (world.a && world.b) pass(*world.b, *world.a, 200, number + kind);
