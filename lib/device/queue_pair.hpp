@@ -31,24 +31,14 @@ namespace rnic::device {
 
 class QueuePair;
 
-struct QueuePairSpec {
+/// What a queue pair is made of: what the application chose, and what it stands on.
+struct QueuePairSpec : QueuePairOptions {
   uint32_t pd = 0;
   CompletionQueue* send_cq = nullptr;     ///< outlives the queue pair
   CompletionQueue* receive_cq = nullptr;  ///< outlives the queue pair
-  uint32_t send_depth = 128;
-  uint32_t receive_depth = 128;
-  uint32_t ird = 16;
-  uint32_t ord = 16;
-  /// Answer a peer's close by a graceful close, once the messages before it are delivered. (The
-  /// public API sets it unless the application says otherwise.)
-  bool answer_close = false;
-  bool strict_read_sinks = false;  ///< sinks of Reads need Access::RemoteWrite, too
-  void* context = nullptr;         ///< the application's own, for events
-  /// The shared receive queue that receives come from; outlives the queue pair. At most
-  /// `receive_depth` of its receives are taken for messages ahead of the order.
+  /// The queue that the handle QueuePairOptions::srq stands for, in whose place this is; outlives
+  /// the queue pair.
   SharedReceiveQueue* srq = nullptr;
-  /// How long a message may wait for a receive; 0: not at all.
-  base::Duration receive_wait{0};
 };
 
 /// What the application chose for TCP below a connection; the configuration decides what is not set

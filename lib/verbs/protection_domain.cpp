@@ -243,19 +243,8 @@ Result<QueuePair> ProtectionDomain::create_qp(CompletionQueue& send_cq, Completi
                                   return "the shared receive queue belongs to another device";
                                 })});
   }
-  device::QueuePairSpec spec;
-  spec.pd = pd_;
-  spec.send_cq = send_cq.cq_;
-  spec.receive_cq = receive_cq.cq_;
-  spec.send_depth = options.send_depth;
-  spec.receive_depth = options.receive_depth;
-  spec.ird = options.ird;
-  spec.ord = options.ord;
-  spec.answer_close = options.answer_close;
-  spec.strict_read_sinks = options.strict_read_sinks;
-  spec.context = options.context;
-  spec.receive_wait = options.receive_wait;
-  spec.srq = options.srq == nullptr ? nullptr : options.srq->srq_;
+  const device::QueuePairSpec spec{options, pd_, send_cq.cq_, receive_cq.cq_,
+                                   options.srq == nullptr ? nullptr : options.srq->srq_};
   return guarded("ProtectionDomain::create_qp", [&]() -> Result<QueuePair> {
     if (auto enough = enough_for(spec, device_->device->config().limits); !enough) {
       return tl::unexpected(enough.error());

@@ -69,6 +69,7 @@ class Sharing : public device::DevicePair {
     srq_ = *right().device->create_srq({.pd = pd_, .depth = kDepth});
     for (Client& client : clients_) {
       device::QueuePairSpec spec;
+      spec.answer_close = false;
       spec.pd = pd_;
       spec.send_cq = spec.receive_cq = cq_;
       spec.srq = srq_;

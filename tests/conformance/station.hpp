@@ -84,6 +84,7 @@ class Station : public device::DevicePair {
 
   QueuePair* make_target() {
     device::QueuePairSpec spec;
+    spec.answer_close = false;
     spec.pd = pd_;
     spec.send_cq = spec.receive_cq = cq_;
     spec.send_depth = spec.receive_depth = 16;

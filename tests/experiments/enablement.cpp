@@ -55,6 +55,7 @@ class Bench {
 
   device::QueuePair* make_qp() {
     device::QueuePairSpec spec;
+    spec.answer_close = false;
     spec.pd = *left().alloc_pd();
     spec.send_cq = *left().create_cq(16);
     spec.receive_cq = *left().create_cq(16);

@@ -97,6 +97,7 @@ class Side {
 
   device::QueuePair* add_qp() {
     device::QueuePairSpec spec;
+    spec.answer_close = false;
     spec.pd = pd_;
     spec.send_cq = spec.receive_cq = cq_;
     spec.send_depth = spec.receive_depth = kDepth;

@@ -70,6 +70,7 @@ struct Host {
       : device(config, port, now), memory(scenario.size) {
     const uint32_t pd = must(device.alloc_pd(), "no protection domain");
     device::QueuePairSpec spec;
+    spec.answer_close = false;
     spec.pd = pd;
     spec.send_cq = send_cq = must(device.create_cq(2 * scenario.depth), "no completion queue");
     spec.receive_cq = receive_cq =

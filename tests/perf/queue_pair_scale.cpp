@@ -36,7 +36,7 @@ uint64_t resident_octets() {
 uint64_t slot_octets(uint32_t depth) {
   using device::QueuePair;
   const auto octets = [](uint32_t send, uint32_t receive) {
-    return QueuePair::octets_for({.send_depth = send, .receive_depth = receive});
+    return QueuePair::octets_for({{.send_depth = send, .receive_depth = receive}});
   };
   const uint64_t send = octets(2, 1) - octets(1, 1);
   const uint64_t receive = octets(1, 2) - octets(1, 1);

@@ -93,6 +93,7 @@ class Application {
       leave(*who);
     }
     device::QueuePairSpec spec;
+    spec.answer_close = false;
     spec.pd = pd_;
     spec.send_cq = *host_.device->create_cq(8);
     spec.receive_cq = *host_.device->create_cq(8);
@@ -148,6 +149,7 @@ class World {
   /// One honest client: connects, sends one message. \return how long it took; nothing: too long
   std::optional<base::Duration> honest_start() {
     device::QueuePairSpec spec;
+    spec.answer_close = false;
     spec.pd = client_pd_;
     spec.send_cq = *client_.device->create_cq(8);
     spec.receive_cq = *client_.device->create_cq(8);

@@ -115,6 +115,7 @@ void World::make_end(Pipe& pipe, uint32_t side) {
     end.receive_cq = *receive_cq;
   }
   device::QueuePairSpec spec;
+  spec.answer_close = false;
   spec.pd = end.pd;
   spec.send_cq = end.send_cq;
   spec.receive_cq = end.receive_cq;

@@ -51,6 +51,7 @@ void SocketWorld::make_end(Pipe& pipe, uint32_t side) {
   end.send_cq = *send_cq;
   end.receive_cq = *receive_cq;
   device::QueuePairSpec spec;
+  spec.answer_close = false;
   spec.pd = end.pd;
   spec.send_cq = end.send_cq;
   spec.receive_cq = end.receive_cq;

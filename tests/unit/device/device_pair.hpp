@@ -28,6 +28,7 @@ struct Host {
   /// A queue pair with a domain and completion queues of its own.
   QueuePair* make_qp(uint32_t depth = 64, uint32_t cq_depth = 256) {
     QueuePairSpec spec;
+    spec.answer_close = false;
     spec.pd = *device->alloc_pd();
     spec.send_cq = *device->create_cq(cq_depth);
     spec.receive_cq = *device->create_cq(cq_depth);

@@ -294,7 +294,7 @@ TEST_F(Resources, MemoryOfAConnectionHoldsItsEntriesToo) {
 // Queues cost as much as their entries, here powers of two of them, and less than one more of each.
 TEST_F(Resources, MemoryOfAQueuePairIsToldByTheEntry) {
   const auto octets = [](uint32_t send_depth, uint32_t receive_depth) {
-    return QueuePair::octets_for({.send_depth = send_depth, .receive_depth = receive_depth});
+    return QueuePair::octets_for({{.send_depth = send_depth, .receive_depth = receive_depth}});
   };
   const uint64_t send = octets(2, 1) - octets(1, 1);
   const uint64_t receive = octets(1, 2) - octets(1, 1);

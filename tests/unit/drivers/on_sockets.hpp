@@ -46,6 +46,7 @@ class OnSockets : public ::testing::Test {
       receive_cqs_[i] = *devices_[i]->create_cq(64 * links);
       for (uint32_t n = 0; n < links; ++n) {
         QueuePairSpec spec;
+        spec.answer_close = false;
         spec.pd = pds_[i];
         spec.send_cq = cqs_[i];
         spec.receive_cq = receive_cqs_[i];

@@ -250,38 +250,6 @@ class CompletionQueue {
   verbs::QueueAlarm* alarm_ = nullptr;  // the device's; nullptr until fd() or arm()
 };
 
-struct QueuePairOptions {
-  uint32_t send_depth = 128;
-  uint32_t receive_depth = 128;
-  uint32_t ird = 16;  ///< inbound Reads and atomics at once
-  uint32_t ord = 16;  ///< outbound Reads and atomics at once; more wait in the send queue
-  /// Answer a peer's close by a graceful close of this side, once the messages before it are
-  /// delivered. False: the application calls disconnect() when it has nothing more to send.
-  bool answer_close = true;
-  /// Require Access::RemoteWrite besides LocalWrite for the sink of a Read, as the RDMAC verbs do;
-  /// a Read without it completes with LocalProtection. False: LocalWrite is enough.
-  bool strict_read_sinks = false;
-  /// The application's own pointer: every event about the queue pair carries it. The library never
-  /// dereferences it.
-  void* context = nullptr;
-  /// A shared receive queue of the same domain, from which receives are taken and to which they are
-  /// posted. `receive_depth` then limits how many receives are taken ahead of the order of the
-  /// peer's messages, that is, how many a peer whose segments arrive out of order has in progress.
-  /// nullptr: the queue pair has receives of its own.
-  SharedReceiveQueue* srq = nullptr;
-  /// How long a Send or Immediate Data may wait for a receive if none is posted when it is the next
-  /// in order (RFC 5041 s.7.1). Meanwhile nothing behind it is delivered, not even the responses to
-  /// Reads and atomics of this side, and the peer's window is not opened. post_receive() ends the
-  /// wait; at the limit a Terminate ends the connection. 0: no wait, the Terminate is sent at once.
-  /// InvalidArgument: negative. See docs/receive-queues.md.
-  std::chrono::nanoseconds receive_wait{0};
-  /// Any number of threads may post to the send queue and to the receive queue at once, in an
-  /// inline context, too. What one thread posts keeps its order, and a list stays together. A call
-  /// waits while another one posts to the same queue. False: one thread at a time for each of the
-  /// two queues, unless the key device.several_threads says otherwise.
-  bool several_threads = false;
-};
-
 /// The outcome of posting a list of requests.
 struct ListPosted {
   uint32_t taken = 0;  ///< requests queued, from the front; they are carried out
