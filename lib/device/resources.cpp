@@ -105,6 +105,11 @@ Result<mem::Stag> Resources::reregister_memory(mem::Stag stag, const mem::Region
                 "reregister_memory: the region belongs to another consumer than the domain: "
                 "deregister it there, and register it here");
   }
+  if (spec.stream && domains_[before].used && before != spec.pd) {
+    return fail(ErrorCode::InvalidArgument,
+                "reregister_memory: the region is bound to a queue pair of the domain that it "
+                "would leave, and nobody could use it: deregister it, and register it here");
+  }
   const uint64_t had = memory_.octets_of(stag);
   const uint64_t wanted = spec.octets();
   TakenShare more = share_in(spec.pd, "reregister_memory",

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "rnic/verbs.hpp"
+#include "verbs/belonging.hpp"
 #include "verbs/boundary.hpp"
 #include "verbs/machine_memory.hpp"
 #include "verbs/port_use.hpp"
@@ -15,6 +16,7 @@
 namespace rnic {
 
 using verbs::abandoned;
+using verbs::check_device;
 using verbs::empty_handle;
 using verbs::guarded;
 using verbs::guarded_or;
@@ -362,9 +364,9 @@ Status QueuePair::connect(Stream& stream, std::span<const uint8_t> private_data,
                           const ConnectOptions& options) {
   return guarded("QueuePair::connect", [&]() -> Status {
     if (device_ == nullptr) return empty_handle();
-    if (!stream.is_valid() || stream.device_ != device_) {
-      return tl::unexpected(
-          Error{ErrorCode::InvalidArgument, "the stream is closed, or another device's"});
+    if (!stream.is_valid()) return verbs::gone();
+    if (auto ours = check_device("connect: the stream", *device_, *stream.device_); !ours) {
+      return ours;
     }
     return on_worker(*device_, [&](base::Now now) {
       return device_->device->connect(*qp_, stream.socket(), base::ByteView(private_data), now,
@@ -377,6 +379,9 @@ Status QueuePair::accept(const RequestHandle& request, std::span<const uint8_t> 
                          const ConnectOptions& options) {
   return guarded("QueuePair::accept", [&]() -> Status {
     if (device_ == nullptr) return empty_handle();
+    if (auto ours = check_device("accept: the request", *device_, request.device); !ours) {
+      return ours;
+    }
     return on_worker(*device_, [&](base::Now now) {
       return device_->device->accept(request, *qp_, base::ByteView(private_data), now, options);
     });

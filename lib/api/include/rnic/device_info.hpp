@@ -111,10 +111,12 @@ struct QueuePairInfo {
   uint64_t receive_waits = 0;  ///< messages that waited so, on this or the last connection
 };
 
-/// Names a connection of a device until it has ended.
+/// Names a connection until it has ended, at the device whose connections() has given it; another
+/// device answers InvalidArgument. The fields are the library's own.
 struct ConnectionId {
   uint32_t index = UINT32_MAX;
   uint32_t generation = 0;
+  uint32_t device = 0;  ///< a number that no other device of the process has; 0: none
   friend bool operator==(const ConnectionId&, const ConnectionId&) = default;
 };
 

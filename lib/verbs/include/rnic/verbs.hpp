@@ -87,7 +87,8 @@ struct RegionOptions {
   std::optional<uint8_t> key{};
   /// Binds the region to the stream of this queue pair alone (RFC 5042 s.6.1.1), until the queue
   /// pair is destroyed or moved to Idle again; Access::RemoteInvalidate requires it. nullptr: the
-  /// region is for all queue pairs of the domain.
+  /// region is for all queue pairs of the domain. InvalidArgument: the queue pair is of another
+  /// domain.
   const QueuePair* queue_pair = nullptr;
 };
 
@@ -123,6 +124,7 @@ class MemoryRegion {
   Status deregister();
 
  private:
+  friend class MemoryWindow;
   friend class ProtectionDomain;
   void swap(MemoryRegion& other) noexcept;
 
@@ -158,6 +160,7 @@ class MemoryWindow {
   /// Type 1: binds the window to `length` octets of `region` from the tagged offset `from`, and
   /// replaces an earlier binding. The octets have the same offsets in the window. stag() changes.
   /// \param access some of RemoteRead, RemoteWrite and RemoteAtomic
+  /// InvalidArgument: the region is of another device or domain, or does not have these octets.
   /// PermissionDenied: the region may not give that access. After an error the window is bound as
   /// before.
   Status bind(const MemoryRegion& region, uint64_t from, uint32_t length, AccessSet access);
@@ -406,7 +409,8 @@ class QueuePair {
   Status connect(Stream& stream, std::span<const uint8_t> private_data = {},
                  const ConnectOptions& options = {});
   /// Accepts a ConnectRequest. Established follows, in peer-to-peer mode only when the RTR has
-  /// come.
+  /// come. NotFound: the request is gone, or was answered already. InvalidArgument: it came to
+  /// another device than the queue pair's.
   Status accept(const RequestHandle& request, std::span<const uint8_t> private_data = {},
                 const ConnectOptions& options = {});
   /// Ends a connect() that is under way, its fall-back included: ConnectFailed follows. WrongState:
@@ -483,8 +487,9 @@ class ProtectionDomain {
                                        const RegionOptions& options);
   /// Registers a region of this or another domain of the device anew, in this domain. The index of
   /// its STag stays and the key changes: from the moment at which this returns the former STag
-  /// gives no access. WrongState while windows are bound to the region. After any error the region
-  /// is as it was.
+  /// gives no access. WrongState while windows are bound to the region. InvalidArgument also if the
+  /// region is another device's, or would leave the domain of the queue pair that it is bound to.
+  /// After any error the region is as it was.
   Status reregister(MemoryRegion& region, const RegionChanges& changes);
   /// Allocates an STag for QueuePair::post_fast_register(); until then it gives nobody access. The
   /// parts registered under it may have up to `max_pieces` pieces of memory together (those of a
@@ -508,6 +513,8 @@ class ProtectionDomain {
 /// after a move.
 class Device {
  public:
+  /// For Context::device(), which finds the devices.
+  explicit Device(std::shared_ptr<verbs::DeviceRuntime> device) : device_(std::move(device)) {}
   Device(const Device&) = default;
   Device& operator=(const Device&) = default;
   ~Device() = default;
@@ -553,6 +560,7 @@ class Device {
   /// Ends a listen(). \param local what listen() returned
   Status unlisten(const Endpoint& local);
   Status unlisten(uint16_t port);
+  /// Answers a ConnectRequest of this device with no. Errors as of QueuePair::accept().
   Status reject(const RequestHandle& request, std::span<const uint8_t> private_data = {});
   /// Accepts TCP connections to `local` as plain streams (stream.hpp).
   /// \param local as for listen()
@@ -603,17 +611,16 @@ class Device {
   [[nodiscard]] Result<std::vector<ConnectionSummary>> connections() const;
   /// Resets a connection, whatever it belongs to. Its queue pair gets Disconnected with the reason
   /// in the text, and may be used again as after any end. NotFound when the connection has ended.
+  /// InvalidArgument: it is another device's.
   Status abort(const ConnectionId& id);
   /// \return whether nothing is connected, queued or held
   [[nodiscard]] bool quiescent() const;
 
  private:
-  friend class Context;
   Result<StreamListener> listen_for_streams(verbs::PortUse& port,
                                             const StreamListenerOptions& options);
   Result<FramedStreamListener> listen_for_framed(verbs::PortUse& port,
                                                  const FramedListenerOptions& options);
-  explicit Device(std::shared_ptr<verbs::DeviceRuntime> device) : device_(std::move(device)) {}
   std::shared_ptr<verbs::DeviceRuntime> device_;  // never empty
 };
 
