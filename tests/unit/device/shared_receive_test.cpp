@@ -134,6 +134,26 @@ TEST_F(SharedReceives, TheLimitIsAnEvent_SEC_6_4_3_1_02_VERBS_20_a) {
   EXPECT_FALSE(right().has<event::SrqLimitReached>());
 }
 
+// The event of a queue that is gone may be read after another one has taken its place.
+TEST_F(SharedReceives, AnEventOfAQueueThatIsGoneNamesNoOtherOne) {
+  const uint32_t number = srq_->number();
+  EXPECT_NE(number, 0u);
+  srq_->arm_limit(3);
+  ASSERT_TRUE(right().device->destroy_srq(srq_));
+  std::set<uint32_t> numbers{number};
+  for (int i = 0; i < 20; ++i) {
+    srq_ = *right().device->create_srq({.pd = pd_, .depth = 32, .max_sges = 2});
+    EXPECT_TRUE(numbers.insert(srq_->number()).second) << srq_->number() << " was another one's";
+    EXPECT_EQ(right().device->limits().srqs, 1u);
+    if (i != 19) {
+      ASSERT_TRUE(right().device->destroy_srq(srq_));
+    }
+  }
+  const auto told = right().take<event::SrqLimitReached>();
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->srq, number);
+}
+
 // Only the stream that finds none ends; what it had is told before its end.
 TEST_F(SharedReceives, ThatFindNoneEndTheirStreamOnly_VERBS_13_VERBS_20_a) {
   const Client one = make_client();

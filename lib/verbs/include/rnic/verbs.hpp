@@ -207,7 +207,8 @@ class CompletionQueue {
   /// then nothing has changed.
   Status destroy();
 
-  /// The number that names the queue in events; 0: the handle is empty.
+  /// The number that names the queue in events; none before it had the same one. 0: the handle is
+  /// empty.
   [[nodiscard]] uint32_t number() const;
   /// Gives the queue another depth; the completions in it stay. After an overrun the queue works
   /// again. WrongState, and nothing changes, if it has more completions than `depth`, or must fit
