@@ -39,7 +39,8 @@ Status MemoryWindow::destroy() {
   if (device_ == nullptr) return {};
   return guarded("MemoryWindow::destroy", [&]() -> Status {
     const auto device = std::exchange(device_, nullptr);
-    on_worker(*device, [&](base::Now) { device->device->free_window(mem::Stag{stag_}); });
+    const mem::Stag stag{std::exchange(stag_, 0)};
+    on_worker(*device, [&](base::Now) { device->device->free_window(stag); });
     return {};
   });
 }

@@ -145,7 +145,9 @@ Status QueuePair::destroy() {
   });
 }
 
-uint32_t QueuePair::number() const { return qp_ == nullptr ? 0 : qp_->number(); }
+uint32_t QueuePair::number() const {
+  return qp_ == nullptr || device_->is_abandoned() ? 0 : qp_->number();
+}
 
 QueuePairState QueuePair::state() const {
   if (device_ == nullptr) return QueuePairState::Error;

@@ -115,9 +115,9 @@ Status TcpHandle::status() const {
   });
 }
 
-Endpoint TcpHandle::local() const { return app_ == nullptr ? Endpoint{} : app_->local(); }
+Endpoint TcpHandle::local() const { return is_live() ? app_->local() : Endpoint{}; }
 
-Endpoint TcpHandle::remote() const { return app_ == nullptr ? Endpoint{} : app_->remote(); }
+Endpoint TcpHandle::remote() const { return is_live() ? app_->remote() : Endpoint{}; }
 
 // --- TcpListener ---
 
@@ -139,7 +139,7 @@ void TcpListener::stop() noexcept {
   quietly([&] { on_worker(*device_, [&](base::Now now) { listener.stop(now); }); });
 }
 
-Endpoint TcpListener::local() const { return app_ == nullptr ? Endpoint{} : app_->local(); }
+Endpoint TcpListener::local() const { return is_live() ? app_->local() : Endpoint{}; }
 
 bool TcpListener::is_live() const { return app_ != nullptr && !device_->is_abandoned(); }
 

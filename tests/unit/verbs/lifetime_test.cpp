@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "rnic/consumer.hpp"
 #include "support/long_form.hpp"
 #include "verbs_pair.hpp"
 
@@ -53,6 +54,10 @@ void expect_empty(QueuePair& qp) {
 }
 void expect_empty(CompletionQueue& cq) {
   Completion out;
+  EXPECT_EQ(cq.number(), 0u);
+  expect_empty(cq.info(), "info");
+  expect_empty(cq.resize(1), "resize");
+  expect_empty(cq.moderate({}), "moderate");
   EXPECT_EQ(cq.poll({&out, 1}), 0u);
   expect_empty(cq.fd(), "fd");
   expect_empty(cq.arm(), "arm");
@@ -67,13 +72,87 @@ void expect_empty(SharedReceiveQueue& srq) {
   expect_empty(srq.info(), "info");
   EXPECT_TRUE(srq.destroy());
 }
-void expect_empty(MemoryRegion& region) { EXPECT_TRUE(region.deregister()); }
+void expect_empty(MemoryRegion& region) {
+  EXPECT_EQ(region.stag(), 0u);
+  EXPECT_EQ(region.address(), 0u);
+  EXPECT_EQ(region.length(), 0u);
+  EXPECT_EQ(region.sge(0, 1).stag, 0u);
+  EXPECT_TRUE(region.deregister());
+}
+void expect_empty(MemoryWindow& window) {
+  EXPECT_EQ(window.stag(), 0u);
+  expect_empty(window.bind(MemoryRegion(), 0, 1, Access::RemoteRead), "bind");
+  expect_empty(window.unbind(), "unbind");
+  EXPECT_TRUE(window.destroy());
+}
+void expect_empty(PortReservation& port) {
+  EXPECT_EQ(port.local(), Endpoint{});
+  EXPECT_TRUE(port.destroy());
+}
+void expect_empty(Consumer& consumer) {
+  expect_empty(consumer.alloc_pd(), "alloc_pd");
+  expect_empty(consumer.create_cq(1), "create_cq");
+  expect_empty(consumer.listen(at("10.0.0.1", 7471)), "listen");
+  expect_empty(consumer.unlisten(at("10.0.0.1", 7471)), "unlisten");
+  expect_empty(consumer.reserve(), "reserve");
+  expect_empty(consumer.info(), "info");
+  EXPECT_TRUE(consumer.destroy());
+}
+void expect_closed(const Status& status) {
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, ErrorCode::WrongState);
+}
+template <typename T>
+void expect_closed(const Result<T>& result) {
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ErrorCode::WrongState);
+}
+void expect_no_connection(const TcpHandle& handle) {
+  EXPECT_FALSE(handle.is_valid());
+  EXPECT_EQ(handle.local(), Endpoint{});
+  EXPECT_EQ(handle.remote(), Endpoint{});
+  EXPECT_EQ(handle.state(), StreamState::Ended);
+  EXPECT_EQ(handle.unacknowledged(), 0u);
+  EXPECT_TRUE(handle.at_end());
+}
+void expect_empty(Stream& stream) {
+  std::array<uint8_t, 4> some{};
+  expect_no_connection(stream);
+  expect_closed(stream.send(some));
+  expect_closed(stream.receive(some));
+  expect_closed(stream.await_rdma());
+  expect_closed(stream.set_options({}));
+  EXPECT_EQ(stream.readable() + stream.writable(), 0u);
+  EXPECT_FALSE(stream.is_converted());
+  stream.finish_sending();
+  stream.abort();
+  stream.close();
+}
+void expect_empty(FramedStream& stream) {
+  std::array<uint8_t, 4> some{};
+  expect_no_connection(stream);
+  expect_closed(stream.send(some));
+  expect_closed(stream.receive(some));
+  expect_closed(stream.read(some));
+  expect_closed(stream.set_packing(true));
+  expect_closed(stream.set_max_frame(100));
+  EXPECT_EQ(stream.readable(), 0u);
+  EXPECT_FALSE(stream.writable(1));
+  EXPECT_EQ(stream.frame_limit() + stream.usable_emss() + stream.emss_changes(), 0u);
+  stream.finish_sending();
+  stream.abort();
+  stream.close();
+}
 void expect_empty(ProtectionDomain& pd) {
   std::byte memory{};
   expect_empty(pd.register_memory({&memory, 1}, kEverything), "register_memory");
   CompletionQueue cq;
   expect_empty(pd.create_qp(cq, cq), "create_qp");
   expect_empty(pd.create_srq(), "create_srq");
+  expect_empty(pd.create_window(WindowType::Domain), "create_window");
+  expect_empty(pd.allocate_region(), "allocate_region");
+  MemoryRegion region;
+  expect_empty(pd.reregister(region, {}), "reregister");
   EXPECT_TRUE(pd.destroy());
 }
 void expect_empty(Context& context) {
@@ -95,7 +174,17 @@ TEST(Handles, AnEmptyOneAnswers) {
   SharedReceiveQueue srq;
   CompletionQueue cq;
   MemoryRegion region;
+  MemoryWindow window;
   ProtectionDomain pd;
+  PortReservation port;
+  Consumer consumer;
+  Stream stream;
+  FramedStream framed;
+  expect_empty(window);
+  expect_empty(port);
+  expect_empty(consumer);
+  expect_empty(stream);
+  expect_empty(framed);
   expect_empty(qp);
   expect_empty(srq);
   expect_empty(cq);
@@ -190,6 +279,36 @@ TEST(Handles, DestroyingWhatIsUsedIsRefusedAndNamesTheUser_VERBS_01_VERBS_23) {
   must(a.send_cq.destroy());
   expect_empty(a.pd);
   expect_empty(a.send_cq);
+}
+
+// What a handle has said of its object, it does not say any more.
+TEST(Handles, OneWhoseObjectWasDestroyedIsEmpty) {
+  World world;
+  Side a(world.left);
+  std::vector<std::byte> memory(16);
+  MemoryRegion region = must(a.pd.register_memory(memory, Access::Bind | Access::LocalWrite));
+  MemoryRegion allocated = must(a.pd.allocate_region(2));
+  MemoryWindow window = must(a.pd.create_window(WindowType::Domain));
+  MemoryWindow moved = must(a.pd.create_window(WindowType::QueuePair));
+  PortReservation port = must(world.left.reserve());
+  Consumer consumer = must(world.left.create_consumer({.name = "one"}));
+  EXPECT_NE(region.stag(), 0u);
+  EXPECT_NE(window.stag(), 0u);
+  must(window.bind(region, region.address(), 8, Access::RemoteRead));
+  EXPECT_FALSE(region.deregister()) << "a window is bound to it";
+  EXPECT_EQ(region.length(), 16u) << "nothing has changed";
+  must(window.destroy());
+  must(region.deregister());
+  must(allocated.deregister());
+  must(port.destroy());
+  must(consumer.destroy());
+  const MemoryWindow other = std::move(moved);
+  expect_empty(window);
+  expect_empty(region);
+  expect_empty(allocated);
+  expect_empty(port);
+  expect_empty(consumer);
+  expect_empty(moved);
 }
 
 TEST(Handles, WhatLostItsNameGoesWithItsLastUser) {

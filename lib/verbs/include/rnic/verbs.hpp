@@ -28,8 +28,9 @@
 /// while there are users.
 ///
 /// Forks: in a child process each handle of the parent answers Abandoned, nothing or 0, and does
-/// nothing when it is destroyed; its descriptors (fd(), event_fd()) are closed there. Parent and
-/// peers notice nothing. A child may open contexts of its own, over ports that need no DPDK.
+/// nothing when it is destroyed; its descriptors (fd(), event_fd()) are closed there. Regions and
+/// windows still tell their numbers, which are of no use there. Parent and peers notice nothing. A
+/// child may open contexts of its own, over ports that need no DPDK.
 ///
 /// A handle is empty if nothing was ever put into it, or if it was moved from or destroyed: its
 /// calls answer WrongState, nothing or 0, and destroy() and deregister() do nothing. Moving into a
@@ -111,6 +112,7 @@ class MemoryRegion {
   /// windows ends at once.
   ~MemoryRegion();
 
+  // 0 when the handle is empty.
   [[nodiscard]] uint32_t stag() const { return stag_; }
   [[nodiscard]] uint64_t address() const { return address_; }  ///< tagged offset of the first octet
   [[nodiscard]] uint64_t length() const { return length_; }    ///< octets
@@ -119,8 +121,8 @@ class MemoryRegion {
     return {address_ + offset, length, stag_};
   }
   /// Revokes the STag. After the call the device neither reads nor writes this memory; a connection
-  /// that has to retransmit octets of it is aborted. WrongState while windows are bound to the
-  /// region: then nothing has changed.
+  /// that has to retransmit octets of it is aborted. The handle is empty then. WrongState while
+  /// windows are bound to the region: then nothing has changed.
   Status deregister();
 
  private:
@@ -155,7 +157,7 @@ class MemoryWindow {
   Status destroy();
 
   /// Type 1: the STag of the present binding. Type 2: the STag that the window was made with; each
-  /// binding has a key of its own.
+  /// binding has a key of its own. 0: the handle is empty.
   [[nodiscard]] uint32_t stag() const { return stag_; }
   /// Type 1: binds the window to `length` octets of `region` from the tagged offset `from`, and
   /// replaces an earlier binding. The octets have the same offsets in the window. stag() changes.
