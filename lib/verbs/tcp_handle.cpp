@@ -82,12 +82,14 @@ void TcpHandle::finish_sending() {
 }
 
 void TcpHandle::close() {
-  if (!is_live()) app_ = nullptr;
-  if (app_ == nullptr) return;
-  const uint32_t doorbell = app_->doorbell();
+  // An empty handle keeps no device: the last one of a context takes the devices with it.
+  const auto device = std::exchange(device_, nullptr);
+  device::AppSocket* const app = std::exchange(app_, nullptr);
+  if (app == nullptr || device->is_abandoned()) return;
+  const uint32_t doorbell = app->doorbell();
   // From here on the socket may be gone at any time.
-  std::exchange(app_, nullptr)->request(AppSocket::kRelease);
-  verbs::ring(*device_, doorbell);
+  app->request(AppSocket::kRelease);
+  verbs::ring(*device, doorbell);
 }
 
 void TcpHandle::abort() {

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <filesystem>
 #include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "framed_world.hpp"
 #include "rnic/consumer.hpp"
 #include "support/long_form.hpp"
 #include "verbs_pair.hpp"
@@ -428,6 +431,155 @@ TEST_P(Orders, OfTheEndsOfOneSetAllAreSafe) {
     EXPECT_TRUE(set.is_untouched()) << "order " << number;
   } while (std::next_permutation(order.begin(), order.end()));
   EXPECT_EQ(number, 720u);
+}
+
+/// How many threads the process has: the workers of a context are among them.
+size_t threads() {
+  size_t count = 0;
+  for ([[maybe_unused]] const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    ++count;
+  }
+  return count;
+}
+
+struct PlainKind {
+  using Handle = Stream;
+  using Listener = StreamListener;
+  static Listener listen(Device& device) { return must(device.listen_stream(kFramedPort)); }
+  static Handle connect(Device& device, const Endpoint& to) {
+    return must(device.connect_stream(to));
+  }
+};
+struct FramedKind {
+  using Handle = FramedStream;
+  using Listener = FramedStreamListener;
+  static FramingOptions mode() { return framing(FramedSendMode::Align, FramedReceiveMode::Align); }
+  static Listener listen(Device& device) {
+    return must(device.listen_framed(kFramedPort, {.framing = mirrored(mode())}));
+  }
+  static Handle connect(Device& device, const Endpoint& to) {
+    return must(device.connect_framed(to, mode()));
+  }
+};
+
+/// Two ends of a connection full of traffic, a listener at which another connection waits, and
+/// their context, whose ends come in a given order.
+template <class Kind>
+class StreamSet {
+ public:
+  static constexpr size_t kKinds = 4;
+
+  explicit StreamSet(const Config& config) : world_(std::in_place, config) {
+    const Endpoint there{world_->right.address(), kFramedPort};
+    listener_ = Kind::listen(world_->right);
+    near_ = Kind::connect(world_->left, there);
+    const bool done = world_->wait([&] {
+      if (!far_) far_ = listener_->accept();
+      return far_ && near_->state() == StreamState::Open;
+    });
+    if (!done) throw std::runtime_error("no connection");
+    waiting_ = Kind::connect(world_->left, there);
+    if (!world_->wait([&] { return waiting_->state() == StreamState::Open; })) {
+      throw std::runtime_error("no second connection");
+    }
+    waiting_.reset();
+    use();
+  }
+
+  void end(size_t kind) {
+    switch (kind) {
+      case 0: world_.reset(); break;
+      case 1: listener_.reset(); break;
+      case 2: near_.reset(); break;
+      case 3: far_.reset(); break;
+    }
+    use();
+  }
+  /// Waits until an octet has come from one end to the other, without the context.
+  [[nodiscard]] bool flows() {
+    const uint64_t before = got_;
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (got_ == before && std::chrono::steady_clock::now() < end) use();
+    return got_ != before;
+  }
+
+ private:
+  /// Makes each call of the handles that are left.
+  void use() {
+    for (int i = 0; i < 10; ++i) {
+      for (auto* const stream : {&near_, &far_}) {
+        if (!*stream) continue;
+        static_cast<void>((*stream)->send(piece_));
+        got_ += (*stream)->receive(buffer_).value_or(0);
+        static_cast<void>((*stream)->status());
+        static_cast<void>((*stream)->unacknowledged());
+        EXPECT_NE((*stream)->local(), Endpoint{});
+      }
+      if (listener_) {
+        EXPECT_EQ(listener_->local().port, kFramedPort);
+      }
+      if (world_) world_->context.poll();
+    }
+  }
+
+  const Octets piece_ = frame(1000, 1);
+  Octets buffer_ = Octets(65536);
+  uint64_t got_ = 0;
+  std::optional<World> world_;
+  std::optional<typename Kind::Listener> listener_;
+  std::optional<typename Kind::Handle> near_;
+  std::optional<typename Kind::Handle> far_;
+  std::optional<typename Kind::Handle> waiting_;
+};
+
+template <class Kind>
+void end_in_all_orders(bool threaded) {
+  using Ends = StreamSet<Kind>;
+  { const World first(loopback_config(threaded)); }  // DPDK keeps threads of its own
+  const size_t before = threads();
+  std::array<size_t, Ends::kKinds> order{};
+  std::iota(order.begin(), order.end(), size_t{0});
+  do {
+    Ends ends(loopback_config(threaded));
+    for (size_t i = 0; i < order.size(); ++i) {
+      ends.end(order[i]);
+      // Workers go on without the context as long as there is a handle.
+      if (threaded && i == 0 && order[0] == 0) {
+        EXPECT_TRUE(ends.flows());
+      }
+    }
+    EXPECT_EQ(threads(), before) << "the devices go with the last handle";
+  } while (std::next_permutation(order.begin(), order.end()));
+}
+
+class StreamOrders : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(InlineAndThreaded, StreamOrders, testing::Bool());
+
+TEST_P(StreamOrders, OfAContextAListenerAndStreamsAllAreSafe) {
+  end_in_all_orders<PlainKind>(GetParam());
+}
+TEST_P(StreamOrders, OfAContextAListenerAndFramedStreamsAllAreSafe) {
+  end_in_all_orders<FramedKind>(GetParam());
+}
+
+// A handle that was closed is empty: it does not keep the devices of its context.
+TEST(Handles, AClosedStreamKeepsNoDevice) {
+  { const World first(loopback_config(true)); }
+  const size_t before = threads();
+  Stream plain;
+  FramedStream framed;
+  {
+    World world(loopback_config(true));
+    const Endpoint there{world.right.address(), kFramedPort};
+    plain = PlainKind::connect(world.left, there);
+    framed = FramedKind::connect(world.left, there);
+    EXPECT_GT(threads(), before);
+  }
+  EXPECT_GT(threads(), before);
+  plain.close();
+  EXPECT_GT(threads(), before);
+  framed.close();
+  EXPECT_EQ(threads(), before);
 }
 
 INSTANTIATE_TEST_SUITE_P(
