@@ -53,8 +53,8 @@ Status to_status(device::PostResult result, const char* queue, uint32_t depth) {
     case device::PostResult::Full: return full_queue(queue, depth);
     case device::PostResult::TooManySge:
       return refused(ErrorCode::InvalidArgument,
-                     "too many scatter/gather elements: at most 16, 1 for a Read, an atomic or "
-                     "BindWindow, none for Immediate and LocalInvalidate");
+                     "too many scatter/gather elements: at most 16, but 1 for ReadInvalidate, an "
+                     "atomic and BindWindow, and none for Immediate and LocalInvalidate");
     case device::PostResult::InlineTooLong:
       return refused(ErrorCode::InvalidArgument,
                      "more than 256 octets of inline data: register the memory and name it by "
