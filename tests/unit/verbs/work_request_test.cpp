@@ -184,6 +184,40 @@ TEST_F(WorkRequests, AReadIntoPieces_VERBS_26) {
   EXPECT_EQ(a_.qp.post_read(4, pieces, at(to_)).error().code, ErrorCode::InvalidArgument);
 }
 
+// CompletionStatus::Success: without a turn of the peer a Write completes over sockets, where the
+// system's TCP has it, and not over a TCP of ours; a Read completes over neither.
+TEST(SuccessOfARequest, SaysWhatThePortKnows) {
+  for (const bool sockets : {false, true}) {
+    SCOPED_TRACE(sockets ? "sockets" : "wire");
+    World world(sockets ? socket_config(false) : loopback_config());
+    Side a(world.left);
+    Side b(world.right);
+    world.connect(a, b);
+    Memory near(a.pd, octets(64, 1), Access::LocalWrite);
+    Memory far(b.pd, std::vector<uint8_t>(64), kEverything);
+    const auto completes_alone = [&] {
+      Completion done;
+      // An initiator waits for mpa.first_fpdu_delay before it sends.
+      const auto end = world.context.now() + std::chrono::milliseconds(30);
+      while (world.context.now() < end) {
+        world.left.poll();
+        if (a.send_cq.poll({&done, 1}) == 1) return true;
+      }
+      return false;
+    };
+    must(a.qp.post_write(1, {near.all()}, {far.region.stag(), far.region.address()}));
+    EXPECT_EQ(completes_alone(), sockets);
+    EXPECT_EQ(far.data, std::vector<uint8_t>(64)) << "it is not placed yet";
+    if (!sockets) {
+      world.expect_done(a.send_cq, 1, 64);
+    }
+    must(a.qp.post_read(2, {near.all()}, {far.region.stag(), far.region.address()}));
+    EXPECT_FALSE(completes_alone());
+    world.expect_done(a.send_cq, 2, 64);
+    EXPECT_EQ(far.data, octets(64, 1)) << "what a Read has gone by is placed";
+  }
+}
+
 TEST_F(WorkRequests, WriteWithImmediateIsOneRequest_VERBS_10) {
   must(a_.qp.post_write_immediate(1, pieces(), at(to_), kOctets, {.solicited = true}));
   const auto got = world_.await(b_.receive_cq);

@@ -325,14 +325,15 @@ class QueuePair {
   [[nodiscard]] Result<QueuePairInfo> info() const;
   /// Makes all the changes set in `change` (QueuePairChange), or none: WrongState names what has to
   /// be done first, InvalidArgument names the value and its limit. When a move to Error has
-  /// returned, everything that was posted has completed with Flushed.
+  /// returned, everything that was posted has completed, with Flushed where nothing else is known.
   Status modify(const QueuePairChange& change);
 
   /// Posts a request to the send queue, as post_receive() does to the receive queue.
   /// ResourceExhausted: the queue is full. InvalidArgument: the request can never work.
   /// Unsupported: the request is one of RFC 7306, and the device has these disabled. WrongState: a
   /// receive of a queue pair that takes its receives from a shared receive queue. Any other
-  /// trouble, such as memory that is not registered, shows in the completion.
+  /// trouble, such as memory that is not registered, shows in the completion. What its Success says
+  /// stands with CompletionStatus::Success.
   Status post_send(const SendRequest& request);
   Status post_receive(const ReceiveRequest& request);
   /// Posts a list of requests in order with one doorbell, up to the first that post_send() or
@@ -340,54 +341,64 @@ class QueuePair {
   ListPosted post_send(std::span<const SendRequest> requests);
   ListPosted post_receive(std::span<const ReceiveRequest> requests);
 
-  // One call for each operation, with the errors of post_send() and post_receive().
+  // One call for each operation, with the errors of post_send() and post_receive(). What the
+  // completion's Success says stands beside each; "sent" is short for: the peer's TCP has
+  // acknowledged all of it, or, over sockets of the system, the system's TCP has taken all of it
+  // (CompletionStatus::Success). The memory is the application's again then.
 
-  /// Sends a message to the peer's next receive (RFC 5040 s.5.3).
+  /// Sends a message to the peer's next receive (RFC 5040 s.5.3). Success: it is sent.
   Status post_send(uint64_t id, const SgeList& source, const PostOptions& options = {});
-  /// Sends a message and revokes an STag of the peer before its receive completes.
+  /// Sends a message and revokes an STag of the peer before its receive completes. Success: it is
+  /// sent, and whether the STag is revoked yet is not known.
   Status post_send_invalidate(uint64_t id, const SgeList& source, uint32_t stag,
                               const PostOptions& options = {});
-  /// Writes to the peer's memory; the peer's application is not told (RFC 5040 s.5.1).
+  /// Writes to the peer's memory; the peer's application is not told (RFC 5040 s.5.1). Success: it
+  /// is sent, and whether it is placed yet is not known.
   Status post_write(uint64_t id, const SgeList& source, const RemoteAddress& target,
                     const PostOptions& options = {});
   /// Writes to the peer's memory, and gives 8 octets to the peer's next receive once the Write is
-  /// placed.
+  /// placed. Success: both are sent.
   Status post_write_immediate(uint64_t id, const SgeList& source, const RemoteAddress& target,
                               const ImmediateData& octets, const PostOptions& options = {});
-  /// Fetches from the peer's memory (RFC 5040 s.5.2).
+  /// Fetches from the peer's memory (RFC 5040 s.5.2). Success, on every port: the octets are in the
+  /// sink.
   Status post_read(uint64_t id, const SgeList& sink, const RemoteAddress& source,
                    const PostOptions& options = {});
-  /// Fetches from the peer's memory, and revokes the sink's STag before the completion.
+  /// Fetches from the peer's memory, and revokes the sink's STag before the completion. Success, on
+  /// every port: the octets are in the sink.
   Status post_read_invalidate(uint64_t id, const Sge& sink, const RemoteAddress& source,
                               const PostOptions& options = {});
-  /// Revokes an STag of this side after everything before it has completed.
+  /// Revokes an STag of this side after everything before it has completed. Success: it is revoked.
   Status post_local_invalidate(uint64_t id, uint32_t stag, const PostOptions& options = {});
+  /// Takes the peer's next message. Success: it is whole in the sink, and everything that the peer
+  /// has sent before it is delivered, Writes too.
   Status post_receive(uint64_t id, const SgeList& sink);
 
   /// Adds to the 8 octets at `remote` and returns the value before in Completion::original. The
   /// operation is atomic with respect to all other atomics through the peer's device. The target
   /// must be aligned to 8 octets and allow Access::RemoteAtomic; it holds a number in the peer's
-  /// own byte order.
+  /// own byte order. Success, on every port: the peer has done it.
   /// \param boundaries the highest bit of each field that is added on its own; 0: all 64 bits.
   Status post_fetch_add(uint64_t id, const RemoteAddress& remote, uint64_t add,
                         uint64_t boundaries = 0);
   /// Stores the `swap_mask` bits of `swap` in the 8 octets at `remote` if their `compare_mask` bits
-  /// are those of `compare`. Completion::original is the value before, in either case.
+  /// are those of `compare`. Completion::original is the value before, in either case. Success, on
+  /// every port: the peer has compared, and swapped or not.
   Status post_compare_swap(uint64_t id, const RemoteAddress& remote, uint64_t compare,
                            uint64_t swap, uint64_t compare_mask = ~uint64_t{0},
                            uint64_t swap_mask = ~uint64_t{0});
   /// Gives 8 octets to the peer's next receive, after everything posted before: so the peer learns
-  /// that an earlier Write is placed.
+  /// that an earlier Write is placed. Success: they are sent.
   Status post_immediate(uint64_t id, const ImmediateData& octets, bool solicited = false);
 
   /// Binds a window of type 2 to `part` of a region (MemoryGrant). It completes with
   /// LocalProtection, which ends the connection, if the window is bound already or not of the
-  /// domain, or if the region cannot give that access.
+  /// domain, or if the region cannot give that access. Success: the window is bound.
   Status post_bind_window(uint64_t id, const MemoryGrant& grant, const Sge& part);
   /// Registers `parts` of regions as one range of offsets under an STag of
   /// ProtectionDomain::allocate_region(). All queue pairs of the domain may use it, but with
   /// Access::RemoteInvalidate only this one. LocalProtection as above, and if the parts have more
-  /// pieces than the STag was allocated for.
+  /// pieces than the STag was allocated for. Success: the STag gives the access.
   Status post_fast_register(uint64_t id, const MemoryGrant& grant, const SgeList& parts);
 
   /// Starts a connection. The outcome is an event: Established, Rejected or ConnectFailed.
