@@ -131,6 +131,10 @@ struct ConnectionSummary {
   Endpoint remote;
   std::chrono::nanoseconds idle{0};  ///< since the peer was heard last
   ReceivePaths received;
+  uint32_t srq = 0;  ///< SharedReceiveQueue::number() of the queue pair's; 0: it has none
+  /// The receives that the queue pair has taken from there. They show whose peer takes more than
+  /// its share, and which connection abort() is for (RFC 5042 s.6.4.3.1).
+  SrqUse srq_use;
 };
 
 }  // namespace rnic
