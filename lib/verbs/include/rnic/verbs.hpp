@@ -161,10 +161,10 @@ class MemoryWindow {
   [[nodiscard]] uint32_t stag() const { return stag_; }
   /// Type 1: binds the window to `length` octets of `region` from the tagged offset `from`, and
   /// replaces an earlier binding. The octets have the same offsets in the window. stag() changes.
-  /// \param access some of RemoteRead, RemoteWrite and RemoteAtomic
   /// InvalidArgument: the region is of another device or domain, or does not have these octets.
   /// PermissionDenied: the region may not give that access. After an error the window is bound as
   /// before.
+  /// \param access some of RemoteRead, RemoteWrite and RemoteAtomic
   Status bind(const MemoryRegion& region, uint64_t from, uint32_t length, AccessSet access);
   /// Unbinds the window from its region: the access that it gives ends at once.
   Status unbind();
