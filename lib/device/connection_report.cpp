@@ -46,6 +46,11 @@ ConnectionSummary ConnectionReport::summary(const Connection& connection) const 
   if (const QueuePair* qp = connection.queue_pair(); qp != nullptr) {
     told.qp = qp->number();
     told.context = qp->context();
+    // A queue pair that is destroyed has left its shared receive queue, which may be gone.
+    if (const SharedReceiveQueue* srq = qp->spec().srq; srq != nullptr && !qp->orphaned()) {
+      told.srq = srq->number();
+      told.srq_use = qp->srq_use();
+    }
   }
   told.inbound = connection.is_responder();
   told.running = connection.state() == ConnectionState::Running;

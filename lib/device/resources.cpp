@@ -28,7 +28,7 @@ Resources::Resources(const DeviceConfig& config, DeviceCounters& counters, Consu
               {config.secret[0] ^ config.seed, config.secret[1]}),
       domains_(config.limits.max_pds + 1),
       notify_(now),
-      srqs_(config.limits.max_srqs + 1),
+      srqs_(config.limits.max_srqs),
       qps_(config.limits.max_qps + 1),
       numbers_(config.limits.max_qps) {}
 
@@ -104,6 +104,11 @@ Result<mem::Stag> Resources::reregister_memory(mem::Stag stag, const mem::Region
     return fail(ErrorCode::PermissionDenied,
                 "reregister_memory: the region belongs to another consumer than the domain: "
                 "deregister it there, and register it here");
+  }
+  if (spec.stream && domains_[before].used && before != spec.pd) {
+    return fail(ErrorCode::InvalidArgument,
+                "reregister_memory: the region is bound to a queue pair of the domain that it "
+                "would leave, and nobody could use it: deregister it, and register it here");
   }
   const uint64_t had = memory_.octets_of(stag);
   const uint64_t wanted = spec.octets();
@@ -331,19 +336,20 @@ Result<SharedReceiveQueue*> Resources::create_srq(const SharedReceiveSpec& spec,
                 "create_srq: receives of " + std::to_string(spec.max_sges) +
                     " scatter/gather elements: at most " + std::to_string(kMaxSge));
   }
-  for (uint32_t number = 1; number < srqs_.size(); ++number) {
-    if (srqs_[number] != nullptr) continue;
-    TakenShare share = share_in(spec.pd, "create_srq", {.srqs = 1});
-    if (!share.status()) return tl::unexpected(share.status().error());
-    const QueuePairContexts& contexts = *this;
-    srqs_[number] = std::make_unique<SharedReceiveQueue>(number, spec, events, contexts);
-    share.keep();
-    ++domains_[spec.pd].users;
-    return srqs_[number].get();
+  const auto place = std::find(srqs_.begin(), srqs_.end(), nullptr);
+  if (place == srqs_.end()) {
+    return fail(ErrorCode::ResourceExhausted,
+                "no shared receive queue left: raise limits.max_srqs (now " +
+                    std::to_string(limits_.max_srqs) + ") or destroy one");
   }
-  return fail(ErrorCode::ResourceExhausted,
-              "no shared receive queue left: raise limits.max_srqs (now " +
-                  std::to_string(limits_.max_srqs) + ") or destroy one");
+  TakenShare share = share_in(spec.pd, "create_srq", {.srqs = 1});
+  if (!share.status()) return tl::unexpected(share.status().error());
+  const QueuePairContexts& contexts = *this;
+  *place = std::make_unique<SharedReceiveQueue>(last_srq_ + 1, spec, events, contexts);
+  share.keep();
+  ++last_srq_;
+  ++domains_[spec.pd].users;
+  return place->get();
 }
 
 Status Resources::destroy_srq(SharedReceiveQueue* srq) {

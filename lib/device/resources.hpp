@@ -164,8 +164,11 @@ class Resources final : private QueuePairContexts {
   std::vector<Domain> domains_;  // index: PD number; 0 is never given out
   NotifyTimers notify_;          // outlives the completion queues
   std::vector<std::unique_ptr<CompletionQueue>> cqs_;
-  uint32_t last_cq_ = 0;                                   // the number that was given out last
-  std::vector<std::unique_ptr<SharedReceiveQueue>> srqs_;  // index: its number; 0: none
+  // Events that nobody has read name a queue that is gone by its number, so each queue has another
+  // one. These are the numbers that were given out last.
+  uint32_t last_cq_ = 0;
+  uint32_t last_srq_ = 0;
+  std::vector<std::unique_ptr<SharedReceiveQueue>> srqs_;  // nullptr: a free place
   std::vector<std::unique_ptr<QueuePair>> qps_;  // index: slot, which is its doorbell, too; not 0
   QueuePairNumbers numbers_;
 };

@@ -259,6 +259,12 @@ Result<std::pair<Connection, Connection>> Adapter::connect_pair(Adapter& far, ui
   if (desk_->is_abandoned()) return abandoned();
   using Pair = std::pair<Connection, Connection>;
   return guarded("Adapter::connect_pair", [&]() -> Result<Pair> {
+    // Nothing here drives the other context, nor does its clock go by this one's.
+    if (!desk_->shares_context(*far.desk_)) {
+      return base::fail(ErrorCode::InvalidArgument, "connect_pair: device " + far.device().name() +
+                                                        " belongs to another context than " +
+                                                        device().name());
+    }
     const WaitEnd end(desk_->context(), limit.span());
     auto listener = far.listen({far.desk_->device().address(), port});
     if (!listener) return tl::unexpected(std::move(listener.error()));

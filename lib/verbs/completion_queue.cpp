@@ -61,7 +61,9 @@ Status CompletionQueue::destroy() {
   });
 }
 
-uint32_t CompletionQueue::number() const { return cq_ == nullptr ? 0 : cq_->number(); }
+uint32_t CompletionQueue::number() const {
+  return cq_ == nullptr || device_->is_abandoned() ? 0 : cq_->number();
+}
 
 Status CompletionQueue::resize(uint32_t depth) {
   return guarded("CompletionQueue::resize", [&]() -> Status {

@@ -4,12 +4,14 @@
 #include <string>
 
 #include "rnic/verbs.hpp"
+#include "verbs/belonging.hpp"
 #include "verbs/boundary.hpp"
 #include "verbs/consumer_calls.hpp"
 #include "verbs/runtime.hpp"
 
 namespace rnic {
 
+using verbs::check_device;
 using verbs::guarded;
 using verbs::guarded_or;
 using verbs::on_worker;
@@ -65,7 +67,10 @@ Status Device::unlisten(const Endpoint& local) { return verbs::unlisten(device_,
 Status Device::unlisten(uint16_t port) { return unlisten(Endpoint{{}, port}); }
 
 Status Device::reject(const RequestHandle& request, std::span<const uint8_t> private_data) {
-  return guarded("Device::reject", [&] {
+  return guarded("Device::reject", [&]() -> Status {
+    if (auto ours = check_device("reject: the request", *device_, request.device); !ours) {
+      return ours;
+    }
     return on_worker(*device_, [&](base::Now now) {
       return device_->device->reject(request, base::ByteView(private_data), now);
     });
@@ -146,12 +151,16 @@ Result<std::vector<TerminateCount>> Device::terminates() const {
 
 Result<std::vector<ConnectionSummary>> Device::connections() const {
   return guarded("Device::connections", [&]() -> Result<std::vector<ConnectionSummary>> {
-    return on_worker(*device_, [&](base::Now now) { return device_->device->connections(now); });
+    auto found =
+        on_worker(*device_, [&](base::Now now) { return device_->device->connections(now); });
+    for (ConnectionSummary& connection : found) connection.id.device = device_->number;
+    return found;
   });
 }
 
 Status Device::abort(const ConnectionId& id) {
   return guarded("Device::abort", [&]() -> Status {
+    if (auto ours = check_device("abort: the connection", *device_, id.device); !ours) return ours;
     return on_worker(*device_, [&](base::Now) { return device_->device->abort(id); });
   });
 }

@@ -39,10 +39,6 @@ Error failure_of(event::Ending& ending) {
   return {is_fault ? ErrorCode::Protocol : code_of(ending.end), std::move(ending.detail)};
 }
 
-bool same(const RequestHandle& a, const RequestHandle& b) {
-  return a.index == b.index && a.generation == b.generation;
-}
-
 /// Reserves room for one more element.
 template <typename T>
 void make_room(std::vector<T>& list) {
@@ -104,6 +100,12 @@ EventDesk::EventDesk(Device device, ProtectionDomain pd)
 
 bool EventDesk::is_abandoned() const { return getpid() != owner_; }
 
+bool EventDesk::shares_context(EventDesk& other) {
+  const auto found = other.context().device(device_.name());
+  // The name of a device is one object, however many handles the device has.
+  return found && &found->name() == &device_.name();
+}
+
 bool EventDesk::wait(const std::function<bool()>& done, const WaitEnd& end) {
   const auto sorted = [&] {
     sort_events();
@@ -149,7 +151,7 @@ void EventDesk::sort(Event&& event) {
         std::move(*request));  // the device bounds them: limits.max_pending_requests
   } else if (auto* gone = std::get_if<event::RequestWithdrawn>(&event)) {
     std::erase_if(requests_, [gone](const event::ConnectRequest& waiting) {
-      return same(waiting.request, gone->request);
+      return waiting.request == gone->request;
     });
   } else if (others_.size() < kMaxKept) {
     others_.push_back(std::move(event));
@@ -170,9 +172,7 @@ std::optional<RequestHandle> EventDesk::request_at(const Endpoint& local) {
 
 std::vector<uint8_t> EventDesk::drop_request(const RequestHandle& request) {
   const std::lock_guard lock(mutex_);
-  const auto found = std::ranges::find_if(requests_, [&](const event::ConnectRequest& waiting) {
-    return same(waiting.request, request);
-  });
+  const auto found = std::ranges::find(requests_, request, &event::ConnectRequest::request);
   if (found == requests_.end()) return {};
   std::vector<uint8_t> data = std::move(found->private_data);
   requests_.erase(found);

@@ -50,6 +50,8 @@ class EventDesk {
   [[nodiscard]] Context& context() { return context_; }
   [[nodiscard]] Device& device() { return device_; }
   [[nodiscard]] ProtectionDomain& pd() { return pd_; }
+  /// \return whether the devices of both desks belong to one context
+  [[nodiscard]] bool shares_context(EventDesk& other);
   /// \return whether this process was forked from the one that opened the desk
   [[nodiscard]] bool is_abandoned() const;
 

@@ -39,7 +39,10 @@ Status MemoryRegion::deregister() {
   return guarded("MemoryRegion::deregister", [&] {
     const Status status = on_worker(
         *device_, [&](base::Now) { return device_->device->deregister_memory(mem::Stag{stag_}); });
-    if (status) device_ = nullptr;
+    if (!status) return status;
+    device_ = nullptr;
+    stag_ = 0;
+    address_ = length_ = 0;
     return status;
   });
 }

@@ -3,11 +3,13 @@
 #include <utility>
 
 #include "rnic/verbs.hpp"
+#include "verbs/belonging.hpp"
 #include "verbs/boundary.hpp"
 #include "verbs/runtime.hpp"
 
 namespace rnic {
 
+using verbs::check_device;
 using verbs::empty_handle;
 using verbs::guarded;
 using verbs::on_worker;
@@ -37,7 +39,8 @@ Status MemoryWindow::destroy() {
   if (device_ == nullptr) return {};
   return guarded("MemoryWindow::destroy", [&]() -> Status {
     const auto device = std::exchange(device_, nullptr);
-    on_worker(*device, [&](base::Now) { device->device->free_window(mem::Stag{stag_}); });
+    const mem::Stag stag{std::exchange(stag_, 0)};
+    on_worker(*device, [&](base::Now) { device->device->free_window(stag); });
     return {};
   });
 }
@@ -45,7 +48,8 @@ Status MemoryWindow::destroy() {
 Status MemoryWindow::bind(const MemoryRegion& region, uint64_t from, uint32_t length,
                           AccessSet access) {
   return guarded("MemoryWindow::bind", [&]() -> Status {
-    if (device_ == nullptr) return empty_handle();
+    if (device_ == nullptr || region.device_ == nullptr) return empty_handle();
+    if (auto ours = check_device("bind: the region", *device_, *region.device_); !ours) return ours;
     const Sge part{from, length, region.stag()};
     const mem::Binding binding{.stag = mem::Stag{stag_},
                                .parts = {&part, 1},

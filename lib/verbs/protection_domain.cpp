@@ -5,7 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/fail.hpp"
 #include "rnic/verbs.hpp"
+#include "verbs/belonging.hpp"
 #include "verbs/boundary.hpp"
 #include "verbs/machine_memory.hpp"
 #include "verbs/queue_lock.hpp"
@@ -13,6 +15,7 @@
 
 namespace rnic {
 
+using verbs::check_device;
 using verbs::empty_handle;
 using verbs::guarded;
 using verbs::on_worker;
@@ -30,12 +33,6 @@ Status enough_for(device::QueuePairSpec spec, const device::Limits& limits) {
   return verbs::enough_memory("create_qp: queues of " + std::to_string(spec.send_depth) + " and " +
                                   std::to_string(spec.receive_depth) + " requests",
                               octets);
-}
-
-tl::unexpected<Error> another_device(const char* object) {
-  return tl::unexpected(Error{ErrorCode::InvalidArgument, base::worded([&] {
-                                return std::string(object) + " belongs to another device";
-                              })});
 }
 
 void set_memory(mem::RegionSpec& spec, std::span<std::byte> memory) {
@@ -103,9 +100,17 @@ Result<MemoryRegion> ProtectionDomain::register_spec(const char* call, mem::Regi
   spec.key = options.key;
   spec.offset = options.offset.value_or(base_of(spec));
   if (options.queue_pair != nullptr) {
-    if (options.queue_pair->qp_ == nullptr) return empty_handle();
-    if (options.queue_pair->device_ != device_) return another_device("the queue pair");
-    spec.stream = options.queue_pair->qp_->stream();
+    const QueuePair& only = *options.queue_pair;
+    if (only.qp_ == nullptr) return empty_handle();
+    if (auto ours = check_device("register: the queue pair", *device_, *only.device_); !ours) {
+      return tl::unexpected(ours.error());
+    }
+    if (only.qp_->spec().pd != pd_) {
+      return base::fail(ErrorCode::InvalidArgument,
+                        "register: the queue pair belongs to another protection domain, and could "
+                        "not use the region: register it in that one");
+    }
+    spec.stream = only.qp_->stream();
   }
   if (auto mapped = check_memory(call, device_->runtime->maps(), spec); !mapped)
     return tl::unexpected(mapped.error());
@@ -149,8 +154,9 @@ Status ProtectionDomain::reregister(MemoryRegion& region, const RegionChanges& c
   constexpr const char* kCall = "ProtectionDomain::reregister";
   return guarded(kCall, [&]() -> Status {
     if (device_ == nullptr || region.device_ == nullptr) return empty_handle();
-    if (device_->is_abandoned()) return verbs::abandoned();
-    if (region.device_ != device_) return another_device("the region");
+    if (auto ours = check_device("reregister: the region", *device_, *region.device_); !ours) {
+      return ours;
+    }
     const mem::Stag stag{region.stag_};
     std::vector<base::ByteSpan> pieces;
     auto spec = on_worker(
@@ -234,15 +240,14 @@ Result<QueuePair> ProtectionDomain::create_qp(CompletionQueue& send_cq, Completi
   if (device_ == nullptr || send_cq.device_ == nullptr || receive_cq.device_ == nullptr) {
     return empty_handle();
   }
-  if (send_cq.device_ != device_ || receive_cq.device_ != device_) {
-    return another_device("a completion queue");
-  }
   if (options.srq != nullptr && options.srq->srq_ == nullptr) return empty_handle();
-  if (options.srq != nullptr && options.srq->device_ != device_) {
-    return tl::unexpected(Error{ErrorCode::InvalidArgument, base::worded([] {
-                                  return "the shared receive queue belongs to another device";
-                                })});
+  constexpr const char* kQueue = "create_qp: a completion queue";
+  auto ours = check_device(kQueue, *device_, *send_cq.device_);
+  if (ours) ours = check_device(kQueue, *device_, *receive_cq.device_);
+  if (ours && options.srq != nullptr) {
+    ours = check_device("create_qp: the shared receive queue", *device_, *options.srq->device_);
   }
+  if (!ours) return tl::unexpected(ours.error());
   const device::QueuePairSpec spec{options, pd_, send_cq.cq_, receive_cq.cq_,
                                    options.srq == nullptr ? nullptr : options.srq->srq_};
   return guarded("ProtectionDomain::create_qp", [&]() -> Result<QueuePair> {

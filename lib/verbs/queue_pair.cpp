@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "rnic/verbs.hpp"
+#include "verbs/belonging.hpp"
 #include "verbs/boundary.hpp"
 #include "verbs/machine_memory.hpp"
 #include "verbs/port_use.hpp"
@@ -15,6 +16,7 @@
 namespace rnic {
 
 using verbs::abandoned;
+using verbs::check_device;
 using verbs::empty_handle;
 using verbs::guarded;
 using verbs::guarded_or;
@@ -51,8 +53,8 @@ Status to_status(device::PostResult result, const char* queue, uint32_t depth) {
     case device::PostResult::Full: return full_queue(queue, depth);
     case device::PostResult::TooManySge:
       return refused(ErrorCode::InvalidArgument,
-                     "too many scatter/gather elements: at most 16, 1 for a Read, an atomic or "
-                     "BindWindow, none for Immediate and LocalInvalidate");
+                     "too many scatter/gather elements: at most 16, but 1 for ReadInvalidate, an "
+                     "atomic and BindWindow, and none for Immediate and LocalInvalidate");
     case device::PostResult::InlineTooLong:
       return refused(ErrorCode::InvalidArgument,
                      "more than 256 octets of inline data: register the memory and name it by "
@@ -143,7 +145,9 @@ Status QueuePair::destroy() {
   });
 }
 
-uint32_t QueuePair::number() const { return qp_ == nullptr ? 0 : qp_->number(); }
+uint32_t QueuePair::number() const {
+  return qp_ == nullptr || device_->is_abandoned() ? 0 : qp_->number();
+}
 
 QueuePairState QueuePair::state() const {
   if (device_ == nullptr) return QueuePairState::Error;
@@ -362,9 +366,9 @@ Status QueuePair::connect(Stream& stream, std::span<const uint8_t> private_data,
                           const ConnectOptions& options) {
   return guarded("QueuePair::connect", [&]() -> Status {
     if (device_ == nullptr) return empty_handle();
-    if (!stream.is_valid() || stream.device_ != device_) {
-      return tl::unexpected(
-          Error{ErrorCode::InvalidArgument, "the stream is closed, or another device's"});
+    if (!stream.is_valid()) return verbs::gone();
+    if (auto ours = check_device("connect: the stream", *device_, *stream.device_); !ours) {
+      return ours;
     }
     return on_worker(*device_, [&](base::Now now) {
       return device_->device->connect(*qp_, stream.socket(), base::ByteView(private_data), now,
@@ -377,6 +381,9 @@ Status QueuePair::accept(const RequestHandle& request, std::span<const uint8_t> 
                          const ConnectOptions& options) {
   return guarded("QueuePair::accept", [&]() -> Status {
     if (device_ == nullptr) return empty_handle();
+    if (auto ours = check_device("accept: the request", *device_, request.device); !ours) {
+      return ours;
+    }
     return on_worker(*device_, [&](base::Now now) {
       return device_->device->accept(request, *qp_, base::ByteView(private_data), now, options);
     });

@@ -81,6 +81,15 @@ Status give_secrets(const settings::DeviceSettings& settings, device::DeviceConf
 
 }  // namespace
 
+/// A child goes on behind its parent's numbers, so that it knows no device by the number of one of
+/// the parent's.
+uint32_t DeviceRuntime::next_number() {
+  static std::atomic<uint32_t> latest{0};
+  uint32_t number = 0;
+  while (number == 0) number = latest.fetch_add(1, std::memory_order_relaxed) + 1;
+  return number;
+}
+
 void Runtime::End::operator()(Runtime* runtime) const noexcept {
   if (runtime->is_abandoned()) {
     runtime->keep_for_ever();

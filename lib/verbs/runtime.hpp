@@ -50,6 +50,7 @@ struct DeviceRuntime {
   /// threads add work: what they have added is found by the look at the doorbells behind arm().
   std::atomic<bool> asked{true};
   const uint32_t generation = process::Generation::now();
+  const uint32_t number = next_number();  // no other device of the process has it, and never 0
 
   /// \return whether the runtime belongs to the parent: this process was forked since, and must not
   /// touch it
@@ -66,6 +67,9 @@ struct DeviceRuntime {
   std::optional<Event> poll_event();
   /// Inline: does one turn. \return frames and doorbells served
   uint32_t turn();
+
+ private:
+  static uint32_t next_number();
 };
 
 class Runtime {

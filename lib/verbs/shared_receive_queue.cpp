@@ -51,7 +51,9 @@ Status SharedReceiveQueue::destroy() {
   });
 }
 
-uint32_t SharedReceiveQueue::number() const { return srq_ == nullptr ? 0 : srq_->number(); }
+uint32_t SharedReceiveQueue::number() const {
+  return srq_ == nullptr || device_->is_abandoned() ? 0 : srq_->number();
+}
 
 Status SharedReceiveQueue::post_receive(const ReceiveRequest& request) {
   if (srq_ == nullptr) return empty_handle();

@@ -82,12 +82,14 @@ void TcpHandle::finish_sending() {
 }
 
 void TcpHandle::close() {
-  if (!is_live()) app_ = nullptr;
-  if (app_ == nullptr) return;
-  const uint32_t doorbell = app_->doorbell();
+  // An empty handle keeps no device: the last one of a context takes the devices with it.
+  const auto device = std::exchange(device_, nullptr);
+  device::AppSocket* const app = std::exchange(app_, nullptr);
+  if (app == nullptr || device->is_abandoned()) return;
+  const uint32_t doorbell = app->doorbell();
   // From here on the socket may be gone at any time.
-  std::exchange(app_, nullptr)->request(AppSocket::kRelease);
-  verbs::ring(*device_, doorbell);
+  app->request(AppSocket::kRelease);
+  verbs::ring(*device, doorbell);
 }
 
 void TcpHandle::abort() {
@@ -115,9 +117,9 @@ Status TcpHandle::status() const {
   });
 }
 
-Endpoint TcpHandle::local() const { return app_ == nullptr ? Endpoint{} : app_->local(); }
+Endpoint TcpHandle::local() const { return is_live() ? app_->local() : Endpoint{}; }
 
-Endpoint TcpHandle::remote() const { return app_ == nullptr ? Endpoint{} : app_->remote(); }
+Endpoint TcpHandle::remote() const { return is_live() ? app_->remote() : Endpoint{}; }
 
 // --- TcpListener ---
 
@@ -139,7 +141,7 @@ void TcpListener::stop() noexcept {
   quietly([&] { on_worker(*device_, [&](base::Now now) { listener.stop(now); }); });
 }
 
-Endpoint TcpListener::local() const { return app_ == nullptr ? Endpoint{} : app_->local(); }
+Endpoint TcpListener::local() const { return is_live() ? app_->local() : Endpoint{}; }
 
 bool TcpListener::is_live() const { return app_ != nullptr && !device_->is_abandoned(); }
 

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "base/starved.hpp"
+#include "verbs/belonging.hpp"
 #include "verbs/boundary.hpp"
 #include "verbs/runtime.hpp"
 
@@ -77,12 +78,14 @@ Result<int> DeviceRuntime::event_fd() {
 std::optional<Event> DeviceRuntime::poll_event() {
   if (is_abandoned()) return std::nullopt;
   auto event = device->poll_event();
-  if (event || event_alarm == nullptr) return event;
-  event_alarm->arm();
-  if (arms_driver) runtime->settle();
-  event = device->poll_event();
-  // This event came in between, and there may be more.
-  if (event) event_alarm->keep_readable();
+  if (!event && event_alarm != nullptr) {
+    event_alarm->arm();
+    if (arms_driver) runtime->settle();
+    event = device->poll_event();
+    // This event came in between, and there may be more.
+    if (event) event_alarm->keep_readable();
+  }
+  if (event) name_device(*this, *event);
   return event;
 }
 

@@ -115,6 +115,52 @@ TEST_F(SharedReceives, TellWhoTakesHowMuch_SEC_6_4_3_1_01) {
   EXPECT_EQ(info.posted, 9u);
 }
 
+// A connection that takes more than its share is found in the list from which it can be aborted.
+TEST_F(SharedReceives, TheListOfConnectionsTellsTheShareOfEach) {
+  const Client modest = make_client();
+  const Client greedy = make_client();
+  QueuePair* const own = right().make_qp();
+  QueuePair* const other = left().make_qp();
+  connect(other, own);
+  post(1, 11);
+  send(modest);
+  for (uint64_t id = 1; id <= 10; ++id) send(greedy, id);
+  completions(11);
+  std::vector<uint8_t> large = octets(100'000, 9);
+  const mem::Stag stag = left().add(large, greedy.qp->spec().pd, {});
+  std::vector<uint8_t> sink(large.size());
+  ReceiveRequest receive{.id = 12};
+  receive.sges = {{reinterpret_cast<uint64_t>(sink.data()), 100'000,
+                   right().add(sink, pd_, Access::LocalWrite).value}};
+  ASSERT_EQ(srq_->post_receive(receive), PostResult::Ok);
+  ASSERT_EQ(greedy.qp->post_send(work(Opcode::Send, 11, large, stag, 100'000)), PostResult::Ok);
+  ASSERT_TRUE(run_until([&] { return srq_->taken() != 0; }));
+
+  const auto of = [&](const QueuePair* qp) {
+    for (const ConnectionSummary& one : right().device->connections(now_)) {
+      if (one.qp == qp->number()) return one;
+    }
+    ADD_FAILURE() << "no connection of " << qp->number();
+    return ConnectionSummary{};
+  };
+  EXPECT_EQ(of(modest.served_by).srq, srq_->number());
+  EXPECT_EQ(of(modest.served_by).srq_use.qp, modest.served_by->number());
+  EXPECT_EQ(of(modest.served_by).srq_use.taken, 1u);
+  EXPECT_EQ(of(modest.served_by).srq_use.in_progress, 0u);
+  EXPECT_EQ(of(greedy.served_by).srq_use.taken, 11u);
+  EXPECT_EQ(of(greedy.served_by).srq_use.in_progress, 1u);
+  EXPECT_EQ(of(own).srq, 0u) << "it has receives of its own";
+  EXPECT_EQ(of(own).srq_use.taken, 0u);
+
+  // The stream of a queue pair that is destroyed lives on for a moment; its queue may be gone.
+  ASSERT_TRUE(right().device->destroy_qp(greedy.served_by));
+  ASSERT_TRUE(right().device->destroy_qp(modest.served_by));
+  ASSERT_TRUE(right().device->destroy_srq(srq_));
+  for (const ConnectionSummary& one : right().device->connections(now_)) {
+    EXPECT_EQ(one.srq, 0u);
+  }
+}
+
 TEST_F(SharedReceives, TheLimitIsAnEvent_SEC_6_4_3_1_02_VERBS_20_a) {
   const Client client = make_client();
   post(1, 4);
@@ -132,6 +178,26 @@ TEST_F(SharedReceives, TheLimitIsAnEvent_SEC_6_4_3_1_02_VERBS_20_a) {
   send(client, 3);
   completions(1);
   EXPECT_FALSE(right().has<event::SrqLimitReached>());
+}
+
+// The event of a queue that is gone may be read after another one has taken its place.
+TEST_F(SharedReceives, AnEventOfAQueueThatIsGoneNamesNoOtherOne) {
+  const uint32_t number = srq_->number();
+  EXPECT_NE(number, 0u);
+  srq_->arm_limit(3);
+  ASSERT_TRUE(right().device->destroy_srq(srq_));
+  std::set<uint32_t> numbers{number};
+  for (int i = 0; i < 20; ++i) {
+    srq_ = *right().device->create_srq({.pd = pd_, .depth = 32, .max_sges = 2});
+    EXPECT_TRUE(numbers.insert(srq_->number()).second) << srq_->number() << " was another one's";
+    EXPECT_EQ(right().device->limits().srqs, 1u);
+    if (i != 19) {
+      ASSERT_TRUE(right().device->destroy_srq(srq_));
+    }
+  }
+  const auto told = right().take<event::SrqLimitReached>();
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->srq, number);
 }
 
 // Only the stream that finds none ends; what it had is told before its end.

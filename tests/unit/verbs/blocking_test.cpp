@@ -444,6 +444,16 @@ TEST(BlockingHandles, EmptyOnesAnswerWrongState) {
   EXPECT_EQ(code_of(listener.accept()), ErrorCode::WrongState);
 }
 
+// Nothing would drive the other context, and the call would only run out of time.
+TEST(BlockingHandles, APairIsOfOneContext) {
+  Adapters world({.sockets = true});
+  Adapters other({.sockets = false});
+  const auto refused = world.near.connect_pair(other.far, kPort, kNow);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::InvalidArgument);
+  EXPECT_NE(refused.error().message.find("another context"), std::string::npos);
+}
+
 TEST(BlockingHandles, MoveAndLeaveEmpty) {
   Adapters world({.sockets = true});
   auto [a, b] = world.pair();

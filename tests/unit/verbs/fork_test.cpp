@@ -196,6 +196,7 @@ void ask_queues(Findings& found, Everything& all) {
   expect_abandoned(found, qp.connect(at("10.0.0.2", 7471)), "connect");
   expect_abandoned(found, qp.accept({}), "accept");
   expect_abandoned(found, qp.info(), "info");
+  found.expect(qp.number() == 0 && all.a.send_cq.number() == 0, "a queue has its number");
   expect_abandoned(found, qp.local(), "local");
   expect_abandoned(found, qp.remote(), "remote");
   expect_abandoned(found, qp.cancel_connect(), "cancel_connect");
@@ -274,6 +275,9 @@ void ask_streams(Findings& found, Everything& all) {
   expect_abandoned(found, all.stream.status(), "Stream::status");
   found.expect(all.stream.readable() == 0 && all.stream.writable() == 0, "a stream has room");
   found.expect(all.stream.state() == StreamState::Ended, "a stream lives");
+  found.expect(all.stream.local() == Endpoint{} && all.stream.remote() == Endpoint{},
+               "it has ends");
+  found.expect(all.stream_listener.local() == Endpoint{}, "a listener has its end");
   found.expect(all.stream.how_ended() == StreamEnd::Aborted && all.stream.at_end(), "no end");
   all.stream.finish_sending();
   all.stream.abort();

@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <filesystem>
 #include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "framed_world.hpp"
+#include "rnic/consumer.hpp"
 #include "support/long_form.hpp"
 #include "verbs_pair.hpp"
 
@@ -53,6 +57,10 @@ void expect_empty(QueuePair& qp) {
 }
 void expect_empty(CompletionQueue& cq) {
   Completion out;
+  EXPECT_EQ(cq.number(), 0u);
+  expect_empty(cq.info(), "info");
+  expect_empty(cq.resize(1), "resize");
+  expect_empty(cq.moderate({}), "moderate");
   EXPECT_EQ(cq.poll({&out, 1}), 0u);
   expect_empty(cq.fd(), "fd");
   expect_empty(cq.arm(), "arm");
@@ -67,13 +75,87 @@ void expect_empty(SharedReceiveQueue& srq) {
   expect_empty(srq.info(), "info");
   EXPECT_TRUE(srq.destroy());
 }
-void expect_empty(MemoryRegion& region) { EXPECT_TRUE(region.deregister()); }
+void expect_empty(MemoryRegion& region) {
+  EXPECT_EQ(region.stag(), 0u);
+  EXPECT_EQ(region.address(), 0u);
+  EXPECT_EQ(region.length(), 0u);
+  EXPECT_EQ(region.sge(0, 1).stag, 0u);
+  EXPECT_TRUE(region.deregister());
+}
+void expect_empty(MemoryWindow& window) {
+  EXPECT_EQ(window.stag(), 0u);
+  expect_empty(window.bind(MemoryRegion(), 0, 1, Access::RemoteRead), "bind");
+  expect_empty(window.unbind(), "unbind");
+  EXPECT_TRUE(window.destroy());
+}
+void expect_empty(PortReservation& port) {
+  EXPECT_EQ(port.local(), Endpoint{});
+  EXPECT_TRUE(port.destroy());
+}
+void expect_empty(Consumer& consumer) {
+  expect_empty(consumer.alloc_pd(), "alloc_pd");
+  expect_empty(consumer.create_cq(1), "create_cq");
+  expect_empty(consumer.listen(at("10.0.0.1", 7471)), "listen");
+  expect_empty(consumer.unlisten(at("10.0.0.1", 7471)), "unlisten");
+  expect_empty(consumer.reserve(), "reserve");
+  expect_empty(consumer.info(), "info");
+  EXPECT_TRUE(consumer.destroy());
+}
+void expect_closed(const Status& status) {
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, ErrorCode::WrongState);
+}
+template <typename T>
+void expect_closed(const Result<T>& result) {
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ErrorCode::WrongState);
+}
+void expect_no_connection(const TcpHandle& handle) {
+  EXPECT_FALSE(handle.is_valid());
+  EXPECT_EQ(handle.local(), Endpoint{});
+  EXPECT_EQ(handle.remote(), Endpoint{});
+  EXPECT_EQ(handle.state(), StreamState::Ended);
+  EXPECT_EQ(handle.unacknowledged(), 0u);
+  EXPECT_TRUE(handle.at_end());
+}
+void expect_empty(Stream& stream) {
+  std::array<uint8_t, 4> some{};
+  expect_no_connection(stream);
+  expect_closed(stream.send(some));
+  expect_closed(stream.receive(some));
+  expect_closed(stream.await_rdma());
+  expect_closed(stream.set_options({}));
+  EXPECT_EQ(stream.readable() + stream.writable(), 0u);
+  EXPECT_FALSE(stream.is_converted());
+  stream.finish_sending();
+  stream.abort();
+  stream.close();
+}
+void expect_empty(FramedStream& stream) {
+  std::array<uint8_t, 4> some{};
+  expect_no_connection(stream);
+  expect_closed(stream.send(some));
+  expect_closed(stream.receive(some));
+  expect_closed(stream.read(some));
+  expect_closed(stream.set_packing(true));
+  expect_closed(stream.set_max_frame(100));
+  EXPECT_EQ(stream.readable(), 0u);
+  EXPECT_FALSE(stream.writable(1));
+  EXPECT_EQ(stream.frame_limit() + stream.usable_emss() + stream.emss_changes(), 0u);
+  stream.finish_sending();
+  stream.abort();
+  stream.close();
+}
 void expect_empty(ProtectionDomain& pd) {
   std::byte memory{};
   expect_empty(pd.register_memory({&memory, 1}, kEverything), "register_memory");
   CompletionQueue cq;
   expect_empty(pd.create_qp(cq, cq), "create_qp");
   expect_empty(pd.create_srq(), "create_srq");
+  expect_empty(pd.create_window(WindowType::Domain), "create_window");
+  expect_empty(pd.allocate_region(), "allocate_region");
+  MemoryRegion region;
+  expect_empty(pd.reregister(region, {}), "reregister");
   EXPECT_TRUE(pd.destroy());
 }
 void expect_empty(Context& context) {
@@ -95,7 +177,17 @@ TEST(Handles, AnEmptyOneAnswers) {
   SharedReceiveQueue srq;
   CompletionQueue cq;
   MemoryRegion region;
+  MemoryWindow window;
   ProtectionDomain pd;
+  PortReservation port;
+  Consumer consumer;
+  Stream stream;
+  FramedStream framed;
+  expect_empty(window);
+  expect_empty(port);
+  expect_empty(consumer);
+  expect_empty(stream);
+  expect_empty(framed);
   expect_empty(qp);
   expect_empty(srq);
   expect_empty(cq);
@@ -190,6 +282,36 @@ TEST(Handles, DestroyingWhatIsUsedIsRefusedAndNamesTheUser_VERBS_01_VERBS_23) {
   must(a.send_cq.destroy());
   expect_empty(a.pd);
   expect_empty(a.send_cq);
+}
+
+// What a handle has said of its object, it does not say any more.
+TEST(Handles, OneWhoseObjectWasDestroyedIsEmpty) {
+  World world;
+  Side a(world.left);
+  std::vector<std::byte> memory(16);
+  MemoryRegion region = must(a.pd.register_memory(memory, Access::Bind | Access::LocalWrite));
+  MemoryRegion allocated = must(a.pd.allocate_region(2));
+  MemoryWindow window = must(a.pd.create_window(WindowType::Domain));
+  MemoryWindow moved = must(a.pd.create_window(WindowType::QueuePair));
+  PortReservation port = must(world.left.reserve());
+  Consumer consumer = must(world.left.create_consumer({.name = "one"}));
+  EXPECT_NE(region.stag(), 0u);
+  EXPECT_NE(window.stag(), 0u);
+  must(window.bind(region, region.address(), 8, Access::RemoteRead));
+  EXPECT_FALSE(region.deregister()) << "a window is bound to it";
+  EXPECT_EQ(region.length(), 16u) << "nothing has changed";
+  must(window.destroy());
+  must(region.deregister());
+  must(allocated.deregister());
+  must(port.destroy());
+  must(consumer.destroy());
+  const MemoryWindow other = std::move(moved);
+  expect_empty(window);
+  expect_empty(region);
+  expect_empty(allocated);
+  expect_empty(port);
+  expect_empty(consumer);
+  expect_empty(moved);
 }
 
 TEST(Handles, WhatLostItsNameGoesWithItsLastUser) {
@@ -309,6 +431,155 @@ TEST_P(Orders, OfTheEndsOfOneSetAllAreSafe) {
     EXPECT_TRUE(set.is_untouched()) << "order " << number;
   } while (std::next_permutation(order.begin(), order.end()));
   EXPECT_EQ(number, 720u);
+}
+
+/// How many threads the process has: the workers of a context are among them.
+size_t threads() {
+  size_t count = 0;
+  for ([[maybe_unused]] const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    ++count;
+  }
+  return count;
+}
+
+struct PlainKind {
+  using Handle = Stream;
+  using Listener = StreamListener;
+  static Listener listen(Device& device) { return must(device.listen_stream(kFramedPort)); }
+  static Handle connect(Device& device, const Endpoint& to) {
+    return must(device.connect_stream(to));
+  }
+};
+struct FramedKind {
+  using Handle = FramedStream;
+  using Listener = FramedStreamListener;
+  static FramingOptions mode() { return framing(FramedSendMode::Align, FramedReceiveMode::Align); }
+  static Listener listen(Device& device) {
+    return must(device.listen_framed(kFramedPort, {.framing = mirrored(mode())}));
+  }
+  static Handle connect(Device& device, const Endpoint& to) {
+    return must(device.connect_framed(to, mode()));
+  }
+};
+
+/// Two ends of a connection full of traffic, a listener at which another connection waits, and
+/// their context, whose ends come in a given order.
+template <class Kind>
+class StreamSet {
+ public:
+  static constexpr size_t kKinds = 4;
+
+  explicit StreamSet(const Config& config) : world_(std::in_place, config) {
+    const Endpoint there{world_->right.address(), kFramedPort};
+    listener_ = Kind::listen(world_->right);
+    near_ = Kind::connect(world_->left, there);
+    const bool done = world_->wait([&] {
+      if (!far_) far_ = listener_->accept();
+      return far_ && near_->state() == StreamState::Open;
+    });
+    if (!done) throw std::runtime_error("no connection");
+    waiting_ = Kind::connect(world_->left, there);
+    if (!world_->wait([&] { return waiting_->state() == StreamState::Open; })) {
+      throw std::runtime_error("no second connection");
+    }
+    waiting_.reset();
+    use();
+  }
+
+  void end(size_t kind) {
+    switch (kind) {
+      case 0: world_.reset(); break;
+      case 1: listener_.reset(); break;
+      case 2: near_.reset(); break;
+      case 3: far_.reset(); break;
+    }
+    use();
+  }
+  /// Waits until an octet has come from one end to the other, without the context.
+  [[nodiscard]] bool flows() {
+    const uint64_t before = got_;
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (got_ == before && std::chrono::steady_clock::now() < end) use();
+    return got_ != before;
+  }
+
+ private:
+  /// Makes each call of the handles that are left.
+  void use() {
+    for (int i = 0; i < 10; ++i) {
+      for (auto* const stream : {&near_, &far_}) {
+        if (!*stream) continue;
+        static_cast<void>((*stream)->send(piece_));
+        got_ += (*stream)->receive(buffer_).value_or(0);
+        static_cast<void>((*stream)->status());
+        static_cast<void>((*stream)->unacknowledged());
+        EXPECT_NE((*stream)->local(), Endpoint{});
+      }
+      if (listener_) {
+        EXPECT_EQ(listener_->local().port, kFramedPort);
+      }
+      if (world_) world_->context.poll();
+    }
+  }
+
+  const Octets piece_ = frame(1000, 1);
+  Octets buffer_ = Octets(65536);
+  uint64_t got_ = 0;
+  std::optional<World> world_;
+  std::optional<typename Kind::Listener> listener_;
+  std::optional<typename Kind::Handle> near_;
+  std::optional<typename Kind::Handle> far_;
+  std::optional<typename Kind::Handle> waiting_;
+};
+
+template <class Kind>
+void end_in_all_orders(bool threaded) {
+  using Ends = StreamSet<Kind>;
+  { const World first(loopback_config(threaded)); }  // DPDK keeps threads of its own
+  const size_t before = threads();
+  std::array<size_t, Ends::kKinds> order{};
+  std::iota(order.begin(), order.end(), size_t{0});
+  do {
+    Ends ends(loopback_config(threaded));
+    for (size_t i = 0; i < order.size(); ++i) {
+      ends.end(order[i]);
+      // Workers go on without the context as long as there is a handle.
+      if (threaded && i == 0 && order[0] == 0) {
+        EXPECT_TRUE(ends.flows());
+      }
+    }
+    EXPECT_EQ(threads(), before) << "the devices go with the last handle";
+  } while (std::next_permutation(order.begin(), order.end()));
+}
+
+class StreamOrders : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(InlineAndThreaded, StreamOrders, testing::Bool());
+
+TEST_P(StreamOrders, OfAContextAListenerAndStreamsAllAreSafe) {
+  end_in_all_orders<PlainKind>(GetParam());
+}
+TEST_P(StreamOrders, OfAContextAListenerAndFramedStreamsAllAreSafe) {
+  end_in_all_orders<FramedKind>(GetParam());
+}
+
+// A handle that was closed is empty: it does not keep the devices of its context.
+TEST(Handles, AClosedStreamKeepsNoDevice) {
+  { const World first(loopback_config(true)); }
+  const size_t before = threads();
+  Stream plain;
+  FramedStream framed;
+  {
+    World world(loopback_config(true));
+    const Endpoint there{world.right.address(), kFramedPort};
+    plain = PlainKind::connect(world.left, there);
+    framed = FramedKind::connect(world.left, there);
+    EXPECT_GT(threads(), before);
+  }
+  EXPECT_GT(threads(), before);
+  plain.close();
+  EXPECT_GT(threads(), before);
+  framed.close();
+  EXPECT_EQ(threads(), before);
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -111,20 +111,6 @@ TEST_F(Verbs, ItsOwnAddressIsNoPeer) {
   EXPECT_EQ(world_.left.port(), "wire:loop:0");
 }
 
-TEST_F(Verbs, AStreamOfAnotherDeviceBecomesNoConnection) {
-  Side a(world_.left);
-  Side b(world_.right);
-  StreamListener listener = must(world_.right.listen_stream(7100));
-  Stream stream = must(world_.left.connect_stream({world_.right.address(), 7100}));
-  ASSERT_TRUE(world_.wait([&] { return stream.state() == StreamState::Open; }));
-  const Status refused = b.qp.connect(stream);
-  EXPECT_EQ(code_of(refused), ErrorCode::InvalidArgument);
-  EXPECT_EQ(refused.error().message, "the stream is closed, or another device's");
-  stream.close();
-  EXPECT_EQ(code_of(a.qp.connect(stream)), ErrorCode::InvalidArgument);
-  must(a.qp.connect({world_.right.address(), 7471}));  // the queue pair is as it was
-}
-
 TEST_F(Verbs, TheNextDeadlineIsThatOfTheNearestTimer) {
   Side a(world_.left);
   EXPECT_FALSE(world_.context.next_deadline()) << "nothing is planned";

@@ -118,6 +118,38 @@ TEST_F(WorkRequests, InlineDataThatCannotBeKept) {
   }
 }
 
+// The error of too many pieces says how many each opcode takes, and the queue takes as many.
+TEST_F(WorkRequests, HowManyPiecesARequestTakesIsWhatTheErrorSays) {
+  QueuePair idle = must(a_.pd.create_qp(a_.send_cq, a_.receive_cq));
+  const auto error_of = [&](Opcode opcode, uint32_t pieces) {
+    SendRequest work{.opcode = opcode};
+    for (uint32_t i = 0; i < pieces; ++i) work.sges.push_back(from_.region.sge(8 * i, 8));
+    const Status status = idle.post_send(work);
+    return status ? std::string() : status.error().message;
+  };
+  struct Most {
+    Opcode opcode;
+    uint32_t pieces;
+    const char* words;
+  };
+  const std::array<Most, 11> all{{{Opcode::Send, kMaxSge, "at most 16,"},
+                                  {Opcode::SendInvalidate, kMaxSge, "at most 16,"},
+                                  {Opcode::Write, kMaxSge, "at most 16,"},
+                                  {Opcode::WriteImmediate, kMaxSge, "at most 16,"},
+                                  {Opcode::Read, kMaxSge, "at most 16, but 1 for ReadInvalidate,"},
+                                  {Opcode::FastRegister, kMaxSge, "at most 16,"},
+                                  {Opcode::ReadInvalidate, 1, "1 for ReadInvalidate, an atomic"},
+                                  {Opcode::FetchAdd, 1, "an atomic and BindWindow"},
+                                  {Opcode::BindWindow, 1, "and BindWindow, and none"},
+                                  {Opcode::Immediate, 0, "none for Immediate"},
+                                  {Opcode::LocalInvalidate, 0, "Immediate and LocalInvalidate"}}};
+  for (const auto& [opcode, pieces, words] : all) {
+    EXPECT_EQ(error_of(opcode, pieces), "") << to_string(opcode);
+    const std::string error = error_of(opcode, pieces + 1);
+    EXPECT_NE(error.find(words), std::string::npos) << to_string(opcode) << ": " << error;
+  }
+}
+
 TEST_F(WorkRequests, Reads_VERBS_08) {
   must(a_.qp.post_read(1, {from_.region.sge(0, 9000)}, at(to_, 500)));
   world_.expect_done(a_.send_cq, 1, 9000);
@@ -150,6 +182,40 @@ TEST_F(WorkRequests, AReadIntoPieces_VERBS_26) {
   }
   pieces.push_back({});
   EXPECT_EQ(a_.qp.post_read(4, pieces, at(to_)).error().code, ErrorCode::InvalidArgument);
+}
+
+// CompletionStatus::Success: without a turn of the peer a Write completes over sockets, where the
+// system's TCP has it, and not over a TCP of ours; a Read completes over neither.
+TEST(SuccessOfARequest, SaysWhatThePortKnows) {
+  for (const bool sockets : {false, true}) {
+    SCOPED_TRACE(sockets ? "sockets" : "wire");
+    World world(sockets ? socket_config(false) : loopback_config());
+    Side a(world.left);
+    Side b(world.right);
+    world.connect(a, b);
+    Memory near(a.pd, octets(64, 1), Access::LocalWrite);
+    Memory far(b.pd, std::vector<uint8_t>(64), kEverything);
+    const auto completes_alone = [&] {
+      Completion done;
+      // An initiator waits for mpa.first_fpdu_delay before it sends.
+      const auto end = world.context.now() + std::chrono::milliseconds(30);
+      while (world.context.now() < end) {
+        world.left.poll();
+        if (a.send_cq.poll({&done, 1}) == 1) return true;
+      }
+      return false;
+    };
+    must(a.qp.post_write(1, {near.all()}, {far.region.stag(), far.region.address()}));
+    EXPECT_EQ(completes_alone(), sockets);
+    EXPECT_EQ(far.data, std::vector<uint8_t>(64)) << "it is not placed yet";
+    if (!sockets) {
+      world.expect_done(a.send_cq, 1, 64);
+    }
+    must(a.qp.post_read(2, {near.all()}, {far.region.stag(), far.region.address()}));
+    EXPECT_FALSE(completes_alone());
+    world.expect_done(a.send_cq, 2, 64);
+    EXPECT_EQ(far.data, octets(64, 1)) << "what a Read has gone by is placed";
+  }
 }
 
 TEST_F(WorkRequests, WriteWithImmediateIsOneRequest_VERBS_10) {

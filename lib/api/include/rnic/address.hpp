@@ -10,8 +10,8 @@
 
 namespace rnic {
 
-/// An IPv6 address, or an IPv4 address in its mapped form ::ffff:a.b.c.d (RFC 4291 s.2.5.5.2), so
-/// that one type and one comparison serve both families. Default: `::`, no address.
+/// An IPv6 address, or an IPv4 address that is mapped into one (RFC 4291 s.2.5.5.2), so that one
+/// type and one comparison serve both families. Default: `::`, no address.
 class IpAddress {
  public:
   constexpr IpAddress() = default;

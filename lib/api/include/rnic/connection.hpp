@@ -107,10 +107,13 @@ struct ConnectionFacts {
   std::optional<uint32_t> peer_ord;  ///< as the peer told it; may be kReadsByApplication
 };
 
-/// Names a connection request until it is answered.
+/// Names a connection request until it is answered, at the device that its event came from; another
+/// device answers InvalidArgument. The fields are the library's own.
 struct RequestHandle {
   uint32_t index = UINT32_MAX;
   uint32_t generation = 0;
+  uint32_t device = 0;  ///< a number that no other device of the process has; 0: none
+  friend bool operator==(const RequestHandle&, const RequestHandle&) = default;
 };
 
 }  // namespace rnic

@@ -111,10 +111,12 @@ struct QueuePairInfo {
   uint64_t receive_waits = 0;  ///< messages that waited so, on this or the last connection
 };
 
-/// Names a connection of a device until it has ended.
+/// Names a connection until it has ended, at the device whose connections() has given it; another
+/// device answers InvalidArgument. The fields are the library's own.
 struct ConnectionId {
   uint32_t index = UINT32_MAX;
   uint32_t generation = 0;
+  uint32_t device = 0;  ///< a number that no other device of the process has; 0: none
   friend bool operator==(const ConnectionId&, const ConnectionId&) = default;
 };
 
@@ -129,6 +131,10 @@ struct ConnectionSummary {
   Endpoint remote;
   std::chrono::nanoseconds idle{0};  ///< since the peer was heard last
   ReceivePaths received;
+  uint32_t srq = 0;  ///< SharedReceiveQueue::number() of the queue pair's; 0: it has none
+  /// The receives that the queue pair has taken from there. They show whose peer takes more than
+  /// its share, and which connection abort() is for (RFC 5042 s.6.4.3.1).
+  SrqUse srq_use;
 };
 
 }  // namespace rnic

@@ -11,8 +11,8 @@
 namespace rnic {
 
 /// Options of TCP for one connection, or for those that a listener accepts; the configuration
-/// (`tcp.*`) decides what is not set here. Times are 1 to 4,294,967,295 ms (49 days). A call that
-/// is given a value out of its range answers InvalidArgument, and begins nothing.
+/// (section `tcp`) decides what is not set here. Times are 1 to 4,294,967,295 ms (49 days). A call
+/// that is given a value out of its range answers InvalidArgument, and begins nothing.
 ///
 /// Over sockets of the system ECN, pacing and congestion control are the system's, keep-alive
 /// counts in whole seconds, and its TCP may have narrower ranges: a call that sets what it does not

@@ -163,6 +163,19 @@ struct ReceiveRequest {
 };
 
 enum class CompletionStatus : uint8_t {
+  /// The request was carried out. What that says depends on the opcode, and for messages of this
+  /// side on the port:
+  ///  * Send, SendInvalidate, Write, Immediate, WriteImmediate: over a TCP of the device's own the
+  ///    peer's TCP has acknowledged the last octet. Over sockets of the system (`port = "socket"`)
+  ///    the system's TCP has taken it and goes on by itself; if the connection is lost behind it,
+  ///    event::Disconnected tells, and no completion. In neither case it is known whether the
+  ///    octets are placed, or whether the peer's application has learned of them (RFC 5040 s.5.5):
+  ///    an answer of that application says so.
+  ///  * Read, ReadInvalidate: the octets are in the sink. FetchAdd, CompareSwap: the peer has done
+  ///    it, and the original value is here. On every port.
+  ///  * LocalInvalidate, BindWindow, FastRegister: done at this side.
+  ///  * Receive: the message is whole in its memory, and everything of the peer before it has been
+  ///    delivered, its Writes too.
   Success,
   LocalProtection,  ///< a local SGE is not covered by a region of this domain with the right needed
   LocalLength,      ///< message too long

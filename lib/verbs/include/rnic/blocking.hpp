@@ -1,7 +1,7 @@
 /// \file
 /// Calls that wait, for programs that do one thing after the other: connections by host and port,
 /// messages whose receives the library posts, and Writes, Reads and atomics that have completed
-/// when the call returns.
+/// when the call returns (CompletionStatus::Success says how far that is).
 ///
 ///     auto context = Context::open(config);
 ///     auto adapter = blocking::Adapter::open(*context, "rnic0");
@@ -93,6 +93,10 @@ class Connection {
   // side or the peer's does not allow the access; Reset, Unreachable, Protocol: how the connection
   // was lost; WrongState: it was closed in order, see peer_closed(). describe() writes the text.
 
+  // A success says what CompletionStatus::Success says: a message of send() or write() has been
+  // acknowledged by the peer's TCP or, over sockets of the system, taken by the system's TCP, while
+  // a Read or an atomic is done.
+
   /// Sends a message for the peer's receive(). InvalidArgument: the message is longer than
   /// ConnectionOptions::message_size.
   Result<Completion> send(std::span<const std::byte> message, TimeLimit limit = kTimeLimit);
@@ -103,7 +107,8 @@ class Connection {
   /// Messages that came before the connection ended can still be taken.
   Result<Completion> receive(std::span<std::byte> into, TimeLimit limit = kTimeLimit);
   /// Writes to the peer's memory; the peer's application is not told. When the call has returned,
-  /// the peer's TCP has the octets, and each later operation of this connection finds them placed.
+  /// the octets need not be placed yet, but each later operation of this connection finds them
+  /// placed.
   Result<Completion> write(const SgeList& source, const RemoteAddress& target,
                            TimeLimit limit = kTimeLimit);
   /// Fetches from the peer's memory. `sink` may have several elements.
@@ -176,8 +181,8 @@ class Adapter {
   Result<Connection> connect(const Endpoint& remote, TimeLimit limit = kTimeLimit,
                              const ConnectionOptions& options = {});
   /// Makes both ends of one connection in one thread, as socketpair() does. While the call is under
-  /// way it listens on the address of `far`, which belongs to the same context; with port 0 on a
-  /// port that is chosen.
+  /// way it listens on the address of `far`; with port 0 on a port that is chosen. InvalidArgument:
+  /// `far` belongs to another context.
   /// \return the end of this device, and the end of `far`
   Result<std::pair<Connection, Connection>> connect_pair(Adapter& far, uint16_t port,
                                                          TimeLimit limit = kTimeLimit,

@@ -23,8 +23,8 @@
 /// take no lock and never wait for the worker; the calls named set_... wait for it.
 ///
 /// Ownership: the objects are handles. Destroying a FramedStream closes it; destroying a
-/// FramedStreamListener stops listening and aborts connections that were not accepted. Destroy them
-/// before the context.
+/// FramedStreamListener stops listening and aborts connections that were not accepted. They may be
+/// destroyed in any order, before and after the context (stream.hpp).
 #pragma once
 
 #include <cstdint>

@@ -52,7 +52,8 @@ class SharedReceiveQueue {
   /// then nothing has changed. Receives that are posted are given up without a completion.
   Status destroy();
 
-  /// The number that names the queue in events; 0: the handle is empty.
+  /// The number that names the queue in events; none before it had the same one. 0: the handle is
+  /// empty.
   [[nodiscard]] uint32_t number() const;
 
   /// Posts a receive. ResourceExhausted: the queue is full. InvalidArgument: the request has more

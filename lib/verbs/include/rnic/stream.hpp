@@ -17,7 +17,10 @@
 /// for the worker, except the first send() of a stream, for which the worker takes the ring.
 ///
 /// Ownership: the objects are handles. Destroying a Stream closes it; destroying a StreamListener
-/// stops listening and aborts connections that were not accepted. Destroy them before the context.
+/// stops listening and aborts connections that were not accepted. Handles may be destroyed in any
+/// order, before and after the context: its devices go with the last handle, and reset what is
+/// still connected then. Until then workers serve the streams, while of inline devices nothing
+/// moves unless somebody polls them (Device::poll()).
 #pragma once
 
 #include <chrono>

@@ -23,7 +23,8 @@ class AppListener;
 class AppSocket;
 }  // namespace device
 
-/// One thread at a time for each handle. No call takes a lock or waits for the worker.
+/// One thread at a time for each handle. No call takes a lock or waits for the worker. An empty
+/// handle, closed or never filled, is at the end of a connection that ended Closed.
 class TcpHandle {
  public:
   /// Octets sent that the peer's TCP has not acknowledged. A framed stream counts 4 more for each
@@ -49,8 +50,8 @@ class TcpHandle {
   /// about what happened.
   [[nodiscard]] Status status() const;
 
-  // The two ends; to_string() gives "10.0.0.1:49160". An empty handle has an unspecified address
-  // and port 0.
+  // The two ends; to_string() gives "10.0.0.1:49160". An empty handle, and one of this process's
+  // parent, has an unspecified address and port 0.
   [[nodiscard]] Endpoint local() const;
   [[nodiscard]] Endpoint remote() const;
   [[nodiscard]] bool is_valid() const { return app_ != nullptr; }

@@ -28,8 +28,9 @@
 /// while there are users.
 ///
 /// Forks: in a child process each handle of the parent answers Abandoned, nothing or 0, and does
-/// nothing when it is destroyed; its descriptors (fd(), event_fd()) are closed there. Parent and
-/// peers notice nothing. A child may open contexts of its own, over ports that need no DPDK.
+/// nothing when it is destroyed; its descriptors (fd(), event_fd()) are closed there. Regions and
+/// windows still tell their numbers, which are of no use there. Parent and peers notice nothing. A
+/// child may open contexts of its own, over ports that need no DPDK.
 ///
 /// A handle is empty if nothing was ever put into it, or if it was moved from or destroyed: its
 /// calls answer WrongState, nothing or 0, and destroy() and deregister() do nothing. Moving into a
@@ -87,7 +88,8 @@ struct RegionOptions {
   std::optional<uint8_t> key{};
   /// Binds the region to the stream of this queue pair alone (RFC 5042 s.6.1.1), until the queue
   /// pair is destroyed or moved to Idle again; Access::RemoteInvalidate requires it. nullptr: the
-  /// region is for all queue pairs of the domain.
+  /// region is for all queue pairs of the domain. InvalidArgument: the queue pair is of another
+  /// domain.
   const QueuePair* queue_pair = nullptr;
 };
 
@@ -110,6 +112,7 @@ class MemoryRegion {
   /// windows ends at once.
   ~MemoryRegion();
 
+  // 0 when the handle is empty.
   [[nodiscard]] uint32_t stag() const { return stag_; }
   [[nodiscard]] uint64_t address() const { return address_; }  ///< tagged offset of the first octet
   [[nodiscard]] uint64_t length() const { return length_; }    ///< octets
@@ -118,11 +121,12 @@ class MemoryRegion {
     return {address_ + offset, length, stag_};
   }
   /// Revokes the STag. After the call the device neither reads nor writes this memory; a connection
-  /// that has to retransmit octets of it is aborted. WrongState while windows are bound to the
-  /// region: then nothing has changed.
+  /// that has to retransmit octets of it is aborted. The handle is empty then. WrongState while
+  /// windows are bound to the region: then nothing has changed.
   Status deregister();
 
  private:
+  friend class MemoryWindow;
   friend class ProtectionDomain;
   void swap(MemoryRegion& other) noexcept;
 
@@ -153,13 +157,14 @@ class MemoryWindow {
   Status destroy();
 
   /// Type 1: the STag of the present binding. Type 2: the STag that the window was made with; each
-  /// binding has a key of its own.
+  /// binding has a key of its own. 0: the handle is empty.
   [[nodiscard]] uint32_t stag() const { return stag_; }
   /// Type 1: binds the window to `length` octets of `region` from the tagged offset `from`, and
   /// replaces an earlier binding. The octets have the same offsets in the window. stag() changes.
-  /// \param access some of RemoteRead, RemoteWrite and RemoteAtomic
+  /// InvalidArgument: the region is of another device or domain, or does not have these octets.
   /// PermissionDenied: the region may not give that access. After an error the window is bound as
   /// before.
+  /// \param access some of RemoteRead, RemoteWrite and RemoteAtomic
   Status bind(const MemoryRegion& region, uint64_t from, uint32_t length, AccessSet access);
   /// Unbinds the window from its region: the access that it gives ends at once.
   Status unbind();
@@ -204,7 +209,8 @@ class CompletionQueue {
   /// then nothing has changed.
   Status destroy();
 
-  /// The number that names the queue in events; 0: the handle is empty.
+  /// The number that names the queue in events; none before it had the same one. 0: the handle is
+  /// empty.
   [[nodiscard]] uint32_t number() const;
   /// Gives the queue another depth; the completions in it stay. After an overrun the queue works
   /// again. WrongState, and nothing changes, if it has more completions than `depth`, or must fit
@@ -287,14 +293,15 @@ class QueuePair {
   [[nodiscard]] Result<QueuePairInfo> info() const;
   /// Makes all the changes set in `change` (QueuePairChange), or none: WrongState names what has to
   /// be done first, InvalidArgument names the value and its limit. When a move to Error has
-  /// returned, everything that was posted has completed with Flushed.
+  /// returned, everything that was posted has completed, with Flushed where nothing else is known.
   Status modify(const QueuePairChange& change);
 
   /// Posts a request to the send queue, as post_receive() does to the receive queue.
   /// ResourceExhausted: the queue is full. InvalidArgument: the request can never work.
   /// Unsupported: the request is one of RFC 7306, and the device has these disabled. WrongState: a
   /// receive of a queue pair that takes its receives from a shared receive queue. Any other
-  /// trouble, such as memory that is not registered, shows in the completion.
+  /// trouble, such as memory that is not registered, shows in the completion. What its Success says
+  /// stands with CompletionStatus::Success.
   Status post_send(const SendRequest& request);
   Status post_receive(const ReceiveRequest& request);
   /// Posts a list of requests in order with one doorbell, up to the first that post_send() or
@@ -302,54 +309,64 @@ class QueuePair {
   ListPosted post_send(std::span<const SendRequest> requests);
   ListPosted post_receive(std::span<const ReceiveRequest> requests);
 
-  // One call for each operation, with the errors of post_send() and post_receive().
+  // One call for each operation, with the errors of post_send() and post_receive(). What the
+  // completion's Success says stands beside each; "sent" is short for: the peer's TCP has
+  // acknowledged all of it, or, over sockets of the system, the system's TCP has taken all of it
+  // (CompletionStatus::Success). The memory is the application's again then.
 
-  /// Sends a message to the peer's next receive (RFC 5040 s.5.3).
+  /// Sends a message to the peer's next receive (RFC 5040 s.5.3). Success: it is sent.
   Status post_send(uint64_t id, const SgeList& source, const PostOptions& options = {});
-  /// Sends a message and revokes an STag of the peer before its receive completes.
+  /// Sends a message and revokes an STag of the peer before its receive completes. Success: it is
+  /// sent, and whether the STag is revoked yet is not known.
   Status post_send_invalidate(uint64_t id, const SgeList& source, uint32_t stag,
                               const PostOptions& options = {});
-  /// Writes to the peer's memory; the peer's application is not told (RFC 5040 s.5.1).
+  /// Writes to the peer's memory; the peer's application is not told (RFC 5040 s.5.1). Success: it
+  /// is sent, and whether it is placed yet is not known.
   Status post_write(uint64_t id, const SgeList& source, const RemoteAddress& target,
                     const PostOptions& options = {});
   /// Writes to the peer's memory, and gives 8 octets to the peer's next receive once the Write is
-  /// placed.
+  /// placed. Success: both are sent.
   Status post_write_immediate(uint64_t id, const SgeList& source, const RemoteAddress& target,
                               const ImmediateData& octets, const PostOptions& options = {});
-  /// Fetches from the peer's memory (RFC 5040 s.5.2).
+  /// Fetches from the peer's memory (RFC 5040 s.5.2). Success, on every port: the octets are in the
+  /// sink.
   Status post_read(uint64_t id, const SgeList& sink, const RemoteAddress& source,
                    const PostOptions& options = {});
-  /// Fetches from the peer's memory, and revokes the sink's STag before the completion.
+  /// Fetches from the peer's memory, and revokes the sink's STag before the completion. Success, on
+  /// every port: the octets are in the sink.
   Status post_read_invalidate(uint64_t id, const Sge& sink, const RemoteAddress& source,
                               const PostOptions& options = {});
-  /// Revokes an STag of this side after everything before it has completed.
+  /// Revokes an STag of this side after everything before it has completed. Success: it is revoked.
   Status post_local_invalidate(uint64_t id, uint32_t stag, const PostOptions& options = {});
+  /// Takes the peer's next message. Success: it is whole in the sink, and everything that the peer
+  /// has sent before it is delivered, Writes too.
   Status post_receive(uint64_t id, const SgeList& sink);
 
   /// Adds to the 8 octets at `remote` and returns the value before in Completion::original. The
   /// operation is atomic with respect to all other atomics through the peer's device. The target
   /// must be aligned to 8 octets and allow Access::RemoteAtomic; it holds a number in the peer's
-  /// own byte order.
+  /// own byte order. Success, on every port: the peer has done it.
   /// \param boundaries the highest bit of each field that is added on its own; 0: all 64 bits.
   Status post_fetch_add(uint64_t id, const RemoteAddress& remote, uint64_t add,
                         uint64_t boundaries = 0);
   /// Stores the `swap_mask` bits of `swap` in the 8 octets at `remote` if their `compare_mask` bits
-  /// are those of `compare`. Completion::original is the value before, in either case.
+  /// are those of `compare`. Completion::original is the value before, in either case. Success, on
+  /// every port: the peer has compared, and swapped or not.
   Status post_compare_swap(uint64_t id, const RemoteAddress& remote, uint64_t compare,
                            uint64_t swap, uint64_t compare_mask = ~uint64_t{0},
                            uint64_t swap_mask = ~uint64_t{0});
   /// Gives 8 octets to the peer's next receive, after everything posted before: so the peer learns
-  /// that an earlier Write is placed.
+  /// that an earlier Write is placed. Success: they are sent.
   Status post_immediate(uint64_t id, const ImmediateData& octets, bool solicited = false);
 
   /// Binds a window of type 2 to `part` of a region (MemoryGrant). It completes with
   /// LocalProtection, which ends the connection, if the window is bound already or not of the
-  /// domain, or if the region cannot give that access.
+  /// domain, or if the region cannot give that access. Success: the window is bound.
   Status post_bind_window(uint64_t id, const MemoryGrant& grant, const Sge& part);
   /// Registers `parts` of regions as one range of offsets under an STag of
   /// ProtectionDomain::allocate_region(). All queue pairs of the domain may use it, but with
   /// Access::RemoteInvalidate only this one. LocalProtection as above, and if the parts have more
-  /// pieces than the STag was allocated for.
+  /// pieces than the STag was allocated for. Success: the STag gives the access.
   Status post_fast_register(uint64_t id, const MemoryGrant& grant, const SgeList& parts);
 
   /// Starts a connection. The outcome is an event: Established, Rejected or ConnectFailed.
@@ -374,7 +391,8 @@ class QueuePair {
   Status connect(Stream& stream, std::span<const uint8_t> private_data = {},
                  const ConnectOptions& options = {});
   /// Accepts a ConnectRequest. Established follows, in peer-to-peer mode only when the RTR has
-  /// come.
+  /// come. NotFound: the request is gone, or was answered already. InvalidArgument: it came to
+  /// another device than the queue pair's.
   Status accept(const RequestHandle& request, std::span<const uint8_t> private_data = {},
                 const ConnectOptions& options = {});
   /// Ends a connect() that is under way, its fall-back included: ConnectFailed follows. WrongState:
@@ -451,8 +469,9 @@ class ProtectionDomain {
                                        const RegionOptions& options);
   /// Registers a region of this or another domain of the device anew, in this domain. The index of
   /// its STag stays and the key changes: from the moment at which this returns the former STag
-  /// gives no access. WrongState while windows are bound to the region. After any error the region
-  /// is as it was.
+  /// gives no access. WrongState while windows are bound to the region. InvalidArgument also if the
+  /// region is another device's, or would leave the domain of the queue pair that it is bound to.
+  /// After any error the region is as it was.
   Status reregister(MemoryRegion& region, const RegionChanges& changes);
   /// Allocates an STag for QueuePair::post_fast_register(); until then it gives nobody access. The
   /// parts registered under it may have up to `max_pieces` pieces of memory together (those of a
@@ -478,6 +497,8 @@ class Context;
 /// after a move.
 class Device {
  public:
+  /// For Context::device(), which finds the devices.
+  explicit Device(std::shared_ptr<verbs::DeviceRuntime> device) : device_(std::move(device)) {}
   Device(const Device&) = default;
   Device& operator=(const Device&) = default;
   ~Device() = default;
@@ -526,6 +547,7 @@ class Device {
   /// Ends a listen(). \param local what listen() returned
   Status unlisten(const Endpoint& local);
   Status unlisten(uint16_t port);
+  /// Answers a ConnectRequest of this device with no. Errors as of QueuePair::accept().
   Status reject(const RequestHandle& request, std::span<const uint8_t> private_data = {});
   /// Accepts TCP connections to `local` as plain streams (stream.hpp).
   /// \param local as for listen()
@@ -576,17 +598,16 @@ class Device {
   [[nodiscard]] Result<std::vector<ConnectionSummary>> connections() const;
   /// Resets a connection, whatever it belongs to. Its queue pair gets Disconnected with the reason
   /// in the text, and may be used again as after any end. NotFound when the connection has ended.
+  /// InvalidArgument: it is another device's.
   Status abort(const ConnectionId& id);
   /// \return whether nothing is connected, queued or held
   [[nodiscard]] bool quiescent() const;
 
  private:
-  friend class Context;
   Result<StreamListener> listen_for_streams(verbs::PortUse& port,
                                             const StreamListenerOptions& options);
   Result<FramedStreamListener> listen_for_framed(verbs::PortUse& port,
                                                  const FramedListenerOptions& options);
-  explicit Device(std::shared_ptr<verbs::DeviceRuntime> device) : device_(std::move(device)) {}
   std::shared_ptr<verbs::DeviceRuntime> device_;  // never empty
 };
 
