@@ -61,9 +61,20 @@ uint64_t Parties::requests_of(const Owner& consumer) {
   return info->used.requests;
 }
 
+void Parties::stop_listening(Side& side, const std::shared_ptr<Owner>& consumer) {
+  std::erase_if(side.listening, [&](const auto& one) {
+    if (one->owner != consumer) return false;
+    world_.judge.answered("unlisten", consumer->handle.unlisten(one->local), Expect::Success, {});
+    consumer->share.give_back({.listeners = 1});
+    return true;
+  });
+}
+
 void Parties::end_consumer(Side& side) {
   const auto consumer = world_.dice.any(side.consumers);
   if (consumer == nullptr) return;
+  // Peers may be about to ask it then.
+  if (world_.dice.chance(50)) stop_listening(side, consumer);
   const bool listens = std::ranges::any_of(
       side.listening, [&](const auto& one) { return one->owner == consumer; });
   const bool asked = requests_of(*consumer) > 0;

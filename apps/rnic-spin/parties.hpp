@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "rnic-spin/world.hpp"
 
@@ -23,6 +24,8 @@ class Parties {
   [[nodiscard]] ResourceCounts any_quotas();
   /// \return the requests of peers that wait for an answer of the consumer
   [[nodiscard]] uint64_t requests_of(const Owner& consumer);
+  /// Ends every listener of a consumer.
+  void stop_listening(Side& side, const std::shared_ptr<Owner>& consumer);
 
   World& world_;
 };
