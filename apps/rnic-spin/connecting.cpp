@@ -3,6 +3,7 @@
 #include <bit>
 #include <iterator>
 
+#include "rnic-spin/tcp_choice.hpp"
 #include "rnic-spin/working.hpp"
 
 namespace rnic::spin {
@@ -13,20 +14,6 @@ using enum ErrorCode;
 
 std::array<uint8_t, 4> token_of(const Pair& pair) {
   return std::bit_cast<std::array<uint8_t, 4>>(pair.life->number);
-}
-
-/// Options that every TCP takes.
-TcpOptions any_options(Dice& dice) {
-  TcpOptions options{.nagle = dice.chance(50), .dscp = static_cast<uint8_t>(dice.below(64))};
-  if (dice.chance(50)) options.hop_limit = static_cast<uint8_t>(1 + dice.below(255));
-  if (dice.chance(50)) {
-    options.keep_alive = dice.chance(50);
-    options.keep_alive_idle = std::chrono::seconds(10 + dice.below(100));
-    options.keep_alive_interval = std::chrono::seconds(1 + dice.below(10));
-    options.keep_alive_count = static_cast<uint32_t>(2 + dice.below(6));
-  }
-  if (dice.chance(50)) options.user_timeout = std::chrono::seconds(30 + dice.below(100));
-  return options;
 }
 
 }  // namespace
@@ -175,27 +162,26 @@ void Connecting::abort(Side& side) {
 void Connecting::choose_tcp(Side& side) {
   const auto pair = world_.dice.any(side.pairs);
   if (pair == nullptr) return;
-  QueuePairChange change{.tcp = any_options(world_.dice)};
   const bool wrong = world_.dice.chance(20);
-  if (wrong) change.tcp->dscp = static_cast<uint8_t>(64 + world_.dice.below(192));
+  QueuePairChange change{.tcp = wrong ? impossible_tcp(world_.dice) : any_tcp(world_.dice)};
   const bool systems = world_.dice.chance(20);
   if (systems) change.tcp->pacing = world_.dice.chance(50);
   if (world_.dice.chance(10)) change.state = QueuePairState::Closing;
+  const auto info = pair->handle.info();
   const Status status = pair->handle.modify(change);
-  const bool refused = wrong || (systems && side.on_sockets);
-  if (refused) {
+  if (systems && side.on_sockets) {
+    world_.judge.answered("modify the system's TCP", status, Expect::Failure, {Unsupported});
+  } else if (wrong) {
     world_.judge.answered("modify TCP to what cannot be", status, Expect::Failure,
-                          {systems && side.on_sockets ? Unsupported : InvalidArgument});
-  } else if (change.state) {
-    world_.judge.answered("modify TCP and the state", status, Expect::Failure,
-                          {InvalidArgument, WrongState});
+                          {InvalidArgument});
+  } else if (!world_.is_still()) {
+    const bool before = pair->phase == Phase::None || change.state;
+    world_.judge.answered("modify TCP", status, before ? Expect::Failure : Expect::Either,
+                          {WrongState, InvalidArgument});
   } else {
-    // It may have ended without anybody having read the event.
-    world_.judge.answered("modify TCP", status,
-                          pair->phase == Phase::None || pair->phase == Phase::Over
-                              ? Expect::Failure
-                              : Expect::Either,
-                          {WrongState});
+    const bool connected = info && info->connected;
+    world_.judge.answered("modify TCP", status, unless(!connected || change.state),
+                          {connected ? InvalidArgument : WrongState});
   }
 }
 

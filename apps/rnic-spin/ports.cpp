@@ -50,13 +50,29 @@ Ports::Holder Ports::holder_of(const Side& side, const Endpoint& local, bool to_
   return side.on_sockets ? Holder::Perhaps : Holder::Nobody;
 }
 
-bool Ports::granted(const std::string& call, const Result<Endpoint>& got, Share& share,
-                    Holder holder) {
+bool Ports::names_holder(const Side& side, const Endpoint& local, const std::string& text) {
+  const auto is_named = [&](const auto& one) {
+    const std::string who = one->owner->is_application
+                                ? "this device's application"
+                                : "consumer \"" + one->owner->share.name() + "\"";
+    return overlap(one->local, local) && text.find(who + " has it") != std::string::npos;
+  };
+  return std::ranges::any_of(side.reserved, is_named) ||
+         std::ranges::any_of(side.listening, is_named);
+}
+
+bool Ports::granted(const Side& side, const std::string& call, const Endpoint& local,
+                    const Result<Endpoint>& got, Share& share, Holder holder) {
   if (holder == Holder::Nobody || share.lacking({.listeners = 1})) {
     return world_.granted(call, got, share, {.listeners = 1});
   }
   const Expect expect = holder == Holder::Somebody ? Expect::Failure : Expect::Either;
-  if (!world_.judge.answered(call, got, expect, {AlreadyExists})) return false;
+  if (!world_.judge.answered(call, got, expect, {AlreadyExists})) {
+    const std::string& text = got.error().message;
+    world_.judge.require(holder == Holder::Perhaps || names_holder(side, local, text),
+                         "a refusal that does not say who has the port: " + text);
+    return false;
+  }
   share.take({.listeners = 1});
   return true;
 }
@@ -86,10 +102,10 @@ void Ports::reserve(Side& side) {
   auto made = owner->is_application ? side.device.reserve(local) : owner->handle.reserve(local);
   const auto got = made ? Result<Endpoint>(made->local())
                         : Result<Endpoint>(tl::unexpected(made.error()));
-  if (!granted("reserve", got, owner->share, holder)) return;
+  if (!granted(side, "reserve", local, got, owner->share, holder)) return;
   check_given(local, *got);
-  side.reserved.push_back(
-      std::make_shared<Reserved>(Reserved{.handle = std::move(*made), .local = *got, .owner = owner}));
+  side.reserved.push_back(std::make_shared<Reserved>(
+      Reserved{.handle = std::move(*made), .local = *got, .owner = owner}));
 }
 
 void Ports::release(Side& side) {
@@ -121,7 +137,7 @@ void Ports::listen(Side& side) {
   const ListenOptions options = options_of(*listening);
   const auto got = owner->is_application ? side.device.listen(local, options)
                                          : owner->handle.listen(local, options);
-  if (!granted("listen", got, owner->share, holder)) return;
+  if (!granted(side, "listen", local, got, owner->share, holder)) return;
   check_given(local, *got);
   listening->local = *got;
   owner->has_listened = true;
@@ -143,8 +159,8 @@ void Ports::listen_reserved(Side& side) {
   auto listening = std::make_shared<Listening>(
       Listening{.local = reserved->local, .owner = owner, .number = world_.next_number++});
   const ListenOptions options = options_of(*listening);
-  const auto got =
-      owner->is_application ? side.device.listen(port, options) : owner->handle.listen(port, options);
+  const auto got = owner->is_application ? side.device.listen(port, options)
+                                         : owner->handle.listen(port, options);
   const bool foreign = owner != reserved->owner;
   if (!world_.judge.answered("listen on a reserved port", got, unless(foreign),
                              {PermissionDenied})) {

@@ -2,7 +2,7 @@
 /// Listening for RDMA connections, and ports that are reserved.
 #pragma once
 
-#include <memory>
+#include <string>
 
 #include "rnic-spin/world.hpp"
 
@@ -26,13 +26,17 @@ class Ports {
   void end_any(Side& side);
 
  private:
-  /// Who has a port.
+  /// What is known of a port: whether anybody has it.
   enum class Holder : uint8_t { Nobody, Somebody, Perhaps };
 
   [[nodiscard]] Endpoint any_local(const Side& side);
   [[nodiscard]] Holder holder_of(const Side& side, const Endpoint& local, bool to_reserve) const;
-  /// Judges a call that takes a port which others may have.
-  bool granted(const std::string& call, const Result<Endpoint>& got, Share& share, Holder holder);
+  /// Judges a call that takes `local`, which others may have.
+  bool granted(const Side& side, const std::string& call, const Endpoint& local,
+               const Result<Endpoint>& got, Share& share, Holder holder);
+  /// \return whether a refusal says who has the port
+  [[nodiscard]] static bool names_holder(const Side& side, const Endpoint& local,
+                                         const std::string& text);
   void check_given(const Endpoint& asked, const Endpoint& given) const;
 
   World& world_;

@@ -114,6 +114,7 @@ std::vector<Spinner::Action> Spinner::streams() {
       {10, [this](Side& side) { streaming_.accept(side); }},
       {30, [this](Side& side) { streaming_.send(side); }},
       {40, [this](Side& side) { streaming_.receive(side); }},
+      {4, [this](Side& side) { streaming_.choose_tcp(side); }},
       {1, [this](Side& side) { streaming_.finish(side); }},
       {2, [this](Side& side) { streaming_.close(side); }},
       {1, [this](Side& side) { streaming_.abort(side); }},

@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "rnic-spin/tcp_choice.hpp"
+
 namespace rnic::spin {
 
 namespace {
@@ -27,8 +29,11 @@ bool is_over(const Conversation& talk) {
 void Streaming::listen(Side& side) {
   if (side.stream_ports.size() == kMostStreamPorts) return;
   Endpoint local;
-  if (world_.dice.chance(50)) local.port = static_cast<uint16_t>(kFirstStreamPort + world_.dice.below(3));
+  if (world_.dice.chance(50)) {
+    local.port = static_cast<uint16_t>(kFirstStreamPort + world_.dice.below(kMostStreamPorts));
+  }
   StreamListenerOptions options{.backlog = static_cast<uint32_t>(world_.dice.below(8))};
+  if (world_.dice.chance(30)) options.stream = any_tcp(world_.dice);
   auto made = side.device.listen_stream(local, options);
   if (side.on_sockets) {
     world_.judge.answered("listen_stream over sockets", made, Expect::Failure, {Unsupported});
@@ -88,7 +93,8 @@ void Streaming::connect(Side& side) {
   const auto port = world_.dice.chance(95) ? world_.dice.any(there.stream_ports) : nullptr;
   if (port == nullptr && world_.dice.chance(80)) return;
   const Endpoint remote{there.device.address(), port == nullptr ? kNobody : port->local.port};
-  auto made = side.device.connect_stream(remote);
+  auto made = side.device.connect_stream(
+      remote, world_.dice.chance(30) ? any_tcp(world_.dice) : StreamOptions{});
   if (side.on_sockets) {
     world_.judge.answered("connect_stream over sockets", made, Expect::Failure, {Unsupported});
     return;
@@ -195,6 +201,26 @@ void Streaming::take(Speaking& speaking, size_t most) {
 void Streaming::receive(Side& side) {
   const auto speaking = world_.dice.any(side.speaking);
   if (speaking != nullptr) take(*speaking, world_.dice.below(kMostSpoken + 1));
+}
+
+void Streaming::choose_tcp(Side& side) {
+  const auto speaking = world_.dice.any(side.speaking);
+  if (speaking == nullptr) return;
+  const bool wrong = world_.dice.chance(20);
+  const bool ended = speaking->handle.how_ended().has_value();
+  const Status status =
+      speaking->handle.set_options(wrong ? impossible_tcp(world_.dice) : any_tcp(world_.dice));
+  const Expect expect = ended || wrong || world_.is_still() ? unless(ended || wrong)
+                                                            : Expect::Either;
+  if (ended || !wrong) {
+    world_.judge.answered("Stream::set_options", status, expect, {WrongState});
+  } else if (world_.is_still()) {
+    world_.judge.answered("Stream::set_options to what cannot be", status, expect,
+                          {InvalidArgument});
+  } else {
+    world_.judge.answered("Stream::set_options to what cannot be", status, expect,
+                          {InvalidArgument, WrongState});
+  }
 }
 
 void Streaming::finish(Side& side) {

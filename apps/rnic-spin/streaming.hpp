@@ -23,6 +23,7 @@ class Streaming {
   void accept(Side& side);
   void send(Side& side);
   void receive(Side& side);
+  void choose_tcp(Side& side);
   void finish(Side& side);
   void close(Side& side);
   void abort(Side& side);

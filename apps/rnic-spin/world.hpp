@@ -159,7 +159,7 @@ struct Side {
   Field field;
   std::shared_ptr<Owner> application;
   std::vector<std::shared_ptr<Owner>> consumers;  ///< that calls can name
-  std::vector<std::shared_ptr<Owner>> unnamed;    ///< whose handle is gone, while they have anything
+  std::vector<std::shared_ptr<Owner>> unnamed;  ///< without a handle, and they have something left
   std::vector<std::shared_ptr<Domain>> domains;
   std::vector<std::shared_ptr<Queue>> queues;
   std::vector<std::shared_ptr<SharedQueue>> shared;

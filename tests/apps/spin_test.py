@@ -8,6 +8,15 @@ import unittest
 SPIN = os.path.abspath(sys.argv[1])
 STEPS = 200000
 KINDS = ("Send", "Write", "Read", "FetchAdd", "Receive")
+# What has to have come about in every run, as parts of the lines.
+EVERYWHERE = ("beyond quotas.", "create_qp with another consumer's queue: permission denied",
+              "accept for another consumer: permission denied", "listen on a reserved port",
+              "connect from a reserved port", "modify TCP", "listen: already exists")
+IN_MEMORY = ("a stream was accepted", "a stream was heard out", "Stream::receive",
+             "listen_stream on a reserved port: permission denied")
+OVER_SOCKETS = ("connect_stream over sockets: unsupported",
+                "listen_stream over sockets: unsupported",
+                "modify the system's TCP: unsupported")
 
 
 def run(*args):
@@ -29,6 +38,9 @@ class Spin(unittest.TestCase):
                 here = {what: sum(int(line.split()[0]) for line in lines
                                   if line.endswith(f"{what} completed: success"))
                         for what in KINDS}
+                own = OVER_SOCKETS if "socket" in setting else IN_MEMORY
+                for what in EVERYWHERE + own:
+                    self.assertTrue(any(what in line for line in lines), what)
                 for what, count in here.items():
                     moved[what] += count
                 # Each has moved octets, or it shows nothing.

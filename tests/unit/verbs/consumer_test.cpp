@@ -74,8 +74,8 @@ TEST_P(Consumers, AreHeldSafely) {
   EXPECT_TRUE(device().create_consumer({.name = "two"})->destroy());
 }
 
-// A peer that has connected and asks only when its listener's consumer is gone found nobody, which
-// ended the process, or another consumer that had got the number.
+// The request of a peer that had connected before comes neither to a consumer that is gone nor to
+// another one that has got its number.
 TEST_P(Consumers, MayGoBeforeAPeerHasAsked_SEC_3_01) {
   Device peer = *context_.device("rnic1");
   auto consumer = *device().create_consumer({.name = "one"});
