@@ -335,7 +335,7 @@ void Making::end_window(Side& side) {
 std::shared_ptr<Queue> Making::any_queue(Side& side, const std::shared_ptr<Owner>& owner,
                                          uint64_t demand) {
   std::vector<std::shared_ptr<Queue>> fitting;
-  const bool of_others = world_.dice.chance(3);
+  const bool of_others = world_.dice.chance(8);
   std::ranges::copy_if(side.queues, std::back_inserter(fitting), [&](const auto& queue) {
     return queue->demand + demand <= queue->depth && (queue->owner == owner || of_others);
   });
