@@ -52,6 +52,8 @@ void Connecting::connect_reserved(Side& side) {
                              may ? Expect::Either : Expect::Failure,
                              elsewhere ? other_device : (foreign ? wrong : right))) {
     world_.judge.require(from.local() == reserved->local, "a reservation has gone with a refusal");
+    world_.judge.require(status.error().message.find("has it)") == std::string::npos,
+                         "it is in its own way: " + status.error().message);
     return;
   }
   world_.judge.require(from.local() == Endpoint{}, "a reservation that was used is still there");

@@ -75,8 +75,8 @@ void Parties::end_consumer(Side& side) {
   if (consumer == nullptr) return;
   // Peers may be about to ask it then.
   if (world_.dice.chance(50)) stop_listening(side, consumer);
-  const bool listens = std::ranges::any_of(
-      side.listening, [&](const auto& one) { return one->owner == consumer; });
+  const bool listens =
+      std::ranges::any_of(side.listening, [&](const auto& one) { return one->owner == consumer; });
   const bool asked = requests_of(*consumer) > 0;
   if (world_.dice.chance(70)) {
     const bool has = consumer->share.has_anything();

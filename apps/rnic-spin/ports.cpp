@@ -17,8 +17,8 @@ constexpr uint16_t kFirstPort = kNobody + 1;
 constexpr size_t kPorts = 3;  // so few that they are taken now and then
 
 bool overlap(const Endpoint& one, const Endpoint& other) {
-  return one.port == other.port && (one.address == other.address ||
-                                    one.address.is_unspecified() || other.address.is_unspecified());
+  return one.port == other.port && (one.address == other.address || one.address.is_unspecified() ||
+                                    other.address.is_unspecified());
 }
 
 ListenOptions options_of(const Listening& listening) {
@@ -100,8 +100,8 @@ void Ports::reserve(Side& side) {
   const Endpoint local = any_local(side);
   const Holder holder = holder_of(side, local, true);
   auto made = owner->is_application ? side.device.reserve(local) : owner->handle.reserve(local);
-  const auto got = made ? Result<Endpoint>(made->local())
-                        : Result<Endpoint>(tl::unexpected(made.error()));
+  const auto got =
+      made ? Result<Endpoint>(made->local()) : Result<Endpoint>(tl::unexpected(made.error()));
   if (!granted(side, "reserve", local, got, owner->share, holder)) return;
   check_given(local, *got);
   side.reserved.push_back(std::make_shared<Reserved>(
@@ -149,9 +149,8 @@ void Ports::listen_reserved(Side& side) {
   if (reserved == nullptr || side.listening.size() == kMostListening) return;
   PortReservation& port = reserved->handle;
   if (world_.dice.chance(5)) {
-    world_.judge.answered("listen on another device's port",
-                          world_.other(side).device.listen(port), Expect::Failure,
-                          {InvalidArgument});
+    world_.judge.answered("listen on another device's port", world_.other(side).device.listen(port),
+                          Expect::Failure, {InvalidArgument});
     return;
   }
   auto owner = world_.dice.chance(80) ? reserved->owner : side.any_owner(world_.dice);

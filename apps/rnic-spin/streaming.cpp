@@ -132,13 +132,13 @@ void Streaming::accept(Side& side) {
   world_.judge.seen("a stream was accepted");
   world_.judge.require(got->local().port == port->local.port, "accepted at another port");
   const auto found = world_.talks.find({got->remote(), got->local()});
-  world_.judge.require(found != world_.talks.end(), "a stream that nobody has connected: " +
-                                                        to_string(got->remote()));
+  world_.judge.require(found != world_.talks.end(),
+                       "a stream that nobody has connected: " + to_string(got->remote()));
   Conversation& talk = *found->second;
   world_.judge.require(!talk.is_accepted() || talk.is_doubtful(), "a stream was accepted twice");
   talk.accept();
-  side.speaking.push_back(std::make_shared<Speaking>(Speaking{
-      .handle = std::move(*got), .talk = found->second, .role = StreamRole::Acceptor}));
+  side.speaking.push_back(std::make_shared<Speaking>(
+      Speaking{.handle = std::move(*got), .talk = found->second, .role = StreamRole::Acceptor}));
 }
 
 void Streaming::judge_end(const Speaking& speaking) {
@@ -166,8 +166,8 @@ void Streaming::send(Side& side) {
   const uint64_t room = stream.writable();
   const auto got = stream.send(next);
   const bool over = self.finished || ended;
-  const ErrorCode code = self.finished || !stream.how_ended() ? WrongState
-                                                              : code_of(*stream.how_ended());
+  const ErrorCode code =
+      self.finished || !stream.how_ended() ? WrongState : code_of(*stream.how_ended());
   const Expect expect = over || world_.is_still() ? unless(over) : Expect::Either;
   if (!world_.judge.answered("Stream::send", got, expect, {code})) return judge_end(*speaking);
   const uint64_t fits = std::min<uint64_t>(next.size(), room);
@@ -189,9 +189,9 @@ void Streaming::take(Speaking& speaking, size_t most) {
   const Expect expect = over || world_.is_still() ? unless(over) : Expect::Either;
   if (world_.judge.answered("Stream::receive", got, expect, {code})) {
     const uint64_t fits = std::min<uint64_t>(most, there);
-    world_.judge.require(*got <= most && *got >= fits && (*got == fits || !world_.is_still()),
-                         "receive() has given " + std::to_string(*got) + " octets of " +
-                             std::to_string(there));
+    world_.judge.require(
+        *got <= most && *got >= fits && (*got == fits || !world_.is_still()),
+        "receive() has given " + std::to_string(*got) + " octets of " + std::to_string(there));
     const auto wrong = speaking.talk->receive(speaking.role, room.first(*got));
     world_.judge.require(!wrong, wrong.value_or(""));
   }
@@ -210,8 +210,8 @@ void Streaming::choose_tcp(Side& side) {
   const bool ended = speaking->handle.how_ended().has_value();
   const Status status =
       speaking->handle.set_options(wrong ? impossible_tcp(world_.dice) : any_tcp(world_.dice));
-  const Expect expect = ended || wrong || world_.is_still() ? unless(ended || wrong)
-                                                            : Expect::Either;
+  const Expect expect =
+      ended || wrong || world_.is_still() ? unless(ended || wrong) : Expect::Either;
   if (ended || !wrong) {
     world_.judge.answered("Stream::set_options", status, expect, {WrongState});
   } else if (world_.is_still()) {

@@ -233,7 +233,12 @@ Result<Connection*> ConnectionService::start(base::Handle handle, QueuePair& qp,
           : connection->open(own_->stack,
                              chosen(own_->stack.default_options(), qp.tcp_choice()), *local, remote,
                              now, claim);
-  if (!opened) return tl::unexpected(reserved_ports_.named(opened.error(), *local));
+  if (!opened) {
+    // A reservation is not in the way of the call that claims it.
+    const bool claimed = claim == llp::PortClaim::Reserved;
+    return tl::unexpected(claimed ? opened.error()
+                                  : reserved_ports_.named(opened.error(), *local));
+  }
   reserved_ports_.used(source, claim);
   place.keep();
   // The time-out covers the whole start-up with the TCP handshake: it also ends a silent peer.
