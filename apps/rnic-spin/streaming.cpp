@@ -161,20 +161,19 @@ void Streaming::send(Side& side) {
   const auto next = std::span(octets).first(world_.dice.below(kMostSpoken + 1));
   Stream& stream = speaking->handle;
   speaking->talk->fill(speaking->role, next);
-  Conversation::Speaker& self = speaking->talk->at(speaking->role);
   const auto ended = stream.how_ended();
   const uint64_t room = stream.writable();
   const auto got = stream.send(next);
-  const bool over = self.finished || ended;
+  const bool over = speaking->finished || ended;
   const ErrorCode code =
-      self.finished || !stream.how_ended() ? WrongState : code_of(*stream.how_ended());
+      speaking->finished || !stream.how_ended() ? WrongState : code_of(*stream.how_ended());
   const Expect expect = over || world_.is_still() ? unless(over) : Expect::Either;
   if (!world_.judge.answered("Stream::send", got, expect, {code})) return judge_end(*speaking);
   const uint64_t fits = std::min<uint64_t>(next.size(), room);
   world_.judge.require(*got <= next.size() && *got >= fits && (*got == fits || !world_.is_still()),
                        "send() has taken " + std::to_string(*got) +
                            " octets, where there was room for " + std::to_string(room));
-  self.sent += *got;
+  speaking->talk->at(speaking->role).sent += *got;
 }
 
 void Streaming::take(Speaking& speaking, size_t most) {
@@ -225,9 +224,13 @@ void Streaming::choose_tcp(Side& side) {
 
 void Streaming::finish(Side& side) {
   const auto speaking = world_.dice.any(side.speaking);
-  if (speaking == nullptr) return;
-  speaking->talk->at(speaking->role).finished = true;
-  speaking->handle.finish_sending();
+  if (speaking != nullptr) finish(*speaking);
+}
+
+void Streaming::finish(Speaking& speaking) {
+  speaking.finished = true;
+  speaking.talk->at(speaking.role).finished = true;
+  speaking.handle.finish_sending();
   world_.judge.seen("Stream::finish_sending");
 }
 
@@ -273,10 +276,7 @@ void Streaming::hear_out(Side& side) {
     return !end.talk->at(end.role).aborted && !end.handle.how_ended();
   };
   if (!sound(*one) || !sound(*peer)) return;
-  for (const auto& end : {one, peer}) {
-    end->talk->at(end->role).finished = true;
-    end->handle.finish_sending();
-  }
+  for (const auto& end : {one, peer}) finish(*end);
   const bool heard = world_.await([&] {
     for (const auto& end : {one, peer}) take(*end, kMostSpoken);
     return one->handle.at_end() && peer->handle.at_end();

@@ -36,6 +36,7 @@ class Streaming {
   void begun(Side& side, Stream handle);
   void listening(Side& side, StreamListener listener, const Endpoint& asked);
   void take(Speaking& speaking, size_t most);
+  void finish(Speaking& speaking);
   void judge_end(const Speaking& speaking);
   void forget(Side& side, const std::shared_ptr<Speaking>& speaking);
   /// The other end of the same stream; nullptr: nobody has it, or no more.

@@ -141,6 +141,7 @@ struct Speaking {
   Stream handle;
   std::shared_ptr<Conversation> talk;
   StreamRole role = StreamRole::Initiator;
+  bool finished = false;  ///< as its own handle has it, also where the conversation is doubtful
 };
 
 /// A request for a connection that nobody has answered yet.
