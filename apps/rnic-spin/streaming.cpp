@@ -16,7 +16,7 @@ using enum ErrorCode;
 constexpr size_t kMostStreamPorts = 3;
 constexpr size_t kMostSpeaking = 8;
 constexpr size_t kMostSpoken = 4096;  // of one send() or receive()
-constexpr size_t kMostTalks = 1024;
+constexpr size_t kMostTalks = 256;
 // Not those of Ports: a connect that is on its way to one kind of listener never finds the other.
 constexpr uint16_t kFirstStreamPort = kNobody + 11;
 
