@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 
 namespace rnic::spin {
@@ -137,7 +138,14 @@ void Arrivals::watch(Side& side) {
 }
 
 void Arrivals::happened(Side& side, const event::ConnectRequest& event) {
-  side.asked.push_back({event.request, number_in(event.private_data)});
+  const auto number = std::bit_cast<uint64_t>(event.listener_context);
+  const auto listening =
+      std::ranges::find_if(side.listening, [&](const auto& one) { return one->number == number; });
+  const bool there = listening != side.listening.end();
+  world_.judge.require(!there || event.listener == (*listening)->local,
+                       "a request names another listener than its own");
+  side.asked.push_back(
+      {event.request, number_in(event.private_data), there ? (*listening)->owner : nullptr});
 }
 
 void Arrivals::happened(Side& side, const event::Established& event) {

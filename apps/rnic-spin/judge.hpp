@@ -22,6 +22,11 @@ class Violation : public std::runtime_error {
 /// The result that a call has to have.
 enum class Expect : uint8_t { Success, Failure, Either };
 
+/// The result that a call has to have that something may be in the way of.
+[[nodiscard]] constexpr Expect unless(bool in_the_way) {
+  return in_the_way ? Expect::Failure : Expect::Success;
+}
+
 /// Holds answers against what they may be, counts them, and remembers the last ones.
 class Judge {
  public:

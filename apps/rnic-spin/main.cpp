@@ -107,10 +107,11 @@ int spin(Context& context, const Options& options) {
 int run(int argc, char** argv) {
   Options options;
   CLI::App app{
-      "Makes, uses and ends domains, regions, windows, queues, queue pairs and connections, in an\n"
-      "order that a seed says, on two devices of this process, and holds answers, completions,\n"
-      "events and memory against what they may be. Ends with status 1 at the first that is wrong.\n"
-      "Streams, framed streams, fast registration and invalidation are left out. Examples:\n"
+      "Makes, uses and ends consumers, domains, regions, windows, queues, queue pairs,\n"
+      "connections, reserved ports and streams, in an order that a seed says, on two devices of\n"
+      "this process, and holds answers, completions, events and memory against what they may be.\n"
+      "Ends with status 1 at the first that is wrong. Framed streams, fast registration and\n"
+      "invalidation are left out. Examples:\n"
       "  rnic-spin --steps 1000000\n"
       "  rnic-spin --seconds 600 --seed 7 --threaded\n"
       "  rnic-spin --port socket"};

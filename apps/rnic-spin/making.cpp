@@ -10,8 +10,8 @@ namespace {
 
 using enum ErrorCode;
 
-constexpr size_t kMostDomains = 4;
-constexpr size_t kMostQueues = 6;
+constexpr size_t kMostDomains = 6;
+constexpr size_t kMostQueues = 9;
 constexpr size_t kMostShared = 3;
 constexpr size_t kMostRegions = 24;
 constexpr size_t kMostWindows = 10;
@@ -55,15 +55,24 @@ AccessSet rights_for(Dice& dice, Place place) {
   return {};
 }
 
-Expect unless(bool in_use) { return in_use ? Expect::Failure : Expect::Success; }
+/// The receives of a shared queue may all complete where one of its queue pairs does.
+uint64_t demand_of(const Pair& pair) {
+  return 2 * pair.depth + (pair.shared == nullptr ? 0 : 2 * pair.shared->depth);
+}
+
+ResourceCounts share_of(const Pair& pair) {
+  return {.qps = 1, .reads = uint64_t{pair.ird} + pair.ord};
+}
 
 }  // namespace
 
 void Making::make_domain(Side& side) {
   if (side.domains.size() == kMostDomains) return;
-  auto made = side.device.alloc_pd();
-  if (!world_.judge.answered("alloc_pd", made, Expect::Success, {})) return;
-  side.domains.push_back(std::make_shared<Domain>(Domain{.handle = std::move(*made)}));
+  const auto owner = side.any_owner(world_.dice);
+  auto made = owner->is_application ? side.device.alloc_pd() : owner->handle.alloc_pd();
+  if (!world_.granted("alloc_pd", made, owner->share, {.pds = 1})) return;
+  side.domains.push_back(
+      std::make_shared<Domain>(Domain{.handle = std::move(*made), .owner = owner}));
 }
 
 void Making::end_domain(Side& side) {
@@ -77,16 +86,21 @@ void Making::end_domain(Side& side) {
     }
   }
   domain->handle = {};
+  domain->end();
   std::erase(side.domains, domain);
 }
 
 void Making::make_queue(Side& side) {
   if (side.queues.size() == kMostQueues) return;
   const auto depth = static_cast<uint32_t>(1 + world_.dice.below(256));
-  auto made = side.device.create_cq(depth, {.fits_all = world_.dice.chance(50)});
-  if (!world_.judge.answered("create_cq", made, Expect::Success, {})) return;
-  side.queues.push_back(
-      std::make_shared<Queue>(Queue{.handle = std::move(*made), .depth = depth}));
+  CompletionQueueOptions options{.fits_all = world_.dice.chance(50)};
+  options.several_threads = world_.dice.chance(30);
+  const auto owner = side.any_owner(world_.dice);
+  auto made = owner->is_application ? side.device.create_cq(depth, options)
+                                    : owner->handle.create_cq(depth, options);
+  if (!world_.granted("create_cq", made, owner->share, Queue::share_of(depth))) return;
+  side.queues.push_back(std::make_shared<Queue>(
+      Queue{.handle = std::move(*made), .owner = owner, .depth = depth}));
 }
 
 void Making::change_queue(Side& side) {
@@ -94,9 +108,17 @@ void Making::change_queue(Side& side) {
   if (queue == nullptr) return;
   const auto depth = static_cast<uint32_t>(1 + world_.dice.below(256));
   if (depth < queue->demand) return;  // it would overrun, which loses completions
+  const uint64_t had = Queue::share_of(queue->depth).cq_entries;
+  const uint64_t wanted = Queue::share_of(depth).cq_entries;
+  Share& share = queue->owner->share;
   const Status status = queue->handle.resize(depth);
+  if (const auto quota = share.lacking({.cq_entries = wanted > had ? wanted - had : 0})) {
+    return world_.refused("CompletionQueue::resize", status, share, *quota);
+  }
   // Nobody has polled what came meanwhile.
   if (world_.judge.answered("CompletionQueue::resize", status, Expect::Either, {WrongState})) {
+    share.give_back({.cq_entries = had});
+    share.take({.cq_entries = wanted});
     queue->depth = depth;
   }
 }
@@ -114,6 +136,7 @@ void Making::end_queue(Side& side) {
     return;  // else few queue pairs would live long enough to be of use
   }
   queue->handle = {};
+  queue->end();
   std::erase(side.queues, queue);
 }
 
@@ -121,8 +144,9 @@ void Making::make_shared(Side& side) {
   const auto domain = world_.dice.any(side.domains);
   if (domain == nullptr || side.shared.size() == kMostShared) return;
   const auto depth = static_cast<uint32_t>(1 + world_.dice.below(32));
-  auto made = domain->handle.create_srq({.depth = depth});
-  if (!world_.judge.answered("create_srq", made, Expect::Success, {})) return;
+  auto made =
+      domain->handle.create_srq({.depth = depth, .several_threads = world_.dice.chance(30)});
+  if (!world_.granted("create_srq", made, domain->owner->share, {.srqs = 1})) return;
   ++domain->users;
   side.shared.push_back(std::make_shared<SharedQueue>(
       SharedQueue{.handle = std::move(*made), .domain = domain, .depth = depth}));
@@ -163,7 +187,7 @@ void Making::end_shared(Side& side) {
     }
   }
   shared->handle = {};
-  --shared->domain->users;
+  shared->end();
   std::erase(side.shared, shared);
   if (shared->users == 0) arrivals_.give_up(side, *shared);
 }
@@ -196,7 +220,10 @@ void Making::make_region(Side& side) {
   const size_t length = whole ? octets.size() : world_.dice.below(octets.size() - region->from);
   auto made = domain->handle.register_memory(octets.subspan(region->from, length),
                                              any_options(side, *region));
-  if (!world_.judge.answered("register_memory", made, Expect::Success, {})) return;
+  if (!world_.granted("register_memory", made, domain->owner->share,
+                      {.regions = 1, .registered_octets = length})) {
+    return;
+  }
   region->handle = std::move(*made);
   ++domain->users;
   side.regions.push_back(std::move(region));
@@ -207,15 +234,21 @@ void Making::change_region(Side& side) {
   const auto domain = world_.dice.any(side.domains);
   if (region == nullptr || domain == nullptr || region->only != 0) return;
   const uint32_t before = region->handle.stag();
-  const Expect expect = region->may_be_bound || region->may_be_gone ? Expect::Either
-                                                                     : unless(region->windows > 0);
+  const bool foreign = region->domain->owner != domain->owner;
   const AccessSet access = rights_for(world_.dice, region->place);
   const Status status = domain->handle.reregister(region->handle, {.access = access});
+  if (foreign) {
+    world_.judge.answered("reregister for another consumer", status, Expect::Failure,
+                          {PermissionDenied});
+    return;
+  }
+  const Expect expect = region->may_be_bound || region->may_be_gone ? Expect::Either
+                                                                     : unless(region->windows > 0);
   if (!world_.judge.answered("reregister", status, expect, {WrongState, NotFound})) return;
   world_.judge.require(region->handle.stag() != before, "a region registered anew has its STag");
   side.disturbed = world_.next_id;
-  --region->domain->users;
   ++domain->users;
+  region->domain->drop_user({});
   region->domain = domain;
   region->access = access;
 }
@@ -224,6 +257,7 @@ void Making::end_region(Side& side) {
   const auto region = world_.dice.any(side.regions);
   if (region == nullptr) return;
   side.disturbed = world_.next_id;
+  const uint64_t octets = region->handle.length();
   if (world_.dice.chance(70)) {
     const Expect expect = region->may_be_bound || region->may_be_gone
                               ? Expect::Either
@@ -234,7 +268,7 @@ void Making::end_region(Side& side) {
     }
   }
   region->handle = {};
-  --region->domain->users;
+  region->domain->drop_user({.regions = 1, .registered_octets = octets});
   forget_windows(side, *region);
   std::erase(side.regions, region);
 }
@@ -250,7 +284,7 @@ void Making::make_window(Side& side) {
   if (domain == nullptr || side.windows.size() == kMostWindows) return;
   const WindowType type = world_.dice.chance(50) ? WindowType::Domain : WindowType::QueuePair;
   auto made = domain->handle.create_window(type);
-  if (!world_.judge.answered("create_window", made, Expect::Success, {})) return;
+  if (!world_.granted("create_window", made, domain->owner->share, {.regions = 1})) return;
   ++domain->users;
   side.windows.push_back(std::make_shared<Window>(
       Window{.handle = std::move(*made), .domain = domain, .type = type}));
@@ -291,17 +325,19 @@ void Making::end_window(Side& side) {
                             {});
     }
     window->handle = {};
-    --window->domain->users;
+    window->domain->drop_user({.regions = 1});
     std::erase(side.windows, window);
   }
   if (window->bound != nullptr) --window->bound->windows;
   window->bound = nullptr;
 }
 
-std::shared_ptr<Queue> Making::any_queue(Side& side, uint64_t demand) {
+std::shared_ptr<Queue> Making::any_queue(Side& side, const std::shared_ptr<Owner>& owner,
+                                         uint64_t demand) {
   std::vector<std::shared_ptr<Queue>> fitting;
+  const bool of_others = world_.dice.chance(8);
   std::ranges::copy_if(side.queues, std::back_inserter(fitting), [&](const auto& queue) {
-    return queue->demand + demand <= queue->depth;
+    return queue->demand + demand <= queue->depth && (queue->owner == owner || of_others);
   });
   return world_.dice.any(fitting);
 }
@@ -312,22 +348,16 @@ void Making::make_pair(Side& side) {
   auto pair = std::make_shared<Pair>();
   pair->domain = domain;
   pair->depth = static_cast<uint32_t>(1 + world_.dice.below(16));
+  pair->ird = pair->ord = static_cast<uint32_t>(1 + world_.dice.below(4));
   if (const auto shared = world_.dice.any(side.shared); shared != nullptr) {
     if (shared->domain == domain && world_.dice.chance(50)) pair->shared = shared;
   }
   // Room for both queues in each: they may be one.
-  const uint64_t demand = 2 * pair->depth + (pair->shared == nullptr ? 0 : 2 * pair->shared->depth);
-  pair->send_queue = any_queue(side, 2 * demand);
-  pair->receive_queue = any_queue(side, 2 * demand);
+  const uint64_t demand = demand_of(*pair);
+  pair->send_queue = any_queue(side, domain->owner, 2 * demand);
+  pair->receive_queue = any_queue(side, domain->owner, 2 * demand);
   if (pair->send_queue == nullptr || pair->receive_queue == nullptr) return;
-  QueuePairOptions options{.send_depth = pair->depth, .receive_depth = pair->depth};
-  options.ird = options.ord = static_cast<uint32_t>(1 + world_.dice.below(4));
-  options.answer_close = world_.dice.chance(80);
-  options.srq = pair->shared == nullptr ? nullptr : &pair->shared->handle;
-  auto made =
-      domain->handle.create_qp(pair->send_queue->handle, pair->receive_queue->handle, options);
-  if (!world_.judge.answered("create_qp", made, Expect::Success, {})) return;
-  pair->handle = std::move(*made);
+  if (!create_pair(*pair)) return;
   ++domain->users;
   if (pair->shared != nullptr) ++pair->shared->users;
   for (const auto& queue : {pair->send_queue, pair->receive_queue}) {
@@ -338,68 +368,77 @@ void Making::make_pair(Side& side) {
   side.pairs.push_back(std::move(pair));
 }
 
+bool Making::create_pair(Pair& pair) {
+  QueuePairOptions options{.send_depth = pair.depth, .receive_depth = pair.depth};
+  options.ird = pair.ird;
+  options.ord = pair.ord;
+  options.answer_close = world_.dice.chance(80);
+  options.srq = pair.shared == nullptr ? nullptr : &pair.shared->handle;
+  options.several_threads = world_.dice.chance(30);
+  Domain& domain = *pair.domain;
+  auto made =
+      domain.handle.create_qp(pair.send_queue->handle, pair.receive_queue->handle, options);
+  if (pair.send_queue->owner != domain.owner || pair.receive_queue->owner != domain.owner) {
+    return world_.judge.answered("create_qp with another consumer's queue", made, Expect::Failure,
+                                 {PermissionDenied});
+  }
+  if (!world_.granted("create_qp", made, domain.owner->share, share_of(pair))) return false;
+  pair.handle = std::move(*made);
+  return true;
+}
+
+void Making::change_reads(Side& side) {
+  const auto pair = world_.dice.any(side.pairs);
+  if (pair == nullptr) return;
+  const auto ird = static_cast<uint32_t>(1 + world_.dice.below(6));
+  const auto ord = static_cast<uint32_t>(1 + world_.dice.below(6));
+  const Status status = pair->handle.modify({.ird = ird, .ord = ord});
+  if (pair->phase != Phase::None) {
+    world_.judge.answered("modify IRD and ORD of a used queue pair", status, Expect::Failure,
+                          {WrongState});
+    return;
+  }
+  const uint64_t had = share_of(*pair).reads;
+  const uint64_t wanted = uint64_t{ird} + ord;
+  Share& share = pair->domain->owner->share;
+  if (!world_.granted("modify IRD and ORD", status, share,
+                      {.reads = wanted > had ? wanted - had : 0})) {
+    return;
+  }
+  share.give_back({.reads = had > wanted ? had - wanted : 0});
+  pair->ird = ird;
+  pair->ord = ord;
+}
+
 void Making::end_pair(Side& side) {
   const auto pair = world_.dice.any(side.pairs);
   if (pair == nullptr) return;
-  const uint64_t demand = 2 * pair->depth + (pair->shared == nullptr ? 0 : 2 * pair->shared->depth);
+  const uint64_t demand = demand_of(*pair);
   if (world_.dice.chance(50)) {
     world_.judge.answered("QueuePair::destroy", pair->handle.destroy(), Expect::Success, {});
   }
   pair->handle = {};
   arrivals_.end_life(side, *pair);
-  --pair->domain->users;
-  if (pair->shared != nullptr && --pair->shared->users == 0 && !pair->shared->handle.number()) {
-    arrivals_.give_up(side, *pair->shared);
+  if (pair->shared != nullptr) {
+    pair->shared->drop_user();
+    if (pair->shared->users == 0 && pair->shared->ended) arrivals_.give_up(side, *pair->shared);
   }
+  pair->domain->drop_user(share_of(*pair));
   for (const auto& queue : {pair->send_queue, pair->receive_queue}) {
-    --queue->users;
     queue->demand -= demand;
+    queue->drop_user();
   }
   std::erase(side.pairs, pair);
 }
 
-void Making::use_empty(Side& side) {
-  QueuePair pair;
-  CompletionQueue queue;
-  MemoryRegion region;
-  MemoryWindow window;
-  ProtectionDomain domain;
-  SharedReceiveQueue shared;
-  Completion done;
-  const auto empty = [&](const char* call, const Status& status) {
-    world_.judge.answered(std::string(call) + " of an empty handle", status, Expect::Failure,
-                          {WrongState});
-  };
-  switch (world_.dice.below(9)) {
-    case 0: return empty("post_send", pair.post_send(SendRequest{}));
-    case 1: return empty("connect", pair.connect({side.device.address(), 1}));
-    case 2: return empty("modify", pair.modify({.state = QueuePairState::Error}));
-    case 3:
-      world_.judge.answered("deregister of an empty handle", region.deregister(), Expect::Success,
-                            {});
-      return;
-    case 4: return empty("unbind", window.unbind());
-    case 5: return empty("resize", queue.resize(1));
-    case 6:
-      world_.judge.answered("create_srq of an empty handle", domain.create_srq(), Expect::Failure,
-                            {WrongState});
-      return;
-    case 7: return empty("SRQ post_receive", shared.post_receive(ReceiveRequest{}));
-    default: world_.judge.require(queue.poll({&done, 1}) == 0, "an empty queue has a completion");
-  }
-}
-
-void Making::end_all(Side& side) {
-  while (!side.domains.empty() || !side.queues.empty() || !side.shared.empty() ||
-         !side.regions.empty() || !side.windows.empty() || !side.pairs.empty()) {
-    switch (world_.dice.below(6)) {
-      case 0: end_domain(side); break;
-      case 1: end_queue(side); break;
-      case 2: end_shared(side); break;
-      case 3: end_region(side); break;
-      case 4: end_window(side); break;
-      default: end_pair(side); break;
-    }
+void Making::end_any(Side& side) {
+  switch (world_.dice.below(6)) {
+    case 0: return end_domain(side);
+    case 1: return end_queue(side);
+    case 2: return end_shared(side);
+    case 3: return end_region(side);
+    case 4: return end_window(side);
+    default: return end_pair(side);
   }
 }
 

@@ -30,16 +30,17 @@ class Making {
   void bind_window(Side& side);
   void end_window(Side& side);
   void make_pair(Side& side);
+  void change_reads(Side& side);
   void end_pair(Side& side);
-  /// What every handle answers that is empty.
-  void use_empty(Side& side);
-  /// Ends everything of a device, in any order.
-  void end_all(Side& side);
+  /// Ends something.
+  void end_any(Side& side);
 
  private:
   [[nodiscard]] RegionOptions any_options(Side& side, Region& region);
-  /// A queue with room for `demand` more completions.
-  [[nodiscard]] std::shared_ptr<Queue> any_queue(Side& side, uint64_t demand);
+  /// A queue with room for `demand` more completions; rarely another owner's.
+  [[nodiscard]] std::shared_ptr<Queue> any_queue(Side& side, const std::shared_ptr<Owner>& owner,
+                                                 uint64_t demand);
+  [[nodiscard]] bool create_pair(Pair& pair);
   void forget_windows(Side& side, const Region& region);
 
   World& world_;

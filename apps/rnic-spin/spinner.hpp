@@ -8,6 +8,9 @@
 
 #include "rnic-spin/arrivals.hpp"
 #include "rnic-spin/making.hpp"
+#include "rnic-spin/parties.hpp"
+#include "rnic-spin/ports.hpp"
+#include "rnic-spin/streaming.hpp"
 #include "rnic-spin/working.hpp"
 #include "rnic-spin/world.hpp"
 
@@ -15,9 +18,9 @@ namespace rnic::spin {
 
 /// Makes calls of the verbs, with good arguments and bad ones, in an order that the seed says, on
 /// the two devices of a context; holds answers, completions and events against what it knows of the
-/// objects, and the memory against Field's rule. Left out are streams and framed streams, regions
-/// of several pieces, fast registration, invalidation (by Send, Read or locally), CompareSwap,
-/// lists, descriptors and traces.
+/// objects, and the memory against Field's rule. Left out are framed streams, streams that become
+/// RDMA connections, regions of several pieces, fast registration, invalidation (by Send, Read or
+/// locally), CompareSwap, lists, descriptors and traces.
 class Spinner {
  public:
   /// \param context has two devices, which can reach each other
@@ -39,11 +42,19 @@ class Spinner {
     std::function<void(Side&)> carry_out;
   };
   [[nodiscard]] std::vector<Action> objects();
+  [[nodiscard]] std::vector<Action> parties();
   [[nodiscard]] std::vector<Action> traffic();
+  [[nodiscard]] std::vector<Action> streams();
+  /// Ends everything of a device, in any order.
+  void end_all(Side& side);
+  void reject_all(Side& side);
 
   World world_;
   Arrivals arrivals_;
   Making making_;
+  Parties parties_;
+  Ports ports_;
+  Streaming streaming_;
   Connecting connecting_;
   Working working_;
   std::vector<Action> actions_;

@@ -17,14 +17,24 @@ class Connecting {
   Connecting(World& world, Arrivals& arrivals) : world_(world), arrivals_(arrivals) {}
 
   void connect(Side& side);
+  /// Connects from a port that is reserved.
+  void connect_reserved(Side& side);
   void answer(Side& side);
   void close(Side& side);
   void reset(Side& side);
   void to_idle(Side& side);
   void ask(Side& side);
   void abort(Side& side);
+  void choose_tcp(Side& side);
 
  private:
+  /// What a peer listens on, or rarely what nobody does.
+  [[nodiscard]] Endpoint any_remote(const Side& side);
+  /// A queue pair of the listener's owner; rarely another's.
+  [[nodiscard]] std::shared_ptr<Pair> any_answering(const Side& side, const Asked& asked);
+  /// \return whether the request has found its answer
+  [[nodiscard]] bool accept(Pair& pair, const Asked& asked);
+
   World& world_;
   Arrivals& arrivals_;
 };

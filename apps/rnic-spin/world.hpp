@@ -11,26 +11,54 @@
 #include <utility>
 #include <vector>
 
+#include "rnic-spin/conversation.hpp"
 #include "rnic-spin/dice.hpp"
 #include "rnic-spin/field.hpp"
 #include "rnic-spin/judge.hpp"
 #include "rnic-spin/life.hpp"
+#include "rnic-spin/share.hpp"
+#include "rnic/consumer.hpp"
 #include "rnic/verbs.hpp"
 
 namespace rnic::spin {
 
-inline constexpr uint16_t kPort = 7474;  ///< what both devices listen on
+inline constexpr uint16_t kPort = 7474;       ///< what both devices listen on, all the time
+inline constexpr uint16_t kNobody = kPort + 1;  ///< a port that nobody ever listens on
+
+/// One to whom the device gives resources: a consumer, or the application for none.
+struct Owner {
+  Consumer handle;  ///< empty: the application, or a consumer that nobody can name any more
+  Share share;
+  bool is_application = false;
+  bool has_listened = false;  ///< requests of peers may have come for it
+};
+
+// Objects of which others are made stay until the last of these goes: `ended` says that their
+// handle is gone. A call has taken them from the owner's share already when they are made here.
 
 struct Domain {
   ProtectionDomain handle;
-  uint32_t users = 0;  ///< regions, queue pairs and shared receive queues of it
+  std::shared_ptr<Owner> owner;
+  uint32_t users = 0;  ///< regions, windows, queue pairs and shared receive queues of it
+  bool ended = false;
+
+  void end();
+  /// Something of the domain is gone. \param amounts what its owner had for it
+  void drop_user(const ResourceCounts& amounts);
 };
 
 struct Queue {
   CompletionQueue handle;
+  std::shared_ptr<Owner> owner;
   uint32_t depth = 0;
   uint32_t users = 0;   ///< send and receive queues that complete there
   uint64_t demand = 0;  ///< completions that they may have at once
+  bool ended = false;
+
+  void end();
+  void drop_user();
+  /// What the owner has for a queue of `depth`.
+  [[nodiscard]] static ResourceCounts share_of(uint32_t depth);
 };
 
 struct SharedQueue {
@@ -38,7 +66,11 @@ struct SharedQueue {
   std::shared_ptr<Domain> domain;
   uint32_t depth = 0;
   uint32_t users = 0;
+  bool ended = false;
   std::map<uint64_t, Posted> posted;  ///< by id; its receives complete in no order
+
+  void end();
+  void drop_user();
 };
 
 /// What memory a region is over.
@@ -79,14 +111,44 @@ struct Pair {
   std::shared_ptr<SharedQueue> shared;
   std::shared_ptr<Life> life;
   uint32_t depth = 0;  ///< of either queue
+  uint32_t ird = 0;    ///< as asked for
+  uint32_t ord = 0;
   Phase phase = Phase::None;
   uint32_t peer = 0;  ///< the other end's number, once it is known
+};
+
+/// An endpoint that a device listens on for RDMA connections.
+struct Listening {
+  Endpoint local;
+  std::shared_ptr<Owner> owner;
+  uint64_t number = 0;  ///< ListenOptions::context is it
+};
+
+struct Reserved {
+  PortReservation handle;
+  Endpoint local;
+  std::shared_ptr<Owner> owner;
+};
+
+/// An endpoint that a device listens on for streams.
+struct StreamPort {
+  StreamListener handle;
+  Endpoint local;
+};
+
+/// One end of a stream.
+struct Speaking {
+  Stream handle;
+  std::shared_ptr<Conversation> talk;
+  StreamRole role = StreamRole::Initiator;
+  bool finished = false;  ///< as its own handle has it, also where the conversation is doubtful
 };
 
 /// A request for a connection that nobody has answered yet.
 struct Asked {
   RequestHandle request;
   uint32_t peer = 0;
+  std::shared_ptr<Owner> owner;  ///< of its listener; nullptr: that was gone, so it is not known
 };
 
 /// One device, and everything that was made of it.
@@ -94,13 +156,21 @@ struct Side {
   explicit Side(Device of);
 
   Device device;
+  bool on_sockets;  ///< of the system: it has no streams, and shares its ports with others
   Field field;
+  std::shared_ptr<Owner> application;
+  std::vector<std::shared_ptr<Owner>> consumers;  ///< that calls can name
+  std::vector<std::shared_ptr<Owner>> unnamed;  ///< without a handle, and they have something left
   std::vector<std::shared_ptr<Domain>> domains;
   std::vector<std::shared_ptr<Queue>> queues;
   std::vector<std::shared_ptr<SharedQueue>> shared;
   std::vector<std::shared_ptr<Region>> regions;
   std::vector<std::shared_ptr<Window>> windows;
   std::vector<std::shared_ptr<Pair>> pairs;
+  std::vector<std::shared_ptr<Listening>> listening;
+  std::vector<std::shared_ptr<Reserved>> reserved;
+  std::vector<std::shared_ptr<StreamPort>> stream_ports;
+  std::vector<std::shared_ptr<Speaking>> speaking;
   std::vector<Asked> asked;
   std::map<uint32_t, std::shared_ptr<Life>> lives;  ///< by number
   std::map<uint32_t, std::shared_ptr<SharedQueue>> shared_of;  ///< by number of the queue pair
@@ -109,6 +179,10 @@ struct Side {
   std::array<uint64_t, Field::kWords> added{};  ///< posted to each word of it by the other side
 
   [[nodiscard]] std::shared_ptr<Pair> pair_of(uint32_t number) const;
+  /// The application, or a consumer.
+  [[nodiscard]] std::shared_ptr<Owner> any_owner(Dice& dice) const;
+  /// What the application and all consumers have together.
+  [[nodiscard]] ResourceCounts given_out() const;
   /// A queue pair whose connection is in use.
   [[nodiscard]] std::shared_ptr<Pair> any_running(Dice& dice) const;
 };
@@ -122,10 +196,26 @@ struct World {
   Judge judge;
   std::vector<std::unique_ptr<Side>> sides;  ///< two
   uint64_t next_id = 1;
+  uint64_t next_number = 1;  ///< of consumers, listeners and streams
+  /// The streams that there were, by the initiator's endpoint and the acceptor's.
+  std::map<std::pair<Endpoint, Endpoint>, std::shared_ptr<Conversation>> talks;
 
   [[nodiscard]] Side& other(const Side& side) const {
     return *sides[&side == sides.front().get() ? 1 : 0];
   }
+  /// Nothing happens between two calls but what they do.
+  [[nodiscard]] bool is_still() const { return !context.threaded(); }
+  /// Judges a call that takes `more` of a share: it has to succeed, unless a quota refuses it.
+  bool granted(const std::string& call, const Status& status, Share& share,
+               const ResourceCounts& more);
+  template <typename T>
+  bool granted(const std::string& call, const Result<T>& result, Share& share,
+               const ResourceCounts& more) {
+    return granted(call, result ? Status{} : Status{tl::unexpected(result.error())}, share, more);
+  }
+  /// A quota has refused a call: its error has to say which one of whom.
+  void refused(const std::string& call, const Status& status, Share& share,
+               const std::string& quota);
   /// The devices do something: one turn, or in a threaded context what their workers just do.
   void turn() const { context.poll(); }
   /// \return whether `done` came true within 10 s

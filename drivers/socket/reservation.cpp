@@ -148,7 +148,7 @@ Result<Descriptor*> Reservation::connect(const IpAddress& source, const Endpoint
   const bool begun = system_.connect(socket.get(), address.get(), address.size) == 0;
   error = begun || errno == EINPROGRESS ? 0 : errno;
   if (error != 0 && error != ECONNREFUSED) {
-    return tl::unexpected(system_error("connect to " + to_string(remote), error));
+    return tl::unexpected(connect_error({*found, local_.port}, remote, error));
   }
   let_others_in(socket, true);  // the port may be bound again while the connection is in TIME-WAIT
   return &socket;

@@ -106,6 +106,16 @@ Error system_error(const std::string& what, int error) {
   return {code, what + ": " + std::generic_category().message(error) + remedy};
 }
 
+Error connect_error(const Endpoint& local, const Endpoint& remote, int error) {
+  // The machine has the address, because the socket is bound to it: the connection is in the way.
+  if (error == EADDRNOTAVAIL && local.port != 0) {
+    return {ErrorCode::AlreadyExists,
+            "connect: " + to_string(local) + " to " + to_string(remote) +
+                " exists, or is in TIME-WAIT: use another local port, or wait"};
+  }
+  return system_error("connect to " + to_string(remote), error);
+}
+
 bool set_option(System& system, int descriptor, int level, int name, int value) {
   return system.setsockopt(descriptor, level, name, &value, sizeof value) == 0;
 }

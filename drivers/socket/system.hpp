@@ -63,6 +63,9 @@ struct SystemAddress {
 
 /// An error with the text "what: what the system says; remedy".
 [[nodiscard]] Error system_error(const std::string& what, int error);
+/// The error of a connect() that the system has refused.
+/// \param local the endpoint that the socket is bound to; port 0: the system chooses the port
+[[nodiscard]] Error connect_error(const Endpoint& local, const Endpoint& remote, int error);
 
 /// Sets a socket option that is a whole number. \return false: the system does not take it
 bool set_option(System& system, int descriptor, int level, int name, int value);

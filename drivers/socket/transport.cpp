@@ -434,7 +434,7 @@ Result<Connection*> Transport::connect_from_free(const Endpoint& local, const En
   error = 0;
   if (system_.connect(fd, address.get(), address.size) != 0 && errno != EINPROGRESS) error = errno;
   if (error != 0 && error != ECONNREFUSED) {
-    return tl::unexpected(system_error("connect to " + to_string(remote), error));
+    return tl::unexpected(connect_error(local, remote, error));
   }
   return add(std::move(*descriptor), remote, Connection::State::Connecting);
 }

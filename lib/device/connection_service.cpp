@@ -20,6 +20,7 @@ constexpr const char* kBeyondBacklog =
     "(ListenOptions::backlog)";
 constexpr const char* kBeyondQuota =
     "refused: the consumer that listens has too many unanswered requests (quotas.requests)";
+constexpr const char* kTooLate = "refused: the consumer that listened does not listen any more";
 constexpr const char* kBeyondPeer =
     "refused: its address has as many connections as one may have (limits.peer_connections)";
 constexpr const char* kCancelled = "cancelled by this side's application (cancel_connect)";
@@ -232,7 +233,12 @@ Result<Connection*> ConnectionService::start(base::Handle handle, QueuePair& qp,
           : connection->open(own_->stack,
                              chosen(own_->stack.default_options(), qp.tcp_choice()), *local, remote,
                              now, claim);
-  if (!opened) return tl::unexpected(reserved_ports_.named(opened.error(), *local));
+  if (!opened) {
+    // A reservation is not in the way of the call that claims it.
+    const bool claimed = claim == llp::PortClaim::Reserved;
+    return tl::unexpected(claimed ? opened.error()
+                                  : reserved_ports_.named(opened.error(), *local));
+  }
   reserved_ports_.used(source, claim);
   place.keep();
   // The time-out covers the whole start-up with the TCP handshake: it also ends a silent peer.
@@ -417,6 +423,15 @@ llp::StreamUser* ConnectionService::accept(llp::Stream& stream, const Endpoint& 
 
 bool ConnectionService::admits_request(Connection& connection, base::Now now) {
   connection.leave_seat();
+  // Only a listener or a request keeps a consumer: without the listener it may be gone, and another
+  // one may have its number. The application is always there.
+  const ListenerName& listener = connection.listener();
+  if (listener.consumer != 0 && listeners_.get(listener) == nullptr) {
+    ++counters_.requests_too_late;
+    const auto why = [] { return "refused: its listener's consumer does not listen any more"; };
+    connections_.refuse_request(connection, why, kTooLate, now);
+    return false;
+  }
   if (pending_requests_ >= config_.limits.max_pending_requests) {
     ++counters_.requests_refused;
     const auto why = [&] {

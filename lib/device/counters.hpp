@@ -9,6 +9,7 @@
   X(requests_refused, "events", "inbound connections refused: a limit was reached")           \
   X(requests_beyond_backlog, "events", "inbound connections refused: ListenOptions::backlog")   \
   X(requests_beyond_quota, "events", "inbound connections refused: quotas.requests")            \
+  X(requests_too_late, "events", "inbound connections refused: their consumer listens no more") \
   X(requests_beyond_peer, "events", "inbound connections refused: limits.peer_connections")      \
   X(first_fpdus_overdue, "connections", "a request waited for the peer's first FPDU too long")  \
   X(starts_displaced, "connections", "inbound, let go for others before a Request was whole") \

@@ -162,6 +162,16 @@ TEST_F(ReservedPortsTest, AConnectionHasItAsItsSource) {
   }
 }
 
+TEST_F(ReservedPortsTest, ItIsNotInItsOwnWay) {
+  ASSERT_TRUE(
+      connect_from(left().make_qp(), *ports().reserve(here(9100), 0), right_end()).has_value());
+  const Endpoint again = *ports().reserve(here(9100), 0);
+  expect_error(connect_from(left().make_qp(), again, right_end()), ErrorCode::AlreadyExists,
+               "connect: 10.0.0.1:9100 to " + to_string(right_end()) +
+                   " exists; use another local port");
+  EXPECT_TRUE(ports().release(again).has_value());
+}
+
 // The second attempt has any free port: that of the first may be in TIME-WAIT.
 TEST_F(ReservedPortsTest, AFallBackTakesAnother) {
   ASSERT_TRUE(right().device->listen(right_end(9300), {.start = {.revision = 1}}).has_value());

@@ -235,6 +235,18 @@ TEST_F(Reserving, ItsHolderConnectsFromThere) {
   EXPECT_TRUE(left_->reserve(local).has_value()) << "TIME-WAIT is not in the way";
 }
 
+TEST_F(Reserving, ThereAreNoTwoConnectionsOfTheSameEnds) {
+  const Endpoint local = *left_->reserve({kLoopback, 0});
+  RecordUser near{1, 2}, far{2, 1}, again{1, 2};
+  ASSERT_TRUE(connect_from(local, near, far).has_value());
+  const Endpoint there = far.stream->local();
+  ASSERT_TRUE(left_->reserve(local).has_value());
+  const auto second = left_->connect(local, there, again, now_, PortClaim::Reserved);
+  ASSERT_FALSE(second.has_value());
+  EXPECT_EQ(second.error().code, ErrorCode::AlreadyExists) << second.error().message;
+  EXPECT_EQ(left_->reserve(local).error().code, ErrorCode::AlreadyExists) << "it is still there";
+}
+
 TEST_F(Reserving, NobodyListensThere) {
   const Endpoint local = *left_->reserve({kLoopback, 0});
   const Endpoint nobody = *right_->reserve({kLoopback, 0});

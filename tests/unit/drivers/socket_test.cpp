@@ -145,6 +145,15 @@ TEST(SocketErrors, EachHasItsCodeAndItsRemedy) {
   }
 }
 
+TEST(SocketErrors, APortThatIsBoundHasItsAddress) {
+  const Endpoint bound{kV4, 7}, chosen{kV4, 0}, remote{kV4, 8};
+  const Error twice = connect_error(bound, remote, EADDRNOTAVAIL);
+  EXPECT_EQ(twice.code, ErrorCode::AlreadyExists);
+  EXPECT_TRUE(twice.message.starts_with("connect: " + to_string(bound) + " to "));
+  EXPECT_EQ(connect_error(chosen, remote, EADDRNOTAVAIL).code, ErrorCode::InvalidArgument);
+  EXPECT_EQ(connect_error(bound, remote, ENETUNREACH).code, ErrorCode::Unreachable);
+}
+
 TEST_F(SocketDriver, BothWaysOverBothVersionsOfIp) {
   for (const IpAddress address : {kV4, kV6}) {
     SCOPED_TRACE(to_string(address));

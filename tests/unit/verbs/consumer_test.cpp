@@ -74,6 +74,29 @@ TEST_P(Consumers, AreHeldSafely) {
   EXPECT_TRUE(device().create_consumer({.name = "two"})->destroy());
 }
 
+// The request of a peer that had connected before comes neither to a consumer that is gone nor to
+// another one that has got its number.
+TEST_P(Consumers, MayGoBeforeAPeerHasAsked_SEC_3_01) {
+  Device peer = *context_.device("rnic1");
+  auto consumer = *device().create_consumer({.name = "one"});
+  const auto here = *consumer.listen(Endpoint{{}, 0});
+  auto stream = *peer.connect_stream({device().address(), here.port});
+  const auto taken = [&] { return device().limits()->connections == 1; };
+  ASSERT_TRUE(context_.wait_until(taken, kPatience));
+  ASSERT_TRUE(consumer.unlisten(here));
+  ASSERT_TRUE(consumer.destroy());
+  auto heir = *device().create_consumer({.name = "two"});
+  const std::string key = "MPA ID Req Frame";
+  std::vector<uint8_t> request(key.begin(), key.end());
+  request.insert(request.end(), {0x40, 1, 0, 0});  // C, revision 1, no private data
+  ASSERT_EQ(*stream.send(request), request.size());
+  const auto reset = [&] { return stream.how_ended() == StreamEnd::PeerReset; };
+  EXPECT_TRUE(context_.wait_until(reset, kPatience));
+  EXPECT_EQ(*device().counter("device", "requests_too_late"), 1u);
+  EXPECT_EQ(*device().counter("device", "connect_requests"), 0u);
+  EXPECT_EQ(heir.info()->used, ResourceCounts{});
+}
+
 INSTANTIATE_TEST_SUITE_P(InlineAndThreaded, Consumers, ::testing::Bool());
 
 }  // namespace

@@ -47,7 +47,8 @@ class Consumer {
   Result<PortReservation> reserve(const Endpoint& local = {});
   /// As Device::listen(). PermissionDenied: the port is reserved for another consumer, or for none.
   Result<Endpoint> listen(PortReservation& port, const ListenOptions& options = {});
-  /// Ends a listen() of this consumer. \param local what listen() returned
+  /// Ends a listen() of this consumer. A peer that has connected there and asks only now is reset
+  /// (counter `requests_too_late`). \param local what listen() returned
   Status unlisten(const Endpoint& local);
   /// What the consumer may have, and what it has.
   [[nodiscard]] Result<ConsumerInfo> info() const;
