@@ -101,6 +101,11 @@ class User {
     static_cast<void>(segments);
     return false;
   }
+  /// \return an untagged segment with that header may have to wait for the buffer of its message
+  [[nodiscard]] virtual bool may_wait(const wire::DdpUntaggedHeader& header) const {
+    static_cast<void>(header);
+    return false;
+  }
   virtual void end_wait(base::Now now) { static_cast<void>(now); }
 
   // Delivery, in stream order. A fault returned here comes back through fault().
@@ -159,6 +164,7 @@ class Stream final : public llp::FramingUser {
   [[nodiscard]] bool may_wait(uint32_t ulpdus) const override {
     return !stopped_ && user_.may_wait(ulpdus);
   }
+  [[nodiscard]] bool may_wait(const llp::UlpduView& ulpdu) const override;
   void end_wait(base::Now now) override { user_.end_wait(now); }
   void deliver_ulpdu(base::ByteView header, uint32_t ulpdu_length, base::Now now) override;
   void may_send() override { user_.may_send(); }

@@ -123,6 +123,13 @@ bool Stream::waits(const Fault& fault, base::ByteView prefix, base::Now now) {
   return header && user_.waits_for_buffer(*header, now);
 }
 
+bool Stream::may_wait(const llp::UlpduView& ulpdu) const {
+  std::array<uint8_t, wire::kDdpHeaderMax> copied;
+  const auto header = wire::parse_ddp_untagged(
+      {copied.data(), ulpdu.copy_prefix(copied.data(), wire::kDdpHeaderMax)});
+  return header && user_.may_wait(*header);
+}
+
 llp::PlaceVerdict Stream::place_ulpdu(const llp::UlpduView& ulpdu, bool in_order, base::Now now) {
   // DDP-7.1-11: after an error all later segments are silently dropped.
   if (stopped_ || fault_.failed()) return llp::PlaceVerdict::Placed;

@@ -108,7 +108,8 @@ class Receiver final : private Arrivals {
 
   [[nodiscard]] const Arrivals& arrivals() const { return *this; }
   void locate(base::Range range, base::ByteView octets, LocatedSegment& out);
-  [[nodiscard]] bool has_room(const LocatedSegment& segment);
+  [[nodiscard]] bool has_room(const LocatedSegment& segment, base::ByteView octets);
+  [[nodiscard]] bool may_wait(const LocatedSegment& segment, base::ByteView octets);
   void place_in_order(const LocatedSegment& segment, base::ByteView octets, base::Now now);
   void place_early(const LocatedSegment& segment, base::ByteView octets, base::Now now);
   [[nodiscard]] bool place_front(const LocatedSegment& segment, base::ByteView octets,

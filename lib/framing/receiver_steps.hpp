@@ -80,7 +80,7 @@ llp::InspectVerdict Receiver<L>::inspect(base::Range range, base::ByteView octet
   locate(range, octets, segment);
   if (!can_drop_) return llp::InspectVerdict::Accept;
   const Refusal refusal = locator_.refuses(arrivals(), segment, octets);
-  if (refusal == Refusal::None && has_room(segment)) return llp::InspectVerdict::Accept;
+  if (refusal == Refusal::None && has_room(segment, octets)) return llp::InspectVerdict::Accept;
   segment.owner = nullptr;
   if (refusal != Refusal::None) {
     ++(refusal == Refusal::Wrong ? stats_.dropped_damaged : stats_.dropped_suspected);
@@ -93,15 +93,31 @@ llp::InspectVerdict Receiver<L>::inspect(base::Range range, base::ByteView octet
   return llp::InspectVerdict::NoRoom;
 }
 
+/// \return whether a PDU of a segment in order may have to wait. The answer has to be exact where
+/// octets ahead of the order have taken the hold space: a segment whose PDUs all have buffers needs
+/// none of it, and nothing else makes any of it free.
+template <Locator L>
+bool Receiver<L>::may_wait(const LocatedSegment& segment, base::ByteView octets) {
+  if (!user_->may_wait(segment.count + 1)) return false;
+  const base::Range range = segment.range;
+  if (segment.front_end != range.begin && user_->may_wait(0)) return true;
+  for (uint32_t i = 0; i < segment.count; ++i) {
+    const PduSpan& span = segment.whole[i];
+    const llp::UlpduView ulpdu = locator_.view(span, octets.data() + (span.begin - range.begin));
+    if (user_->may_wait(ulpdu)) return true;
+  }
+  return false;
+}
+
 /// Finds out whether a segment has room. In order the rest of a started PDU completes it, and its
 /// room comes back before the octets behind it are held. If a PDU may have to wait, or the segment
 /// is out of order, all of the segment may have to be held: the user may refuse to place it, or the
 /// list of placed PDUs may be full.
 template <Locator L>
-bool Receiver<L>::has_room(const LocatedSegment& segment) {
+bool Receiver<L>::has_room(const LocatedSegment& segment, base::ByteView octets) {
   const base::Range range = segment.range;
   const SegmentParts::Room room = parts_.with(range, in_order(range));
-  if (!in_order(range) || user_->may_wait(segment.count + 1)) {
+  if (!in_order(range) || may_wait(segment, octets)) {
     return held_.has_room(room.range, false, room.parts);
   }
   if (segment.front_end == range.begin && segment.next == range.end) return true;

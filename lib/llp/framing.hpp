@@ -105,6 +105,12 @@ class FramingUser {
     static_cast<void>(ulpdus);
     return false;
   }
+  /// \return this ULPDU, in order behind others that get the verdict Placed, may get the verdict
+  /// Wait now. Asked where the answer of the call above is true
+  [[nodiscard]] virtual bool may_wait(const UlpduView& ulpdu) const {
+    static_cast<void>(ulpdu);
+    return true;
+  }
   /// A ULPDU waits although the peer has closed its direction: the user ends the wait by
   /// Framing::resume() and does not give the verdict Wait again.
   virtual void end_wait(base::Now now) { static_cast<void>(now); }

@@ -75,6 +75,9 @@ class Endpoint::Impl final : public ddp::User, private OutboundOwner, private In
   [[nodiscard]] bool may_wait(uint32_t segments) const override {
     return inbound_.may_wait(segments);
   }
+  [[nodiscard]] bool may_wait(const wire::DdpUntaggedHeader& header) const override {
+    return inbound_.may_wait(header);
+  }
   void end_wait(base::Now now) override;
   Fault deliver_tagged(const wire::DdpTaggedHeader& header, uint32_t payload) override {
     return inbound_.deliver_tagged(header, payload);

@@ -92,6 +92,10 @@ class Inbound final : private Deliveries {
   [[nodiscard]] bool may_wait(uint32_t segments) const {
     return wait_.is_allowed() && !receives_.covers(segments);
   }
+  [[nodiscard]] bool may_wait(const wire::DdpUntaggedHeader& header) const {
+    return header.qn == wire::kRdmapSendQn && wait_.is_allowed() &&
+           !receives_.covers_msn(header.msn);
+  }
   Fault deliver_tagged(const wire::DdpTaggedHeader& header, uint32_t payload);
   Fault deliver_untagged(const wire::DdpUntaggedHeader& header, uint64_t length, bool uniform,
                          const ddp::SegmentReport& segment, base::Now now);

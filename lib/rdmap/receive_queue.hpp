@@ -101,6 +101,14 @@ class ReceiveQueue {
     if (shared_ == nullptr) return accepted() > count;
     return !shared_->has_waiters() && shared_->posted() > count;
   }
+  /// \return whether message `msn`, which is not ahead of the order, has a receive or would get one
+  [[nodiscard]] bool covers_msn(uint32_t msn) const {
+    uint32_t more = 0;
+    if (shared_ != nullptr && !shared_->has_waiters()) {
+      more = std::min(shared_->posted(), mask_ + 1 - in_progress());
+    }
+    return msn - first_msn_ - head_ < in_progress() + more;
+  }
   /// The next message in order begins to wait for a receive. Shared: behind the streams that wait
   /// already.
   void begin_wait() {

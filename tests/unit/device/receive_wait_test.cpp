@@ -18,6 +18,7 @@ struct Path {
   bool markers = false;
   bool loses = false;
   Framing framing = Framing::Mpa;
+  uint32_t hold = 0;  // octets of hold space; 0: twice the window
 };
 
 class Waiting : public DevicePair {
@@ -30,7 +31,8 @@ class Waiting : public DevicePair {
       : DevicePair([&](DeviceConfig& config) {
           config.framing = path.framing;
           config.mpa.receive_window = config.tuf.receive_window = path.window;
-          config.mpa.hold_limit = config.tuf.hold_limit = 2 * path.window;
+          config.mpa.hold_limit = config.tuf.hold_limit =
+              path.hold != 0 ? path.hold : 2 * path.window;
           config.limits.hold_octets = 16u << 20;
           config.tcp.receive_window = path.window;
           config.mpa.markers_receive = path.markers;
@@ -311,6 +313,45 @@ TEST_P(WaitingRow, AThousandWaitsInARow) {
   if (!GetParam().loses) expect_nothing_sent_twice();
 }
 
+class ScarceHold : public WaitingPath {
+ protected:
+  uint64_t refused() {
+    return right().device->mpa_counters().hold_refused +
+           right().device->tuf_counters().hold_refused;
+  }
+};
+
+// Untagged octets behind the waiting message that find no hold space are not acknowledged, and the
+// peer sends them again. One receive at a time: hold space that is full of octets ahead of the
+// order does not keep out those in order that have a receive.
+TEST_P(ScarceHold, WhatFindsNoRoomIsSentAgain) {
+  constexpr uint32_t kSize = 32 * 1024;
+  constexpr uint32_t kCount = 6;
+  for (uint32_t i = 0; i < kCount; ++i) send(i, kSize);
+  run_until_waiting();
+  run_for(milliseconds(50));
+  EXPECT_GT(refused(), 0u);
+  EXPECT_LE(right().device->info(*b_, now_).received.held_now, GetParam().hold);
+  EXPECT_TRUE(right().completions(b_->spec().receive_cq).empty());
+  for (uint32_t i = 0; i < kCount; ++i) {
+    std::ranges::fill(target_, uint8_t{0});
+    post(i);
+    const std::vector<Completion> done = received(1);
+    ASSERT_EQ(done.size(), 1u);
+    EXPECT_EQ(done[0].id, i);
+    EXPECT_EQ(done[0].length, kSize);
+    EXPECT_TRUE(std::equal(source_.begin(), source_.begin() + kSize, target_.begin()));
+  }
+  EXPECT_GT(left().device->tcp_counters().retransmitted_segments, 0u);
+  EXPECT_EQ(counters().receive_waits_expired, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Windows, ScarceHold,
+                         ::testing::Values(Path{256u << 10, false, false, Framing::Mpa, 16u << 10},
+                                           Path{256u << 10, true, false, Framing::Mpa, 16u << 10},
+                                           Path{256u << 10, false, false, Framing::Tuf, 16u << 10},
+                                           Path{1u << 20, true, false, Framing::Tuf, 16u << 10}));
+
 INSTANTIATE_TEST_SUITE_P(Windows, WaitingPath,
                          ::testing::Values(Path{64u << 10, true, false},
                                            Path{256u << 10, true, true},
@@ -324,8 +365,11 @@ INSTANTIATE_TEST_SUITE_P(Windows, WaitingPath,
 INSTANTIATE_TEST_SUITE_P(Windows, WaitingRow,
                          ::testing::Values(Path{64u << 10, false, false},
                                            Path{256u << 10, true, true},
+                                           Path{1u << 20, true, false},
+                                           Path{4u << 20, false, true},
                                            Path{64u << 10, false, false, Framing::Tuf},
-                                           Path{256u << 10, true, true, Framing::Tuf}));
+                                           Path{256u << 10, true, true, Framing::Tuf},
+                                           Path{4u << 20, false, false, Framing::Tuf}));
 
 }  // namespace
 }  // namespace rnic::device
