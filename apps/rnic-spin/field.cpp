@@ -1,6 +1,7 @@
 #include "rnic-spin/field.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 namespace rnic::spin {
@@ -46,9 +47,9 @@ size_t Field::begin_of(size_t part) {
 }
 
 uint64_t Field::word(size_t number) const {
-  uint64_t value = 0;
-  std::memcpy(&value, words().data() + number * kUnit, sizeof value);
-  return value;
+  // A peer's atomic may change the word at the same time, from a device's thread.
+  auto* const at = reinterpret_cast<uint64_t*>(words().data() + number * kUnit);
+  return std::atomic_ref(*at).load(std::memory_order_relaxed);
 }
 
 std::optional<std::string> Field::check() const {

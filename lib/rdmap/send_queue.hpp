@@ -25,6 +25,8 @@ struct SendSlot {
   const PostedSend* work;  ///< in the ring; after a flush, in the queue's own memory
   const WorkRow* row;      ///< of the opcode of this work
   uint64_t original;       ///< atomic: the value from its response
+  /// A copy of its head, for questions after its completion.
+  alignas(PostedSend) std::array<std::byte, sizeof(PostedSend)> head;
   uint32_t msn;            ///< untagged messages, from the first pull on
   uint32_t list_stag;      ///< names a sink that has several pieces; from the first pull on
   CompletionStatus status;
@@ -32,8 +34,6 @@ struct SendSlot {
   bool started;           ///< some of it was pulled
   bool released;          ///< the peer's TCP has all of it
   bool answered;          ///< Read, atomic: its response was delivered
-  /// A copy of its head, for questions after its completion.
-  std::array<std::byte, sizeof(PostedSend)> head;
   uint8_t part;  ///< which of its messages is pulled: 0, or 1 where WorkRow::then says so
 
   /// The posted request without operands and SGEs; valid even after its completion.
