@@ -80,6 +80,7 @@ TcpOptions options_of(const Config& config) {
 
 Status apply(System& system, int descriptor, const TcpOptions& options) {
   Setter to(system, descriptor);
+  // RFC 5044 s.5.1: without Nagle a short FPDU is not held back, and the next one begins a segment.
   if (options.nagle) to.set("nagle", IPPROTO_TCP, TCP_NODELAY, *options.nagle ? 0 : 1);
   if (options.keep_alive) {
     to.set("keep_alive", SOL_SOCKET, SO_KEEPALIVE, *options.keep_alive ? 1 : 0);
