@@ -99,8 +99,7 @@ class Side {
 };
 
 inline Config with_room(Config config, uint32_t pairs) {
-  // A device over sockets that is full lets a starting connection go before it knows that another
-  // one asks: there has to be a place more than there are connections.
+  // A device keeps its last place free: a starting connection gives way for it (decision 15).
   const std::string most = std::to_string(pairs + kAtOnce);
   config.set("limits.max_connections=" + most);
   config.set("limits.max_qps=" + most);
