@@ -29,4 +29,11 @@ TransportInfo ask_info(System& system, int descriptor) {
   return told;
 }
 
+bool has_waiting_peer(System& system, int descriptor) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (system.getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return true;
+  return info.tcpi_unacked != 0;  // of a socket that listens: the peers in its backlog
+}
+
 }  // namespace rnic::socket

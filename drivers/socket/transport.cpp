@@ -333,9 +333,13 @@ bool Transport::make_room(Listener& listener, base::Now now) {
 }
 
 bool Transport::accept_one(Listener& listener, int descriptor, base::Now now) {
-  if (connections_.live() == config_.max_connections && !make_room(listener, now)) {
-    defer_accepts(listener, now);
-    return false;
+  if (connections_.live() == config_.max_connections) {
+    // Nobody gives way for a peer that is not there.
+    if (!has_waiting_peer(system_, descriptor)) return false;
+    if (!make_room(listener, now)) {
+      defer_accepts(listener, now);
+      return false;
+    }
   }
   SystemAddress peer;
   Descriptor accepted(
@@ -378,8 +382,6 @@ bool Transport::accept_one(Listener& listener, int descriptor, base::Now now) {
     return true;
   }
   connection->open(now);
-  // The last place is taken now, so one is made for the next peer that asks.
-  if (connections_.live() == config_.max_connections) make_room(listener, now);
   return true;
 }
 

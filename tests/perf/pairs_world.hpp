@@ -99,8 +99,7 @@ class Side {
 };
 
 inline Config with_room(Config config, uint32_t pairs) {
-  // A device keeps its last place free: a starting connection gives way for it (decision 15).
-  const std::string most = std::to_string(pairs + kAtOnce);
+  const std::string most = std::to_string(std::max(pairs, kAtOnce));
   config.set("limits.max_connections=" + most);
   config.set("limits.max_qps=" + most);
   config.set("limits.max_pending_requests=" + std::to_string(kAtOnce));

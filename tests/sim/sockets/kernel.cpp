@@ -235,8 +235,15 @@ int Kernel::getsockname(int descriptor, sockaddr* address, socklen_t* size) {
 }
 
 int Kernel::getsockopt(int descriptor, int level, int name, void* value, socklen_t* size) {
-  Entry* entry = find_stream(descriptor, "getsockopt");
+  Entry* entry = find(descriptor, "getsockopt");
   if (entry == nullptr) return fail(EBADF);
+  if (entry->kind == Kind::Listener && level == IPPROTO_TCP && name == TCP_INFO) {
+    tcp_info info{};
+    info.tcpi_unacked = static_cast<uint32_t>(entry->backlog.size());
+    std::memcpy(value, &info, std::min<size_t>(*size, sizeof info));
+    return 0;
+  }
+  if (entry->kind != Kind::Stream) return fail(EBADF);
   TcpEnd& end = entry->link->ends[entry->end];
   int answer = 0;
   if (level == SOL_SOCKET && name == SO_ERROR) {

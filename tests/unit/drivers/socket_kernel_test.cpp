@@ -106,7 +106,7 @@ TEST_F(OnKernel, RoomThatGrewElsewhereWakesThoseThatWaitForSpace) {
   EXPECT_FALSE(other_far.how_ended);
 }
 
-/// Two places at either side, and an owner who gives up the oldest stream for a newcomer.
+/// Two places, and an owner who gives up the oldest stream for a newcomer.
 class TwoPlaces : public OnKernel, private llp::Acceptor {
  protected:
   TwoPlaces() { config_.max_connections = 2; }
@@ -127,20 +127,25 @@ class TwoPlaces : public OnKernel, private llp::Acceptor {
   std::deque<llp::Stream*> streams_;
 };
 
-// When a connection takes the last place, the owner is asked to give up one that is worth less, so
-// that there is room for the next.
-TEST_F(TwoPlaces, TheLastPlaceIsKeptFree) {
+// All places can be used. When another peer waits in the backlog, the owner is asked to give up one
+// that is worth less.
+TEST_F(TwoPlaces, OneGivesWayForAPeerThatWaits) {
+  Config clients = config_;
+  clients.max_connections = 3;
+  transports_[0] = std::move(*Transport::open(clients, now_, *kernels_[0]));
   ASSERT_TRUE(right().unlisten({{}, kPort}).has_value());
   ASSERT_TRUE(right().listen({{}, kPort}, yielding()).has_value());
   std::deque<RecordUser> nears, fars;
   for (uint64_t i = 0; i < 5; ++i) {
     connect(nears.emplace_back(1, 2), fars.emplace_back(2, 1));
-    EXPECT_EQ(right().counters().places_made, i);
-    EXPECT_TRUE(run_until([&] { return left().live_connections() == 1; }));
-    EXPECT_EQ(right().live_connections(), 1u);
-    if (i == 0) continue;
-    EXPECT_EQ(fars[i - 1].how_ended, StreamEnd::Aborted);
-    EXPECT_EQ(nears[i - 1].how_ended, StreamEnd::PeerReset);
+    const uint64_t places_made = i < 2 ? 0 : i - 1;
+    EXPECT_EQ(right().counters().places_made, places_made);
+    const uint32_t live = i == 0 ? 1 : 2;
+    EXPECT_TRUE(run_until([&] { return left().live_connections() == live; }));
+    EXPECT_EQ(right().live_connections(), live);
+    if (i < 2) continue;
+    EXPECT_EQ(fars[i - 2].how_ended, StreamEnd::Aborted);
+    EXPECT_EQ(nears[i - 2].how_ended, StreamEnd::PeerReset);
   }
   EXPECT_EQ(right().counters().accepts, 5u);
   EXPECT_EQ(right().counters().accepts_deferred, 0u);

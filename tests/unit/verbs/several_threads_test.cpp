@@ -1,8 +1,6 @@
 // Queues that several threads of the application use at once: no completion is lost or doubled, a
 // list stays together, and what one thread posts keeps its order.
 
-#include <poll.h>
-
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -12,6 +10,7 @@
 #include <memory>
 #include <thread>
 
+#include "support/readable.hpp"
 #include "verbs_pair.hpp"
 
 namespace rnic::test {
@@ -417,14 +416,6 @@ INSTANTIATE_TEST_SUITE_P(Contexts, SeveralThreads,
 
 // --- waiting ---
 
-[[nodiscard]] bool is_readable(int fd, int timeout_ms = 0) {
-  pollfd descriptor{fd, POLLIN, 0};
-  int ready = 0;
-  do {
-    ready = ::poll(&descriptor, 1, timeout_ms);
-  } while (ready < 0 && errno == EINTR);
-  return ready == 1;
-}
 [[nodiscard]] bool becomes_readable(int fd) { return is_readable(fd, kLongestSleepMs); }
 
 /// \param on sockets, or else on a wire

@@ -1,12 +1,12 @@
 // Waiting instead of polling: the descriptors of completion queues, events and a whole context.
 
-#include <poll.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <string>
 #include <utility>
 
+#include "support/readable.hpp"
 #include "verbs_pair.hpp"
 
 namespace rnic::test {
@@ -14,15 +14,6 @@ namespace {
 
 /// Only a failure waits so long.
 constexpr int kPatienceMs = 20'000;
-
-[[nodiscard]] bool readable(int fd, int timeout_ms = 0) {
-  pollfd descriptor{fd, POLLIN, 0};
-  int ready = 0;
-  do {
-    ready = ::poll(&descriptor, 1, timeout_ms);
-  } while (ready < 0 && errno == EINTR);
-  return ready == 1;
-}
 
 struct Setup {
   const char* name;
@@ -47,7 +38,7 @@ class Waiting : public testing::TestWithParam<Setup> {
       if (queue.poll({&out, 1}) == 1) return out;
       must(queue.arm(Notify::Next));
       if (queue.poll({&out, 1}) == 1) return out;
-      if (!readable(must(queue.fd()), kPatienceMs)) return std::nullopt;
+      if (!is_readable(must(queue.fd()), kPatienceMs)) return std::nullopt;
       world.context.poll();
     }
   }
@@ -84,7 +75,7 @@ TEST_P(Waiting, NothingIsReadableWhileNothingComes) {
   const int fd = must(a.receive_cq.fd());
   const auto calm = [&] {
     must(a.receive_cq.arm());
-    if (!readable(fd)) return true;
+    if (!is_readable(fd)) return true;
     world.context.poll();
     return false;
   };
@@ -106,24 +97,24 @@ TEST_P(Waiting, WhoWaitsForSolicitedOnesSleepsThroughOthers_VERBS_15) {
   must(a.qp.post_send(request(Opcode::Send, near.all(), 1)));
   world.expect_done(a.send_cq, 1, 64);
   world.expect_done(b.receive_cq, 1, 64);
-  EXPECT_FALSE(readable(fd)) << "nobody has solicited it";
+  EXPECT_FALSE(is_readable(fd)) << "nobody has solicited it";
 
   SendRequest solicited = request(Opcode::Send, near.all(), 2);
   solicited.solicited = true;
   must(a.qp.post_send(solicited));
-  EXPECT_TRUE(readable(fd, kPatienceMs));
+  EXPECT_TRUE(is_readable(fd, kPatienceMs));
   world.expect_done(b.receive_cq, 2, 64);
 
   must(b.receive_cq.arm(Notify::Next));
   must(b.receive_cq.arm(Notify::Solicited));
-  EXPECT_FALSE(readable(fd)) << "arming takes back what was told";
+  EXPECT_FALSE(is_readable(fd)) << "arming takes back what was told";
   must(a.qp.post_send(request(Opcode::Send, near.all(), 3)));
-  EXPECT_TRUE(readable(fd, kPatienceMs)) << "who waits for any goes on doing so";
+  EXPECT_TRUE(is_readable(fd, kPatienceMs)) << "who waits for any goes on doing so";
   world.expect_done(b.receive_cq, 3, 64);
 
   must(b.receive_cq.arm(Notify::Solicited));
   a.qp = QueuePair();
-  EXPECT_TRUE(readable(fd, kPatienceMs)) << "a flushed receive is an error, which always tells";
+  EXPECT_TRUE(is_readable(fd, kPatienceMs)) << "a flushed receive is an error, which always tells";
 }
 
 // Four of them make one wake-up, one alone makes one when its time is over: by the device's own
@@ -163,7 +154,7 @@ TEST_P(Waiting, ModeratedCompletionsAreToldTogetherOrInTime_VERBS_15) {
   world.expect_done(a.send_cq, 1, 64);
   world.expect_done(a.send_cq, 2, 64);
   post(3);
-  ASSERT_TRUE(readable(fd, kPatienceMs));
+  ASSERT_TRUE(is_readable(fd, kPatienceMs));
   std::vector<Completion> all(8);
   EXPECT_EQ(b.receive_cq.poll(all), 3u);
 }
@@ -175,7 +166,7 @@ TEST_P(Waiting, EventsMakeTheirDevicesDescriptorReadable) {
   const auto next_event = [&](Device& device) -> std::optional<Event> {
     for (;;) {
       if (auto event = device.poll_event()) return event;
-      if (!readable(must(device.event_fd()), kPatienceMs)) return std::nullopt;
+      if (!is_readable(must(device.event_fd()), kPatienceMs)) return std::nullopt;
       world.context.poll();
     }
   };
@@ -199,7 +190,7 @@ TEST_P(Waiting, EventsFromBeforeTheDescriptorAreTold) {
   ASSERT_TRUE(world.wait([&] { return world.right.poll_event().has_value(); }));
   must(a.qp.disconnect());
   must(world.right.event_fd());
-  EXPECT_TRUE(readable(must(world.right.event_fd()), kPatienceMs));
+  EXPECT_TRUE(is_readable(must(world.right.event_fd()), kPatienceMs));
 }
 
 TEST_P(Waiting, OneDescriptorIsEnoughForAnInlineContext) {
@@ -220,7 +211,7 @@ TEST_P(Waiting, OneDescriptorIsEnoughForAnInlineContext) {
     while (!done()) {
       while (!world.context.arm()) world.context.poll();
       if (done()) return true;
-      if (!readable(fd, kPatienceMs)) return false;
+      if (!is_readable(fd, kPatienceMs)) return false;
       world.context.poll();
     }
     return true;
