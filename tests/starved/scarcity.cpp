@@ -8,6 +8,7 @@
 #include <execinfo.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -35,6 +36,7 @@ namespace {
 
 struct State {
   std::atomic<bool> on{false};
+  std::atomic<int> judging{0};  // threads that are about to refuse a request, or not to
   std::atomic<uint64_t> asked{0};
   std::atomic<uint64_t> refused{0};
   std::atomic<int64_t> live{0};
@@ -55,12 +57,8 @@ bool is_dpdk(const Dl_info& info) {
   return info.dli_fname != nullptr && std::strstr(info.dli_fname, "librte_") != nullptr;
 }
 
-/// This request is to be refused.
-bool refuse(Scarce what) {
-  State& s = state();
-  if (!s.on.load(std::memory_order_acquire) || looking_around || s.refusals.what != what) {
-    return false;
-  }
+bool judge(State& s, Scarce what) {
+  if (!s.on || s.refusals.what != what) return false;
   const uint64_t number = s.asked.fetch_add(1) + 1;
   const bool struck = s.refusals.onwards ? number >= s.refusals.first : number == s.refusals.first;
   if (!struck) return false;
@@ -77,6 +75,16 @@ bool refuse(Scarce what) {
   }
   looking_around = false;
   return true;
+}
+
+/// This request is to be refused.
+bool refuse(Scarce what) {
+  State& s = state();
+  if (!s.on.load(std::memory_order_relaxed) || looking_around) return false;
+  ++s.judging;
+  const bool struck = judge(s, what);
+  --s.judging;
+  return struck;
 }
 
 void* given(void* block) {
@@ -135,8 +143,12 @@ void begin(const Refusals& refusals) {
 }
 
 uint64_t end() {
-  state().on.store(false, std::memory_order_release);
-  return state().asked;
+  State& s = state();
+  s.on = false;
+  // What another thread is refusing is counted before the caller looks. A thread that has died of
+  // its own look at the stack does not wait for itself.
+  while (s.judging != 0 && !looking_around) sched_yield();
+  return s.asked;
 }
 
 uint64_t refused() { return state().refused; }
