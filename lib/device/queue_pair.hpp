@@ -107,6 +107,8 @@ class QueuePair final : public rdmap::EndpointOwner {
   /// Posts a list of work requests in order, and rings the doorbell once for all that were taken.
   ListResult post_sends(std::span<const SendRequest> works);
   ListResult post_receives(std::span<const ReceiveRequest> works);
+  /// \return whether all work that was posted to the send queue has ended
+  [[nodiscard]] bool is_send_idle() const { return sends_.is_idle(); }
 
   // --- Worker ---
 

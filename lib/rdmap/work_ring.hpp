@@ -42,6 +42,10 @@ class WorkRing {
   [[nodiscard]] bool has_room() const {
     return written_ - retired_.load(std::memory_order_acquire) < depth_;
   }
+  /// \return whether the worker is done with all requests
+  [[nodiscard]] bool is_idle() const {
+    return written_ == retired_.load(std::memory_order_acquire);
+  }
   /// Memory for the next request, of `units` units. Precondition: has_room().
   [[nodiscard]] std::byte* write(uint32_t units) {
     RNIC_DCHECK(units >= 1 && units <= max_units_);

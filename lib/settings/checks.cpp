@@ -329,12 +329,17 @@ void check_wires(const Settings& settings, const Places& places, Findings& findi
 
 void check_worker(const Settings& settings, const Places& places, Findings& findings) {
   const WorkerSettings& worker = settings.worker;
-  if (worker.mode != WorkerSettings::Threaded || worker.cores.empty()) return;
-  if (worker.cores.size() != settings.devices.size()) {
+  if (worker.mode != WorkerSettings::Threaded) return;
+  const size_t devices = settings.devices.size();
+  if (worker.count > devices) {
+    findings.add(places.of("worker", "count"), "worker.count",
+                 "asks for " + std::to_string(worker.count) + " threads for " +
+                     std::to_string(devices) + " devices: at most one each");
+  } else if (!worker.cores.empty() && worker.cores.size() != worker.threads(devices)) {
     findings.add(places.of("worker", "cores"), "worker.cores",
                  "names " + std::to_string(worker.cores.size()) + " cores for " +
-                     std::to_string(settings.devices.size()) +
-                     " devices: name one each, or none at all");
+                     std::to_string(worker.threads(devices)) +
+                     " threads: name one each, or none at all");
   }
 }
 

@@ -34,7 +34,13 @@ struct WorkerSettings {
   enum Mode : uint8_t { Inline, Threaded } mode = Inline;
   /// Auto: sleep if workers and the application's thread outnumber the cores, spin otherwise.
   enum Idle : uint8_t { Spin, Yield, Sleep, Auto } idle = Auto;
-  std::vector<uint32_t> cores;  ///< threaded mode, one per device; empty: unpinned
+  uint32_t count = 0;           ///< threaded mode: threads; 0: one per device
+  std::vector<uint32_t> cores;  ///< threaded mode, one per thread; empty: unpinned
+
+  /// The threads that so many devices have.
+  [[nodiscard]] uint32_t threads(size_t devices) const {
+    return count == 0 || count > devices ? static_cast<uint32_t>(devices) : count;
+  }
 };
 
 /// The beginning of the name of a port on a wire: "wire:NAME:0" or "wire:NAME:1".

@@ -147,14 +147,17 @@ constexpr Key kKeys[] = {
      "appended to DPDK's own arguments as they are", {}, "list of strings"},
 
     {"worker", "mode", Basic, in_worker<&Wk::mode>, "", kNone,
-     "inline: the application's thread polls; threaded: one thread a device"},
+     "inline: the application's thread polls; threaded: threads of the context, and while they "
+     "sleep any that polls, posts or calls"},
     {"worker", "idle", Basic, in_worker<&Wk::idle>, "", kNone,
      "what a thread with nothing to do does, a device's own and one in wait_until(); sleep: in the "
      "kernel, until something comes (a port that cannot tell is looked at every 50 us, which takes "
      "some percent of a core); auto: the same, but a device's thread looks for work for up to 200 "
      "us before, as long as that finds some and nobody else needs the core"},
+    {"worker", "count", Basic, in_worker<&Wk::count>, "", {0, 1024},
+     "threaded: how many threads there are, which get the devices in turn; 0: one for each device"},
     {"worker", "cores", Basic, in_worker<&Wk::cores>, "", {0, 1023},
-     "threaded: the core of each device's thread, in the order of the devices; empty: not pinned"},
+     "threaded: the core of each thread, in the order of the threads; empty: not pinned"},
 
     {"tcp", "sack", Conformance, in_tcp<&Tcp::sack>, "", kNone,
      "offer selective acknowledgements (RFC 2018)"},

@@ -100,7 +100,10 @@ Result<CqInfo> CompletionQueue::info() const {
 
 uint32_t CompletionQueue::poll(std::span<Completion> out) {
   if (cq_ == nullptr || device_->is_abandoned()) return 0;
-  return alone(lock_.get(), [&] { return cq_->poll(out); });
+  const auto take = [&] { return alone(lock_.get(), [&] { return cq_->poll(out); }); };
+  const uint32_t count = take();
+  if (count != 0 || !device_->drive()) return count;
+  return take();
 }
 
 Result<int> CompletionQueue::fd() {
@@ -133,7 +136,7 @@ Status CompletionQueue::arm(Notify what) {
     if (device_ == nullptr) return empty_handle();
     if (device_->is_abandoned()) return abandoned();
     if (auto armed = alone(lock_.get(), [&] { return arm_alarm(what); }); !armed) return armed;
-    if (device_->worker == nullptr) device_->runtime->settle();
+    device_->worker == nullptr ? device_->runtime->settle() : device_->take_over();
     return {};
   });
 }

@@ -1,5 +1,6 @@
 /// \file
-/// How a handle posts to a queue: under the queue's lock if it has one, and with the device woken.
+/// How a handle posts to a queue: under the queue's lock if it has one, and so that the device is
+/// driven.
 #pragma once
 
 #include "device/queue_pair.hpp"
@@ -15,17 +16,26 @@ namespace rnic::verbs {
   return list.taken != 0;
 }
 
-/// Has `post` queue work, and wakes the thread that drives the device if it has. \param lock
+/// Has `post` queue receives, and tells the thread that drives the device if it has. \param lock
 /// nullptr: no other thread posts to the queue. \return what `post` returns
 template <typename F>
-auto post_and_wake(DeviceRuntime& device, QueueLock* lock, F&& post) {
-  if (lock == nullptr) [[likely]] {
-    const auto result = post();
-    if (has_queued(result)) device.wake();
-    return result;
+auto post_receives(DeviceRuntime& device, QueueLock* lock, F&& post) {
+  const auto result = alone(lock, post);
+  if (has_queued(result)) device.posted(Posted::Receives, lock != nullptr);
+  return result;
+}
+
+/// As post_receives(), for work of the send queue of `qp`.
+template <typename F>
+auto post_sends(DeviceRuntime& device, const device::QueuePair& qp, QueueLock* lock, F&& post) {
+  bool first = false;
+  const auto result = alone(lock, [&] {
+    first = qp.is_send_idle();
+    return post();
+  });
+  if (has_queued(result)) {
+    device.posted(first ? Posted::FirstSends : Posted::Sends, lock != nullptr);
   }
-  const auto result = lock->hold(post);
-  if (has_queued(result)) device.wake_from_any_thread();
   return result;
 }
 

@@ -21,7 +21,8 @@ using verbs::empty_handle;
 using verbs::guarded;
 using verbs::guarded_or;
 using verbs::on_worker;
-using verbs::post_and_wake;
+using verbs::post_receives;
+using verbs::post_sends;
 using verbs::quietly;
 
 namespace {
@@ -181,7 +182,7 @@ Status QueuePair::post_send(const SendRequest& request) {
   if (qp_ == nullptr) return empty_handle();
   if (device_->is_abandoned()) return abandoned();
   const device::PostResult result =
-      post_and_wake(*device_, send_lock_.get(), [&] { return qp_->post_send(request); });
+      post_sends(*device_, *qp_, send_lock_.get(), [&] { return qp_->post_send(request); });
   if (result != device::PostResult::Ok) return to_status(result, "send", qp_->spec().send_depth);
   return {};
 }
@@ -190,7 +191,7 @@ Status QueuePair::post_receive(const ReceiveRequest& request) {
   if (qp_ == nullptr) return empty_handle();
   if (device_->is_abandoned()) return abandoned();
   const device::PostResult result =
-      post_and_wake(*device_, receive_lock_.get(), [&] { return qp_->post_receive(request); });
+      post_receives(*device_, receive_lock_.get(), [&] { return qp_->post_receive(request); });
   if (result != device::PostResult::Ok) return receive_status(result, qp_->spec());
   return {};
 }
@@ -199,7 +200,7 @@ ListPosted QueuePair::post_send(std::span<const SendRequest> requests) {
   if (qp_ == nullptr) return {0, empty_handle()};
   if (device_->is_abandoned()) return {0, abandoned()};
   const auto [taken, result] =
-      post_and_wake(*device_, send_lock_.get(), [&] { return qp_->post_sends(requests); });
+      post_sends(*device_, *qp_, send_lock_.get(), [&] { return qp_->post_sends(requests); });
   return {taken, to_status(result, "send", qp_->spec().send_depth)};
 }
 
@@ -207,7 +208,7 @@ ListPosted QueuePair::post_receive(std::span<const ReceiveRequest> requests) {
   if (qp_ == nullptr) return {0, empty_handle()};
   if (device_->is_abandoned()) return {0, abandoned()};
   const auto [taken, result] =
-      post_and_wake(*device_, receive_lock_.get(), [&] { return qp_->post_receives(requests); });
+      post_receives(*device_, receive_lock_.get(), [&] { return qp_->post_receives(requests); });
   return {taken, receive_status(result, qp_->spec())};
 }
 

@@ -173,7 +173,8 @@ Status Runtime::open_ports(const settings::Settings& settings) {
     options.mtu = wire.mtu;
     options.ring_size = wire.ring_size;
     options.pool_size = wire.ring_size * 4;
-    options.one_thread = settings.worker.mode == settings::WorkerSettings::Mode::Inline;
+    options.one_thread = settings.worker.mode == settings::WorkerSettings::Mode::Inline ||
+                         settings.worker.threads(settings.devices.size()) == 1;
     auto pair = dpdk::open_ring_pair(unique_port_name(wire.name, 'a'),
                                      unique_port_name(wire.name, 'b'), options);
     if (!pair) return tl::unexpected(pair.error());
@@ -267,22 +268,24 @@ Status Runtime::start_on_socket(const settings::DeviceSettings& settings,
 }
 
 /// With more threads than cores a worker that looks for work keeps another thread from adding some.
-base::Duration Runtime::longest_spin() const {
-  const bool crowded = devices_.size() + 1 > std::thread::hardware_concurrency();
+base::Duration Runtime::longest_spin(size_t workers) {
+  const bool crowded = workers + 1 > std::thread::hardware_concurrency();
   return crowded ? SpinWindow::kShortest : SpinWindow::kLongest;
 }
 
 Status Runtime::start_workers(const settings::Settings& settings) {
-  for (size_t i = 0; i < devices_.size(); ++i) {
+  const size_t count = settings.worker.threads(devices_.size());
+  for (size_t i = 0; i < count; ++i) {
     Worker::Options options;
     options.idle = idle_;
-    options.longest_spin = longest_spin();
+    options.longest_spin = longest_spin(count);
     if (i < settings.worker.cores.size()) options.core = settings.worker.cores[i];
-    auto worker = Worker::start(options, clock_,
-                                std::vector<device::Device*>{devices_[i]->device.get()}, activity_);
+    std::vector<device::Device*> driven;
+    for (size_t d = i; d < devices_.size(); d += count) driven.push_back(devices_[d]->device.get());
+    auto worker = Worker::start(options, clock_, std::move(driven), activity_);
     if (!worker) return tl::unexpected(worker.error());
     workers_.push_back(std::move(*worker));
-    devices_[i]->worker = workers_.back().get();
+    for (size_t d = i; d < devices_.size(); d += count) devices_[d]->worker = workers_.back().get();
   }
   return {};
 }

@@ -57,8 +57,16 @@ struct DeviceRuntime {
   [[nodiscard]] bool is_abandoned() const { return generation != process::Generation::now(); }
   /// Work was added: wakes the thread that drives the device. Inline: called by that thread.
   void wake();
-  /// Wakes it from any thread, inline, too.
-  void wake_from_any_thread();
+  /// Work was posted to a queue pair or a shared receive queue.
+  /// \param any_thread inline: the thread that posts may be another one than drives the device
+  void posted(Posted what, bool any_thread);
+  /// Threaded: does a turn, unless another thread drives; for a thread that waits for something.
+  /// \return whether a turn was done
+  bool drive() { return worker != nullptr && worker->drive(); }
+  /// Threaded: the thread is about to sleep.
+  void take_over() {
+    if (worker != nullptr) worker->take_over();
+  }
   /// Implements Device::event_fd().
   Result<int> event_fd();
   /// The alarm of the device's events, made at the first call.
@@ -127,7 +135,7 @@ class Runtime {
   Status start_on_socket(const settings::DeviceSettings& settings,
                          const device::DeviceConfig& config, DeviceRuntime& runtime);
   Status start_workers(const settings::Settings& settings);
-  [[nodiscard]] base::Duration longest_spin() const;
+  [[nodiscard]] static base::Duration longest_spin(size_t workers);
   Result<Sleeper*> sleeper();
   /// \return whether a thread that waits sleeps in the kernel
   [[nodiscard]] bool sleeps() const {

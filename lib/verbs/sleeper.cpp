@@ -71,9 +71,8 @@ void Sleeper::check_timer() {
   if (bell_.is_armed() && next_deadline() < timer_at_) bell_.ring_unfenced();
 }
 
-void Sleeper::sleep(base::Now now, base::Now limit) const {
+void Sleeper::sleep_until(base::Now now, base::Now until) const {
   pollfd descriptor{poller_.fd(), POLLIN, 0};
-  const base::Now until = base::earlier(deadline_, limit);
   if (until == base::kNever) {
     ppoll(&descriptor, 1, nullptr, nullptr);
     return;
@@ -82,14 +81,39 @@ void Sleeper::sleep(base::Now now, base::Now limit) const {
   ppoll(&descriptor, 1, &timeout, nullptr);
 }
 
+void Sleeper::pause(base::Duration longest) const {
+  pollfd descriptor{bell_.signal().fd(), POLLIN, 0};
+  const timespec timeout = to_timespec(longest);
+  ppoll(&descriptor, 1, &timeout, nullptr);
+}
+
+base::Now Sleeper::begin_sleep() {
+  if (timer_at_ != base::kNever) set_timer_to(base::kNever, base::Now());
+  return deadline_;
+}
+
+void Sleeper::keep_deadline(base::Now now) {
+  const base::Now next = next_deadline();
+  if (next <= now) {
+    bell_.ring();
+  } else if (next < deadline_) {
+    deadline_ = next;
+    set_timer_to(next, now);
+  }
+}
+
 void Sleeper::set_timer(base::Now now) {
   // A timer that fires too early only causes a needless wake-up, so it is seldom set anew.
   if (now < timer_at_ && timer_at_ <= deadline_) return;
   if (timer_at_ == deadline_ && deadline_ == base::kNever) return;
-  timer_at_ = deadline_;
+  set_timer_to(deadline_, now);
+}
+
+void Sleeper::set_timer_to(base::Now when, base::Now now) {
+  timer_at_ = when;
   itimerspec time{};
-  if (deadline_ != base::kNever) {
-    time.it_value = to_timespec(std::max(deadline_ - now, base::Duration(1)));
+  if (when != base::kNever) {
+    time.it_value = to_timespec(std::max(when - now, base::Duration(1)));
   }
   timerfd_settime(timer_.get(), 0, &time, nullptr);
 }

@@ -38,7 +38,17 @@ class Sleeper {
   bool arm(base::Now now);
   void disarm() { bell_.disarm(); }
   /// Sleeps until there is something to do, at most until `limit`. Called after arm().
-  void sleep(base::Now now, base::Now limit) const;
+  void sleep(base::Now now, base::Now limit) const {
+    sleep_until(now, base::earlier(deadline_, limit));
+  }
+  /// As sleep(), where another thread may call keep_deadline() meanwhile.
+  void sleep_until(base::Now now, base::Now until) const;
+
+  /// Sleeps until the bell rings, at most for `longest`, whatever comes to the ports. Called while
+  /// the bell is armed.
+  void pause(base::Duration longest) const;
+  /// The bell has rung since it was armed.
+  [[nodiscard]] bool was_rung() const { return !bell_.is_armed(); }
 
   /// Work was added. Any thread.
   void ring() { bell_.ring(); }
@@ -54,6 +64,11 @@ class Sleeper {
   /// Called after a turn: a thread that sleeps on the descriptor without another arm() must not
   /// miss a deadline that was set in between.
   void check_timer();
+  /// The end of a sleep that begins now, by the latest arm(). No timer of keep_deadline() is left.
+  [[nodiscard]] base::Now begin_sleep();
+  /// Called after a turn that another thread has done instead of the one that sleeps: that one is
+  /// woken for what the turn has left over, and at a deadline that is set since.
+  void keep_deadline(base::Now now);
 
  private:
   struct Watched {
@@ -64,6 +79,7 @@ class Sleeper {
   Sleeper(const std::vector<device::Device*>& devices, wakeup::EventSignal signal,
           wakeup::Poller poller, wakeup::Descriptor timer);
   [[nodiscard]] base::Now next_deadline() const;
+  void set_timer_to(base::Now when, base::Now now);
   [[nodiscard]] bool listen_to(Watched& watched) const;
 
   std::vector<Watched> devices_;

@@ -33,13 +33,13 @@ void DeviceRuntime::wake() {
   runtime->disturb();
 }
 
-void DeviceRuntime::wake_from_any_thread() {
+void DeviceRuntime::posted(Posted what, bool any_thread) {
   if (worker != nullptr) {
-    worker->wake();
+    worker->posted(what);
     return;
   }
   asked.store(true, std::memory_order_relaxed);
-  runtime->disturb_from_any_thread();
+  any_thread ? runtime->disturb_from_any_thread() : runtime->disturb();
 }
 
 uint32_t DeviceRuntime::turn() {
@@ -78,9 +78,10 @@ Result<int> DeviceRuntime::event_fd() {
 std::optional<Event> DeviceRuntime::poll_event() {
   if (is_abandoned()) return std::nullopt;
   auto event = device->poll_event();
+  if (!event && event_alarm == nullptr && drive()) event = device->poll_event();
   if (!event && event_alarm != nullptr) {
     event_alarm->arm();
-    if (arms_driver) runtime->settle();
+    arms_driver ? runtime->settle() : take_over();
     event = device->poll_event();
     // This event came in between, and there may be more.
     if (event) event_alarm->keep_readable();
@@ -213,17 +214,20 @@ bool Runtime::drive_until(const std::function<bool()>& done, base::Now deadline)
   }
 }
 
-/// Threaded: workers drive the devices.
+/// Threaded: workers drive the devices, or this thread while they sleep.
 bool Runtime::watch_until(const std::function<bool()>& done, base::Now deadline) {
   const base::Now begun = now();
   while (!sleeps() || now() - begun < kSpin) {
     if (done()) return true;
     if (now() >= deadline) return done();
-    std::this_thread::yield();
+    bool driven = false;
+    for (auto& worker : workers_) driven = worker->drive() || driven;
+    if (!driven) std::this_thread::yield();
   }
   const Activity::Waiter waiter(activity_);
   for (;;) {
     const uint64_t turns = waiter.turns();
+    for (auto& worker : workers_) worker->take_over();
     if (done()) return true;
     const base::Now time = now();
     if (time >= deadline) return done();

@@ -93,21 +93,56 @@ bool Worker::serve_calls(base::Now now) {
   return true;
 }
 
+uint32_t Worker::turn_all(base::Now now) {
+  uint32_t work = 0;
+  for (device::Device* device : devices_) work += turn(*device, now);
+  if (work != 0) activity_.happened();
+  return work;
+}
+
+void Worker::posted(Posted what) {
+  // Receives are seldom waited for: the next poll sees to them, or the end of the pause.
+  if (what == Posted::Receives && stands_by()) return;
+  if (what == Posted::FirstSends && drive()) return;
+  wake();
+}
+
+bool Worker::drive() {
+  const AtHelm here(*this);
+  if (!here.is_taken()) return false;
+  uint32_t wanted = wanted_.load(std::memory_order_relaxed);
+  if (wanted != 0) wanted_.compare_exchange_strong(wanted, wanted - 1);
+  driven_at_.store(here.now(), std::memory_order_relaxed);
+  turns_of_others_.store(turns_of_others() + 1, std::memory_order_relaxed);
+  turn_all(here.now());
+  return true;
+}
+
+void Worker::take_over() {
+  // Of this thread, which says that it wants the worker and looks whether that one pauses, and the
+  // worker, which says that it does and looks whether it is wanted, at least one sees the other's.
+  wanted_.store(2);  // the thread's last look may be a turn, and does not mean that it polls on
+  if (stands_by_.load()) sleeper_->ring();
+}
+
 void Worker::loop() {
   if (options_.core) pin_to(*options_.core);
   const bool registered = dpdk::Eal::started() && dpdk::Eal::register_thread().has_value();
+  helm_.take();
   while (!stop_.load(std::memory_order_relaxed)) {
     const base::Now now = clock_();
-    uint32_t work = serve_calls(now) ? 1 : 0;
-    for (device::Device* device : devices_) work += turn(*device, now);
-    if (work != 0) {
-      activity_.happened();
+    const bool called = serve_calls(now);
+    if (called) activity_.happened();
+    const bool worked = turn_all(now) != 0;
+    standby_.drove(worked);
+    if (called || worked) {
       spin_.worked();
     } else {
       rest(now);
     }
   }
   serve_calls(clock_());
+  helm_.leave();
   if (registered) dpdk::Eal::unregister_thread();
 }
 
@@ -126,10 +161,32 @@ void Worker::sleep(base::Now now) {
   const bool nothing = sleeper_->arm(now);
   const bool called = has_calls_.load(std::memory_order_relaxed) || stop_.load();
   if (nothing && !called) {
-    sleeper_->sleep(now, base::kNever);
+    const base::Now until = sleeper_->begin_sleep();
+    helm_.leave();
+    sleeper_->sleep_until(now, until);
+    stand_by();
+    helm_.take();
     spin_.slept(clock_() - now);
   }
   sleeper_->disarm();
+}
+
+/// Pauses while other threads drive and nobody has called for the worker.
+void Worker::stand_by() {
+  while (!sleeper_->was_rung()) {
+    const base::Duration pause =
+        standby_.next(clock_(), driven_at_.load(std::memory_order_relaxed));
+    if (pause == base::Duration(0)) return;
+    stands_by_.store(true);
+    if (wanted_.load() == 0) {
+      sleeper_->pause(pause);
+      stands_by_.store(false);
+    } else {
+      stands_by_.store(false);
+      break;
+    }
+  }
+  standby_.called();
 }
 
 }  // namespace rnic::verbs

@@ -19,8 +19,10 @@
 #include "device/device.hpp"
 #include "settings/settings.hpp"
 #include "verbs/activity.hpp"
+#include "verbs/helm.hpp"
 #include "verbs/sleeper.hpp"
 #include "verbs/spin_window.hpp"
+#include "verbs/standby.hpp"
 
 namespace rnic::verbs {
 
@@ -31,6 +33,17 @@ using Clock = std::function<base::Now()>;
 /// is counted (`device.starved_turns`).
 uint32_t turn(device::Device& device, base::Now now);
 
+/// What an application has posted.
+enum class Posted : uint8_t {
+  Receives,
+  Sends,
+  FirstSends,  ///< nothing else is under way on the queue pair
+};
+
+/// While the thread sleeps, threads of the application drive the devices in its place: one that
+/// polls and finds nothing, one that posts and has nothing else under way, one that makes a call.
+/// So where there is little to do no thread waits for another. Where there is more the thread is
+/// woken, and keeps the helm for as long as it looks for work.
 class Worker {
  public:
   struct Options {
@@ -49,10 +62,16 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// Carries `call(now)` out between two turns of the loop and waits for it; throws what `call`
-  /// throws. Must not be called from the worker's own thread. Needs no memory.
+  /// Carries `call(now)` out between two turns: in this thread while the worker sleeps, otherwise
+  /// in the worker's, which this one waits for. Throws what `call` throws. Must not be called from
+  /// the worker's own thread. Needs no memory.
   template <typename F>
   void run(F&& call) {
+    if (const AtHelm here(*this); here.is_taken()) {
+      call(here.now());
+      static_cast<void>(turn_all(here.now()));
+      return;
+    }
     using Body = std::remove_reference_t<F>;
     Call mine;
     mine.what = &call;
@@ -62,8 +81,41 @@ class Worker {
 
   /// After a doorbell: wakes the thread if it sleeps. Cheap when it does not.
   void wake() { sleeper_->ring(); }
+  /// After a doorbell of a queue pair: does a turn if that is all there is to do, or as wake().
+  void posted(Posted what);
+  /// Does a turn for a thread of the application that waits for work. Nothing happens while
+  /// another thread drives. \return whether a turn was done
+  bool drive();
+  /// A thread of the application, which may have driven, is about to sleep: the worker has to look
+  /// after what comes. The thread may look for work once more in between.
+  void take_over();
+  /// Turns that other threads have done.
+  [[nodiscard]] uint64_t turns_of_others() const {
+    return turns_of_others_.load(std::memory_order_relaxed);
+  }
 
  private:
+  /// A thread of the application drives, as long as this lives.
+  class AtHelm {
+   public:
+    explicit AtHelm(Worker& worker) : worker_(worker), held_(worker.helm_.try_take()) {
+      if (is_taken()) now_ = worker_.clock_();
+    }
+    ~AtHelm() {
+      // A worker that pauses looks at all deadlines soon.
+      if (is_taken() && !worker_.stands_by()) worker_.sleeper_->keep_deadline(now_);
+    }
+    AtHelm(const AtHelm&) = delete;
+    AtHelm& operator=(const AtHelm&) = delete;
+    [[nodiscard]] bool is_taken() const { return held_.owns_lock(); }
+    [[nodiscard]] base::Now now() const { return now_; }
+
+   private:
+    Worker& worker_;
+    std::unique_lock<std::mutex> held_;  // until the end of the destructor
+    base::Now now_{};
+  };
+
   /// A call on its way. It lives on the stack of its caller, which waits for it.
   struct Call {
     void* what = nullptr;
@@ -78,14 +130,24 @@ class Worker {
   void hand_over(Call& call);
   void loop();
   bool serve_calls(base::Now now);
+  uint32_t turn_all(base::Now now);
   void rest(base::Now now);
   void sleep(base::Now now);
+  void stand_by();
+  [[nodiscard]] bool stands_by() const { return stands_by_.load(std::memory_order_relaxed); }
 
   Options options_;
   Clock clock_;
-  std::vector<device::Device*> devices_;
+  std::vector<device::Device*> devices_;  // driven by whoever has the helm
   Activity& activity_;
   SpinWindow spin_;  // the thread's
+  Standby standby_;  // the thread's
+
+  Helm helm_;
+  std::atomic<base::Now> driven_at_{base::Now()};  // the latest turn of another thread
+  std::atomic<uint64_t> turns_of_others_{0};            // written at the helm
+  std::atomic<bool> stands_by_{false};                  // the thread pauses
+  std::atomic<uint32_t> wanted_{0};  // turns of others until the thread may pause: see take_over()
 
   std::mutex mutex_;  // control path only
   std::condition_variable call_done_;

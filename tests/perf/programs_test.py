@@ -21,6 +21,7 @@ RUNS = (
     ("verbs_cost", "post", "2"),
     ("verbs_cost", "regions", "2", "1000"),
     ("idle_cost", "10", "1"),
+    ("threaded_cost", "1", "1000"),
 )
 
 

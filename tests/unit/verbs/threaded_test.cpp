@@ -36,6 +36,20 @@ TEST(Threaded, EveryWayToIdle) {
   }
 }
 
+TEST(Threaded, OneWorkerForTwoDevices) {
+  for (const char* idle : {"spin", "yield", "sleep", "auto"}) {
+    Config config = loopback_config(true);
+    config.set("worker.count=1").set(std::string("worker.idle=") + idle);
+    World world(config);
+    Side a(world.left);
+    Side b(world.right);
+    world.connect(a, b);
+    for (const uint32_t size : {1u, 1500u, 65537u}) exchange(world, a, b, size, size);
+    world.disconnect(a, b);
+    EXPECT_TRUE(world.becomes_quiescent()) << idle;
+  }
+}
+
 /// Writes of its own queue pair, each verified by reading it back into other memory.
 void hammer(Side& a, const Memory& far, uint64_t seed, std::atomic<int>& good) {
   Memory from(a.pd, octets(far.data.size(), seed), Access::LocalWrite);

@@ -1,0 +1,36 @@
+/// \file
+/// Helm: which thread drives the devices of a worker.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+
+namespace rnic::verbs {
+
+/// One thread at a time drives: the worker, from when it takes the helm to when it sleeps, or
+/// meanwhile a thread of the application, for one turn. Nobody but the worker waits for it.
+class Helm {
+ public:
+  /// The worker wants it, and waits for the turn of another thread.
+  void take() {
+    workers_.store(true, std::memory_order_relaxed);
+    mutex_.lock();
+  }
+  /// The worker is about to sleep.
+  void leave() {
+    workers_.store(false, std::memory_order_relaxed);
+    mutex_.unlock();
+  }
+  /// Any other thread. \return owns nothing where somebody drives already, or the worker wants to
+  [[nodiscard]] std::unique_lock<std::mutex> try_take() {
+    if (workers_.load(std::memory_order_relaxed)) return {};
+    return std::unique_lock(mutex_, std::try_to_lock);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::atomic<bool> workers_{true};  // so that others neither outrun the worker nor, while it
+                                     // drives, write to the lock
+};
+
+}  // namespace rnic::verbs
