@@ -146,12 +146,14 @@ void Connection::bind(QueuePair& qp, base::Now now) {
   qp_ = &qp;
   qp.begin_connection(handle_);
   qp.bind(*session_);
+  session_->share_hold(qp.spec().hold_share);
   // What a system's TCP does not take of it is counted.
   if (stream_ != nullptr) static_cast<void>(owner_.choose_tcp(*stream_, qp.tcp_choice(), now));
 }
 
 void Connection::unbind() {
   session_->unbind();
+  session_->share_hold(nullptr);
   qp_ = nullptr;
 }
 

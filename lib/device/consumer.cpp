@@ -4,6 +4,12 @@
 
 namespace rnic::device {
 
+ConsumerInfo Consumer::info() const {
+  ConsumerInfo info{name_, ledger_.limits(), used(), refused_};
+  info.used.held_octets = hold_share_->used();
+  return info;
+}
+
 bool Consumer::admit(const ResourceCounts& more) noexcept {
   if (ledger_.lacking(more) != nullptr) {
     ++refused_;

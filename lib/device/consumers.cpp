@@ -27,7 +27,8 @@ ResourceCounts combined(const ResourceCounts& own, const ResourceCounts& configu
           .qps = one(own.qps, configured.qps),
           .reads = one(own.reads, configured.reads),
           .listeners = one(own.listeners, configured.listeners),
-          .requests = one(own.requests, configured.requests)};
+          .requests = one(own.requests, configured.requests),
+          .held_octets = one(own.held_octets, configured.held_octets)};
 }
 
 }  // namespace

@@ -38,6 +38,10 @@ class Consumers {
   [[nodiscard]] Status check(const char* call, uint32_t number) const;
   // Precondition: exist(number). A consumer stays while it has anything or is not released.
 
+  /// The part of the hold space that its connections have.
+  [[nodiscard]] const framing::HoldSharePtr& hold_share(uint32_t number) const {
+    return all_[number]->hold_share();
+  }
   /// Adds `more` to what the consumer has. ResourceExhausted, and nothing has changed: it would
   /// have more of something than its quota, or all together more than they may have. \param call
   /// begins the text of the error

@@ -20,6 +20,7 @@
 #include "device/receive_waits.hpp"
 #include "device/shared_receive_queue.hpp"
 #include "device/terminate_tally.hpp"
+#include "framing/hold_share.hpp"
 #include "framing/start.hpp"
 #include "mem/stag_table.hpp"
 #include "rdmap/rdmap.hpp"
@@ -39,6 +40,7 @@ struct QueuePairSpec : QueuePairOptions {
   /// The queue that the handle QueuePairOptions::srq stands for, in whose place this is; outlives
   /// the queue pair.
   SharedReceiveQueue* srq = nullptr;
+  framing::HoldSharePtr hold_share;  ///< of its connections; nullptr: none
 };
 
 /// What the application chose for TCP below a connection; the configuration decides what is not set

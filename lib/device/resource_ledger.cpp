@@ -23,7 +23,9 @@ constexpr std::array kKinds{
     ResourceKind{&Counts::reads, "Reads (IRD and ORD of queue pairs)", "quotas.reads",
                  "limits.total_reads"},
     ResourceKind{&Counts::listeners, "listeners", "quotas.listeners", nullptr},
-    ResourceKind{&Counts::requests, "unanswered requests", "quotas.requests", nullptr}};
+    ResourceKind{&Counts::requests, "unanswered requests", "quotas.requests", nullptr},
+    // Nobody asks for these in a call: they are counted by the share (Consumer::hold_share()).
+    ResourceKind{&Counts::held_octets, "held octets", "quotas.held_octets", "limits.hold_octets"}};
 static_assert(sizeof(ResourceCounts) == kKinds.size() * sizeof(uint64_t));
 
 }  // namespace

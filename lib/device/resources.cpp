@@ -498,6 +498,8 @@ Result<QueuePair*> Resources::create_qp(const QueuePairSpec& spec, const QueuePa
   if (auto status = check_demand(spec); !status) return tl::unexpected(status.error());
   TakenShare share = share_in(spec.pd, "create_qp", share_of(spec));
   if (!share.status()) return tl::unexpected(share.status().error());
+  QueuePairSpec whole = spec;
+  whole.hold_share = consumers_.hold_share(domains_[spec.pd].consumer);
   const std::optional<uint32_t> number = numbers_.take();
   if (!number) {
     return fail(ErrorCode::ResourceExhausted, "no queue pair left: raise limits.max_qps (now " +
@@ -506,7 +508,7 @@ Result<QueuePair*> Resources::create_qp(const QueuePairSpec& spec, const QueuePa
   }
   const uint32_t slot = numbers_.slot_of(*number);
   try {
-    qps_[slot] = std::make_unique<QueuePair>(*number, slot, spec, parts, memory_);
+    qps_[slot] = std::make_unique<QueuePair>(*number, slot, whole, parts, memory_);
   } catch (...) {
     numbers_.give_back(*number);
     throw;

@@ -150,13 +150,34 @@ void HoldStore::validate() const {
   RNIC_CHECK(octets == octets_ && octets <= octets_peak_);
 }
 
+void HeldOctets::set_share(HoldSharePtr share) {
+  if (share_ != nullptr) share_->give_back(octets_);
+  share_ = std::move(share);
+  if (share_ != nullptr) share_->add(octets_);
+}
+
+uint64_t HeldOctets::left() const {
+  const uint64_t own = limit_ - std::min(octets_, limit_);
+  return share_ == nullptr ? own : std::min(own, share_->left());
+}
+
+void HeldOctets::count(uint64_t octets) {
+  octets_ += octets;
+  if (share_ != nullptr) share_->add(octets);
+}
+
+void HeldOctets::uncount(uint64_t octets) {
+  octets_ -= octets;
+  if (share_ != nullptr) share_->give_back(octets);
+}
+
 bool HeldOctets::has_room(base::Range range, bool at_delivery_point, uint32_t parts) const {
   if (range.empty()) return true;
   uint32_t need = 0;
   for_each_page(range, [&](uint64_t window, size_t, size_t, size_t) {
     if (store_.find(id_, window) == nullptr) ++need;
   });
-  const bool within_limit = octets_ + range.size() <= limit_;
+  const bool within_limit = range.size() <= left();
   const uint32_t ranges = 2 * parts;  // an added part takes a node, and splitting it takes another
   const bool nodes =
       count_ + ranges <= kRangesMax && store_.ranges().free() > HoldStore::kReserveNodes + ranges;
@@ -184,8 +205,7 @@ uint32_t HeldOctets::sure_room() const {
   // The range may begin with the last octet of a page, so one page is not counted.
   const auto in_pages = [](uint64_t pages) { return pages == 0 ? 0 : (pages - 1) * kPage; };
   const uint64_t reserve = store_.reserve_free(id_);
-  const uint64_t within_limit = limit_ - std::min(octets_, limit_);
-  const uint64_t room = std::max(std::min(within_limit, in_pages(reserve + store_.general_free())),
+  const uint64_t room = std::max(std::min(left(), in_pages(reserve + store_.general_free())),
                                  in_pages(reserve));
   return static_cast<uint32_t>(std::min<uint64_t>(room, UINT32_MAX));
 }
@@ -306,7 +326,7 @@ void HeldOctets::unlink(uint32_t index) {
 }
 
 bool HeldOctets::write(base::Range range, const uint8_t* src, bool at_delivery_point) {
-  const bool general = octets_ + range.size() <= limit_;
+  const bool general = range.size() <= left();
   bool complete = true;
   uint64_t written = 0;
   for_each_page(range, [&](uint64_t window, size_t in_page, size_t done, size_t n) {
@@ -320,7 +340,7 @@ bool HeldOctets::write(base::Range range, const uint8_t* src, bool at_delivery_p
     store_.add_use(id_, window, static_cast<int32_t>(n));
     written += n;
   });
-  octets_ += written;
+  count(written);
   if (!complete) release({range.begin, range.begin + written});
   return complete;
 }
@@ -329,7 +349,7 @@ void HeldOctets::release(base::Range range) {
   for_each_page(range, [&](uint64_t window, size_t, size_t, size_t n) {
     store_.add_use(id_, window, -static_cast<int32_t>(n));
   });
-  octets_ -= range.size();
+  uncount(range.size());
 }
 
 void HeldOctets::validate() const {

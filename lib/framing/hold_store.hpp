@@ -13,6 +13,7 @@
 
 #include "base/bytes.hpp"
 #include "base/zero_array.hpp"
+#include "framing/hold_share.hpp"
 #include "framing/pdu_error.hpp"
 #include "framing/pdu_span.hpp"
 #include "framing/pool.hpp"
@@ -157,6 +158,9 @@ class HeldOctets {
   HeldOctets(const HeldOctets&) = delete;
   HeldOctets& operator=(const HeldOctets&) = delete;
 
+  /// What is held now and later counts as part of `share`. \param share nullptr: of none
+  void set_share(HoldSharePtr share);
+
   /// add() would find room for this range. `at_delivery_point`: the reserve may be used.
   /// \param parts number of calls of add() by which the range will be added
   [[nodiscard]] bool has_room(base::Range range, bool at_delivery_point, uint32_t parts = 1) const;
@@ -204,11 +208,16 @@ class HeldOctets {
   void unlink(uint32_t index);
   bool write(base::Range range, const uint8_t* src, bool at_delivery_point);
   void release(base::Range range);
+  /// Octets until the session, or all that have its share, hold as much as they may.
+  [[nodiscard]] uint64_t left() const;
+  void count(uint64_t octets);
+  void uncount(uint64_t octets);
 
   static constexpr uint32_t kRangesMax = 256;
 
   HoldStore& store_;
   uint64_t limit_;
+  HoldSharePtr share_;  // nullptr: none
   uint64_t octets_ = 0;
   uint32_t id_;
   uint32_t head_ = kNone;

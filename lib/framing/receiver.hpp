@@ -91,6 +91,8 @@ class Receiver final : private Arrivals {
   /// Checks the invariants; they hold between calls.
   void validate() const;
   [[nodiscard]] uint64_t held() const { return held_.octets(); }
+  /// See StartSession::share_hold().
+  void share_hold(HoldSharePtr share) { held_.set_share(std::move(share)); }
   [[nodiscard]] const ReceiverStats& stats() const { return stats_; }
   /// The octets of held() that are in order: the first part of the PDU at the delivery point.
   [[nodiscard]] uint64_t held_in_order() const {

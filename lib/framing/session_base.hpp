@@ -33,6 +33,7 @@ class SessionBase : public StartSession, private ReceiverOwner {
     user_ = nullptr;
   }
   [[nodiscard]] uint64_t held() const final { return receiver_.held(); }
+  void share_hold(HoldSharePtr share) final { receiver_.share_hold(std::move(share)); }
   [[nodiscard]] uint64_t arrived() const final { return receiver_.arrived(); }
   [[nodiscard]] const ReceiverStats& receiver_stats() const final { return receiver_.stats(); }
   void validate() const final {

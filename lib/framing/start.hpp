@@ -8,6 +8,7 @@
 
 #include "base/bytes.hpp"
 #include "base/time.hpp"
+#include "framing/hold_share.hpp"
 #include "framing/receiver_stats.hpp"
 #include "llp/llp.hpp"
 #include "rnic/connection.hpp"
@@ -149,6 +150,8 @@ class StartSession : public llp::StreamUser, public llp::Framing {
   [[nodiscard]] virtual bool full_operation() const = 0;
   /// Octets in hold space now: those that were received and not placed yet.
   [[nodiscard]] virtual uint64_t held() const = 0;
+  /// Its hold space is from now on part of `share`. \param share nullptr: of none
+  virtual void share_hold(HoldSharePtr share) = 0;
   /// Stream offset behind the octets of the peer that have come in order.
   [[nodiscard]] virtual uint64_t arrived() const = 0;
   [[nodiscard]] virtual const ReceiverStats& receiver_stats() const = 0;

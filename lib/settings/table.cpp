@@ -504,6 +504,9 @@ constexpr Key kKeys[] = {
      "endpoints that it listens on for RDMA connections, and ports that it has reserved"},
     {"quotas", "requests", Advanced, in_quotas<&Quo::requests>, "", {0, kGb},
      "requests of peers to its listeners that it has not answered; more are reset"},
+    {"quotas", "held_octets", Advanced, in_quotas<&Quo::held_octets>, "octets", {0, 1LL << 50},
+     "received on its connections and not placed yet; more is not acknowledged, so that the peers "
+     "send it again"},
 
     {"wire", "name", Basic, in_wire<&Wire::name>, "", kNone, "names the wire's ends",
      "required", kNameRange},

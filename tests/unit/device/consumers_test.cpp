@@ -422,5 +422,76 @@ TEST_F(ConsumersTest, TakeNothingForWhatCouldNotBeMade) {
   EXPECT_EQ(used(one).listeners, 1u);
 }
 
+/// Two consumers whose messages wait for receives, so that what comes behind them is held.
+class HoldSpace : public ConsumersTest {
+ protected:
+  static constexpr uint32_t kSize = 16 * 1024;
+  static constexpr uint32_t kCount = 4;
+
+  /// A connection of a consumer with this quota, on which kCount messages come without receives.
+  Party flooded(const std::string& name, uint64_t held_octets, uint16_t port) {
+    Party made = party(name, {.held_octets = held_octets});
+    QueuePairSpec spec = queues(made.pd, made.cq);
+    spec.receive_wait = std::chrono::seconds(10);
+    made.qp = *device().create_qp(spec);
+    EXPECT_TRUE(device().listen(Endpoint{{}, port}, {}, made.consumer).has_value());
+    QueuePair* const near = left().make_qp();
+    EXPECT_TRUE(left().device->connect(*near, right_end(port), {}, now_).has_value());
+    EXPECT_TRUE(run_until([&] { return right().has<event::ConnectRequest>(); }));
+    const auto request = right().take<event::ConnectRequest>()->request;
+    EXPECT_TRUE(device().accept(request, *made.qp, {}, now_).has_value());
+    EXPECT_TRUE(run_until([&] { return left().has<event::Established>(); }));
+    left().take<event::Established>();
+    const mem::Stag source = left().add(sent_, near->spec().pd, Access::LocalRead);
+    for (uint32_t i = 0; i < kCount; ++i) {
+      EXPECT_EQ(near->post_send(work(Opcode::Send, i, sent_, source, kSize)), PostResult::Ok);
+    }
+    return made;
+  }
+  uint64_t held(const Party& party) { return used(party.consumer).held_octets; }
+  /// Posts the receives, and expects all messages.
+  void receive_all(const Party& party) {
+    std::vector<uint8_t> into(kSize);
+    const mem::Stag sink = right().add(into, party.pd, Access::LocalWrite);
+    for (uint32_t i = 0; i < kCount; ++i) {
+      std::ranges::fill(into, uint8_t{0});
+      ASSERT_EQ(party.qp->post_receive(receive(i, into, sink, kSize)), PostResult::Ok);
+      std::vector<Completion> done;
+      ASSERT_TRUE(run_until([&] { return !(done = right().completions(party.cq)).empty(); }));
+      ASSERT_EQ(done.size(), 1u);
+      EXPECT_EQ(done[0].length, kSize);
+      EXPECT_EQ(into, sent_);
+    }
+    EXPECT_EQ(held(party), 0u);
+  }
+
+  std::vector<uint8_t> sent_ = octets(kSize, 7);
+};
+
+// A consumer that posts no receives leaves the others their hold space.
+TEST_F(HoldSpace, EndsAtTheQuotaOfAConsumer_DDP_8_3_2_03) {
+  constexpr uint64_t kQuota = 8 * 1024;
+  const Party few = flooded("few", kQuota, 9000);
+  const Party other = flooded("other", 0, 9001);
+  ASSERT_TRUE(run_until([&] { return held(few) != 0 && held(other) > 2 * kSize; }));
+  run_for(std::chrono::milliseconds(50));
+  EXPECT_GT(held(few), kQuota / 2);
+  EXPECT_LE(held(few), kQuota);
+  EXPECT_GT(device().mpa_counters().hold_refused, 0u);
+  device().validate();
+  receive_all(few);
+  receive_all(other);
+  device().validate();
+}
+
+// What is held for a queue pair that is gone belongs to its consumer until the connection has ended.
+TEST_F(HoldSpace, OutlivesItsQueuePair) {
+  const Party gone = flooded("gone", 0, 9000);
+  ASSERT_TRUE(run_until([&] { return held(gone) > kSize; }));
+  ASSERT_TRUE(device().destroy_qp(gone.qp).has_value());
+  consumers().release(gone.consumer);
+  expect_all_returned();
+}
+
 }  // namespace
 }  // namespace rnic::device

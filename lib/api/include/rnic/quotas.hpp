@@ -24,6 +24,7 @@ struct ResourceCounts {
   uint64_t listeners = 0;          ///< endpoints that it listens on for RDMA connections, and
                                    ///< ports that it has reserved
   uint64_t requests = 0;           ///< requests of peers there that it has not answered
+  uint64_t held_octets = 0;        ///< received on its connections and not placed yet
 
   friend bool operator==(const ResourceCounts&, const ResourceCounts&) = default;
 };
