@@ -151,6 +151,9 @@ void Connecting::ask(Side& side) {
                        "more Reads than were asked for");
   const auto info = pair->handle.info();
   world_.judge.answered("QueuePair::info", info, Expect::Success, {});
+  const bool waited = info->waits_for_receive || info->receive_waits > 0;
+  world_.judge.require(!waited || pair->wait != Wait::Never, "a message waits that must not");
+  if (waited) world_.judge.seen("a message has waited for a receive");
 }
 
 void Connecting::abort(Side& side) {

@@ -7,9 +7,12 @@
 #include <vector>
 
 #include "rnic-spin/arrivals.hpp"
+#include "rnic-spin/granting.hpp"
 #include "rnic-spin/making.hpp"
 #include "rnic-spin/parties.hpp"
 #include "rnic-spin/ports.hpp"
+#include "rnic-spin/posting.hpp"
+#include "rnic-spin/stillness.hpp"
 #include "rnic-spin/streaming.hpp"
 #include "rnic-spin/working.hpp"
 #include "rnic-spin/world.hpp"
@@ -19,8 +22,7 @@ namespace rnic::spin {
 /// Makes calls of the verbs, with good arguments and bad ones, in an order that the seed says, on
 /// the two devices of a context; holds answers, completions and events against what it knows of the
 /// objects, and the memory against Field's rule. Left out are framed streams, streams that become
-/// RDMA connections, regions of several pieces, fast registration, invalidation (by Send, Read or
-/// locally), CompareSwap, lists, descriptors and traces.
+/// RDMA connections, regions of several pieces, CompareSwap, lists, descriptors and traces.
 class Spinner {
  public:
   /// \param context has two devices, which can reach each other
@@ -44,6 +46,7 @@ class Spinner {
   [[nodiscard]] std::vector<Action> objects();
   [[nodiscard]] std::vector<Action> parties();
   [[nodiscard]] std::vector<Action> traffic();
+  [[nodiscard]] std::vector<Action> grants();
   [[nodiscard]] std::vector<Action> streams();
   /// Ends everything of a device, in any order.
   void end_all(Side& side);
@@ -56,7 +59,10 @@ class Spinner {
   Ports ports_;
   Streaming streaming_;
   Connecting connecting_;
+  Posting posting_;
   Working working_;
+  Granting granting_;
+  Stillness stillness_;
   std::vector<Action> actions_;
   uint32_t weights_ = 0;  ///< of all actions
   uint64_t steps_ = 0;

@@ -92,6 +92,32 @@ struct Region {
   }
 };
 
+/// An STag that was allocated, under which requests register a part of a region.
+struct Grant {
+  /// A state says whether it gives access. Coming, Going: a request says so that has not completed.
+  /// Doubtful: such a request has not come to a known end.
+  enum class State : uint8_t { Free, Coming, Valid, Going, Doubtful };
+
+  MemoryRegion handle;
+  std::shared_ptr<Domain> domain;
+  State state = State::Free;
+  uint32_t stag = 0;           ///< of the latest registration
+  uint32_t gone = 0;           ///< Free: the STag that it had; 0: none
+  std::shared_ptr<Life> by;    ///< Coming, Going: whose request it is, or who receives it
+  std::shared_ptr<Region> over;
+  size_t from = 0;             ///< octets of the store or target before it
+  size_t length = 0;
+  uint64_t offset = 0;         ///< tagged, of its first octet
+  AccessSet access;
+  uint32_t only = 0;           ///< as Region
+
+  [[nodiscard]] bool serves(const Life& life) const { return only == 0 || only == life.number; }
+  [[nodiscard]] bool covers(Place place, const Stretch& what) const {
+    return state == State::Valid && over->place == place && what.from >= from &&
+           what.from + what.length <= from + length;
+  }
+};
+
 struct Window {
   MemoryWindow handle;
   std::shared_ptr<Domain> domain;
@@ -103,6 +129,10 @@ struct Window {
 /// How far a connection has come, as the events tell.
 enum class Phase : uint8_t { None, Starting, Running, Ending, Over };
 
+/// How long a message waits for a receive: not at all, so briefly that it may be in vain, or longer
+/// than anybody lets it wait.
+enum class Wait : uint8_t { Never, Briefly, Long };
+
 struct Pair {
   QueuePair handle;
   std::shared_ptr<Domain> domain;
@@ -113,6 +143,7 @@ struct Pair {
   uint32_t depth = 0;  ///< of either queue
   uint32_t ird = 0;    ///< as asked for
   uint32_t ord = 0;
+  Wait wait = Wait::Never;
   Phase phase = Phase::None;
   uint32_t peer = 0;  ///< the other end's number, once it is known
 };
@@ -165,6 +196,7 @@ struct Side {
   std::vector<std::shared_ptr<Queue>> queues;
   std::vector<std::shared_ptr<SharedQueue>> shared;
   std::vector<std::shared_ptr<Region>> regions;
+  std::vector<std::shared_ptr<Grant>> grants;
   std::vector<std::shared_ptr<Window>> windows;
   std::vector<std::shared_ptr<Pair>> pairs;
   std::vector<std::shared_ptr<Listening>> listening;
@@ -183,6 +215,8 @@ struct Side {
   [[nodiscard]] std::shared_ptr<Owner> any_owner(Dice& dice) const;
   /// What the application and all consumers have together.
   [[nodiscard]] ResourceCounts given_out() const;
+  /// \return whether an STag that is valid, for all that is known, stands on the region
+  [[nodiscard]] bool is_granted(const Region& region) const;
   /// A queue pair whose connection is in use.
   [[nodiscard]] std::shared_ptr<Pair> any_running(Dice& dice) const;
 };
@@ -218,9 +252,10 @@ struct World {
                const std::string& quota);
   /// The devices do something: one turn, or in a threaded context what their workers just do.
   void turn() const { context.poll(); }
-  /// \return whether `done` came true within 10 s
-  [[nodiscard]] bool await(const std::function<bool()>& done) const {
-    return context.wait_until(done, std::chrono::seconds(10));
+  /// \return whether `done` came true in time
+  [[nodiscard]] bool await(const std::function<bool()>& done,
+                           std::chrono::milliseconds patience = std::chrono::seconds(10)) const {
+    return context.wait_until(done, patience);
   }
 };
 
