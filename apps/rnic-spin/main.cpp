@@ -108,9 +108,9 @@ int run(int argc, char** argv) {
   Options options;
   CLI::App app{
       "Makes, uses and ends consumers, domains, regions, windows, queues, queue pairs,\n"
-      "connections, reserved ports and streams, in an order that a seed says, on two devices of\n"
-      "this process, and holds answers, completions, events and memory against what they may be.\n"
-      "Ends with status 1 at the first that is wrong. Framed streams are left out. Examples:\n"
+      "connections, reserved ports, streams and framed streams, in an order that a seed says, on\n"
+      "two devices of this process, and holds answers, completions, events and memory against\n"
+      "what they may be. Ends with status 1 at the first that is wrong. Examples:\n"
       "  rnic-spin --steps 1000000\n"
       "  rnic-spin --seconds 600 --seed 7 --threaded\n"
       "  rnic-spin --port socket"};

@@ -21,13 +21,14 @@ Spinner::Spinner(Context& context, uint64_t seed)
       parties_(world_),
       ports_(world_),
       streaming_(world_),
+      framed_(world_),
       connecting_(world_, arrivals_),
       posting_(world_),
       working_(world_, arrivals_, posting_),
       granting_(world_, posting_),
       stillness_(world_, arrivals_, posting_),
       actions_(objects()) {
-  for (const auto& more : {parties(), traffic(), grants(), streams()}) {
+  for (const auto& more : {parties(), traffic(), grants(), streams(), frames()}) {
     std::ranges::copy(more, std::back_inserter(actions_));
   }
   for (const Action& action : actions_) weights_ += action.weight;
@@ -138,6 +139,23 @@ std::vector<Spinner::Action> Spinner::streams() {
   };
 }
 
+std::vector<Spinner::Action> Spinner::frames() {
+  return {
+      {2, [this](Side& side) { framed_.listen(side); }},
+      {1, [this](Side& side) { framed_.stop_listening(side); }},
+      {6, [this](Side& side) { framed_.connect(side); }},
+      {10, [this](Side& side) { framed_.accept(side); }},
+      {30, [this](Side& side) { framed_.send(side); }},
+      {2, [this](Side& side) { framed_.send_bad(side); }},
+      {40, [this](Side& side) { framed_.receive(side); }},
+      {3, [this](Side& side) { framed_.change(side); }},
+      {1, [this](Side& side) { framed_.finish(side); }},
+      {2, [this](Side& side) { framed_.close(side); }},
+      {1, [this](Side& side) { framed_.abort(side); }},
+      {1, [this](Side& side) { framed_.hear_out(side); }},
+  };
+}
+
 void Spinner::step() {
   Side& side = *world_.sides[world_.dice.below(2)];
   size_t at = world_.dice.below(weights_);
@@ -161,13 +179,15 @@ void Spinner::reject_all(Side& side) {
 void Spinner::end_all(Side& side) {
   const auto some = [](const auto&... lists) { return (!lists.empty() || ...); };
   while (some(side.domains, side.queues, side.shared, side.regions, side.grants, side.windows,
-              side.pairs, side.consumers, side.reserved, side.stream_ports, side.speaking) ||
+              side.pairs, side.consumers, side.reserved, side.stream_ports, side.speaking,
+              side.framed_ports, side.framed) ||
          side.listening.size() > 1) {
-    switch (world_.dice.below(5)) {
+    switch (world_.dice.below(6)) {
       case 0: parties_.end_consumer(side); break;
       case 1: ports_.end_any(side); break;
       case 2: streaming_.end_any(side); break;
       case 3: granting_.end(side); break;
+      case 4: framed_.end_any(side); break;
       default: making_.end_any(side);
     }
     // A consumer stays while its requests have no answer.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rnic-spin/arrivals.hpp"
+#include "rnic-spin/framed.hpp"
 #include "rnic-spin/granting.hpp"
 #include "rnic-spin/making.hpp"
 #include "rnic-spin/parties.hpp"
@@ -21,7 +22,7 @@ namespace rnic::spin {
 
 /// Makes calls of the verbs, with good arguments and bad ones, in an order that the seed says, on
 /// the two devices of a context; holds answers, completions and events against what it knows of the
-/// objects, and the memory against Field's rule. Left out are framed streams, streams that become
+/// objects, and the memory against Field's rule. Left out are streams that become
 /// RDMA connections, regions of several pieces, CompareSwap, lists, descriptors and traces.
 class Spinner {
  public:
@@ -48,6 +49,7 @@ class Spinner {
   [[nodiscard]] std::vector<Action> traffic();
   [[nodiscard]] std::vector<Action> grants();
   [[nodiscard]] std::vector<Action> streams();
+  [[nodiscard]] std::vector<Action> frames();
   /// Ends everything of a device, in any order.
   void end_all(Side& side);
   void reject_all(Side& side);
@@ -58,6 +60,7 @@ class Spinner {
   Parties parties_;
   Ports ports_;
   Streaming streaming_;
+  Framed framed_;
   Connecting connecting_;
   Posting posting_;
   Working working_;

@@ -14,10 +14,12 @@
 #include "rnic-spin/conversation.hpp"
 #include "rnic-spin/dice.hpp"
 #include "rnic-spin/field.hpp"
+#include "rnic-spin/framed_talk.hpp"
 #include "rnic-spin/judge.hpp"
 #include "rnic-spin/life.hpp"
 #include "rnic-spin/share.hpp"
 #include "rnic/consumer.hpp"
+#include "rnic/framed_stream.hpp"
 #include "rnic/verbs.hpp"
 
 namespace rnic::spin {
@@ -175,6 +177,21 @@ struct Speaking {
   bool finished = false;  ///< as its own handle has it, also where the conversation is doubtful
 };
 
+/// An endpoint that a device listens on for framed streams.
+struct FramedPort {
+  FramedStreamListener handle;
+  Endpoint local;
+  FramingOptions peers;  ///< what who connects has to frame with
+};
+
+/// One end of a framed stream; as Speaking.
+struct FramedEnd {
+  FramedStream handle;
+  std::shared_ptr<FramedTalk> talk;
+  StreamRole role = StreamRole::Initiator;
+  bool finished = false;
+};
+
 /// A request for a connection that nobody has answered yet.
 struct Asked {
   RequestHandle request;
@@ -203,6 +220,8 @@ struct Side {
   std::vector<std::shared_ptr<Reserved>> reserved;
   std::vector<std::shared_ptr<StreamPort>> stream_ports;
   std::vector<std::shared_ptr<Speaking>> speaking;
+  std::vector<std::shared_ptr<FramedPort>> framed_ports;
+  std::vector<std::shared_ptr<FramedEnd>> framed;
   std::vector<Asked> asked;
   std::map<uint32_t, std::shared_ptr<Life>> lives;  ///< by number
   std::map<uint32_t, std::shared_ptr<SharedQueue>> shared_of;  ///< by number of the queue pair
@@ -233,6 +252,7 @@ struct World {
   uint64_t next_number = 1;  ///< of consumers, listeners and streams
   /// The streams that there were, by the initiator's endpoint and the acceptor's.
   std::map<std::pair<Endpoint, Endpoint>, std::shared_ptr<Conversation>> talks;
+  std::map<std::pair<Endpoint, Endpoint>, std::shared_ptr<FramedTalk>> framed_talks;
 
   [[nodiscard]] Side& other(const Side& side) const {
     return *sides[&side == sides.front().get() ? 1 : 0];
