@@ -20,9 +20,9 @@ constexpr size_t kLeast = 64;  // octets of a region of which a part is register
 void Granting::allocate(Side& side) {
   const auto domain = world_.dice.any(side.domains);
   if (domain == nullptr || side.grants.size() == kMostGrants) return;
-  if (world_.dice.chance(5)) {
+  if (world_.dice.chance(5) && !domain->owner->share.lacking({.regions = 1})) {
     world_.judge.answered("allocate_region of no pieces", domain->handle.allocate_region(0),
-                          Expect::Failure, {InvalidArgument, ResourceExhausted});
+                          Expect::Failure, {InvalidArgument});
     return;
   }
   auto made = domain->handle.allocate_region(kMostPieces);

@@ -210,6 +210,8 @@ void Working::relieve(Side& side) {
   };
   if (peer == nullptr || peer->peer != pair->life->number || !goes_on()) return;
   if (pair->wait != Wait::Long || peer->wait != Wait::Long) return;
+  // Nobody could poll what comes to a queue without a handle.
+  if (pair->receive_queue->ended || peer->receive_queue->ended) return;
   if (pair->life->messages.size() + peer->life->messages.size() == 0) return;
   // Of two that wait each may keep the other from sending.
   if (!relieve(side, *pair) || !relieve(there, *peer)) return;
