@@ -21,6 +21,7 @@ Spinner::Spinner(Context& context, uint64_t seed)
       parties_(world_),
       ports_(world_),
       streaming_(world_),
+      converting_(world_, streaming_),
       framed_(world_),
       connecting_(world_, arrivals_),
       posting_(world_),
@@ -136,6 +137,9 @@ std::vector<Spinner::Action> Spinner::streams() {
       {2, [this](Side& side) { streaming_.close(side); }},
       {1, [this](Side& side) { streaming_.abort(side); }},
       {1, [this](Side& side) { streaming_.hear_out(side); }},
+      {10, [this](Side& side) { converting_.convert(side); }},
+      {10, [this](Side& side) { converting_.look(side); }},
+      {2, [this](Side& side) { converting_.close(side); }},
   };
 }
 
@@ -180,14 +184,16 @@ void Spinner::end_all(Side& side) {
   const auto some = [](const auto&... lists) { return (!lists.empty() || ...); };
   while (some(side.domains, side.queues, side.shared, side.regions, side.grants, side.windows,
               side.pairs, side.consumers, side.reserved, side.stream_ports, side.speaking,
+              side.converted,
               side.framed_ports, side.framed) ||
          side.listening.size() > 1) {
-    switch (world_.dice.below(6)) {
+    switch (world_.dice.below(7)) {
       case 0: parties_.end_consumer(side); break;
       case 1: ports_.end_any(side); break;
       case 2: streaming_.end_any(side); break;
       case 3: granting_.end(side); break;
       case 4: framed_.end_any(side); break;
+      case 5: converting_.close(side); break;
       default: making_.end_any(side);
     }
     // A consumer stays while its requests have no answer.

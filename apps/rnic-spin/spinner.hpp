@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rnic-spin/arrivals.hpp"
+#include "rnic-spin/converting.hpp"
 #include "rnic-spin/framed.hpp"
 #include "rnic-spin/granting.hpp"
 #include "rnic-spin/making.hpp"
@@ -22,8 +23,8 @@ namespace rnic::spin {
 
 /// Makes calls of the verbs, with good arguments and bad ones, in an order that the seed says, on
 /// the two devices of a context; holds answers, completions and events against what it knows of the
-/// objects, and the memory against Field's rule. Left out are streams that become
-/// RDMA connections, regions of several pieces, CompareSwap, lists, descriptors and traces.
+/// objects, and the memory against Field's rule. Left out are regions of
+/// several pieces, CompareSwap, lists, descriptors and traces.
 class Spinner {
  public:
   /// \param context has two devices, which can reach each other
@@ -60,6 +61,7 @@ class Spinner {
   Parties parties_;
   Ports ports_;
   Streaming streaming_;
+  Converting converting_;
   Framed framed_;
   Connecting connecting_;
   Posting posting_;

@@ -2,6 +2,8 @@
 /// Connections, and the work that is posted to them.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <memory>
 
 #include "rnic-spin/arrivals.hpp"
@@ -9,6 +11,9 @@
 #include "rnic-spin/world.hpp"
 
 namespace rnic::spin {
+
+/// What a peer is told of a queue pair when it is connected.
+[[nodiscard]] std::array<uint8_t, 4> token_of(const Pair& pair);
 
 /// Starts, answers and ends connections.
 class Connecting {

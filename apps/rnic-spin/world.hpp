@@ -175,6 +175,7 @@ struct Speaking {
   std::shared_ptr<Conversation> talk;
   StreamRole role = StreamRole::Initiator;
   bool finished = false;  ///< as its own handle has it, also where the conversation is doubtful
+  bool was_converted = false;  ///< which a stream can be once
 };
 
 /// An endpoint that a device listens on for framed streams.
@@ -220,6 +221,8 @@ struct Side {
   std::vector<std::shared_ptr<Reserved>> reserved;
   std::vector<std::shared_ptr<StreamPort>> stream_ports;
   std::vector<std::shared_ptr<Speaking>> speaking;
+  /// Ends of streams that carry, or are about to carry, RDMA.
+  std::vector<std::shared_ptr<Speaking>> converted;
   std::vector<std::shared_ptr<FramedPort>> framed_ports;
   std::vector<std::shared_ptr<FramedEnd>> framed;
   std::vector<Asked> asked;
