@@ -63,7 +63,9 @@ void Converting::convert(Side& side) {
   if (peer == nullptr || !is_sound(*one) || !is_sound(*peer)) return;
   std::vector<std::shared_ptr<Pair>> fitting;
   std::ranges::copy_if(side.pairs, std::back_inserter(fitting), [&](const auto& pair) {
-    return pair->phase == Phase::None && pair->domain->owner == side.application;
+    // A queue without a handle may have overrun, as nobody polls it.
+    return pair->phase == Phase::None && pair->domain->owner == side.application &&
+           !pair->send_queue->ended && !pair->receive_queue->ended;
   });
   const auto pair = world_.dice.any(fitting);
   if (pair == nullptr) return;

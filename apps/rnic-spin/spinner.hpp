@@ -38,7 +38,7 @@ class Spinner {
   /// Ends everything, in an order that the seed says; nothing may be left.
   void finish();
 
-  [[nodiscard]] const Judge& judge() const { return world_.judge; }
+  [[nodiscard]] Judge& judge() { return world_.judge; }
 
  private:
   struct Action {
