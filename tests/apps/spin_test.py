@@ -13,6 +13,7 @@ SOMEWHERE = ("create_qp with another consumer's queue: permission denied",
              "accept for another consumer: permission denied",
              "Read with Local Invalidate completed: success",
              "Send with Invalidate completed: success", "messages that waited were received",
+             "a message has waited for a receive",
              "Local Invalidate completed: success")
 EVERYWHERE = ("beyond quotas.", "listen on a reserved port", "connect from a reserved port",
               "modify TCP", "listen: already exists",
