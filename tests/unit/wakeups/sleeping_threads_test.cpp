@@ -13,6 +13,7 @@
 #include <cstring>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -64,6 +65,11 @@ class Account {
     EXPECT_NE(missing_ & bit, 0u) << "a request has completed twice";
     missing_ &= ~bit;
     if (missing_ == 0) settled_.notify_all();
+  }
+  /// Waits until that burst is over, or given up.
+  void wait_for(uint32_t burst) {
+    std::unique_lock lock(mutex_);
+    settled_.wait(lock, [&] { return missing_ == 0 || burst_ != burst || given_up_; });
   }
   /// Waits for all of the burst. \return false: it was given up
   bool wait() {
@@ -155,7 +161,8 @@ class Workshop {
     for (End* end : {&left_, &right_}) {
       for (Queue* queue : {&end->sends, &end->receives}) {
         for (uint32_t i = 0; i < kSleepers; ++i) {
-          threads_.emplace_back([this, end, queue] { sleep_and_serve(*end, *queue); });
+          const bool slow = i == 0;
+          threads_.emplace_back([this, end, queue, slow] { sleep_and_serve(*end, *queue, slow); });
         }
       }
     }
@@ -198,7 +205,7 @@ class Workshop {
         const uint32_t waiting = must(queue->handle.info()).waiting;
         const uint32_t asleep = queue->asleep;
         if (waiting == 0) continue;
-        said += asleep == kSleepers ? "a lost wake-up: " : "nothing moves: ";
+        said += asleep != 0 ? "a lost wake-up: " : "nothing moves: ";
         said += std::to_string(waiting) + " of " + queue->name + " wait, and " +
                 std::to_string(asleep) + " of " + std::to_string(kSleepers) + " threads sleep; ";
       }
@@ -240,23 +247,28 @@ class Workshop {
     must(queue.moderate({.count = 1 + number / 2 % 3, .period = std::chrono::microseconds(200)}));
   }
 
-  /// Takes one completion. \return false: there is none
-  bool serve(End& end, Queue& queue) {
+  /// Takes one completion. \return what it was of; nothing: there is none
+  std::optional<Label> serve(End& end, Queue& queue) {
     Completion done;
-    if (queue.handle.poll({&done, 1}) == 0) return false;
+    if (queue.handle.poll({&done, 1}) == 0) return std::nullopt;
     EXPECT_EQ(done.status, CompletionStatus::Success) << describe(done);
     const Label label = queue.receives ? end.received(done.id) : Label::of(done.id);
     if (queue.receives) end.post_receive(done.id);
     accounts_.at(label.poster).note(label, queue.receives);
-    return true;
+    return label;
   }
-  void sleep_and_serve(End& end, Queue& queue) {
+  /// \param slow what it finds once it has armed the queue takes it as long as the burst: the other
+  ///        threads have to be woken for what else there is
+  void sleep_and_serve(End& end, Queue& queue, bool slow) {
     std::array<pollfd, 2> descriptors{{{must(queue.handle.fd()), POLLIN, 0}, {over_, POLLIN, 0}}};
     for (;;) {
       if (serve(end, queue)) continue;
       if (how_ == Sleep::Armed) {
         must(queue.handle.arm(queue.what));
-        if (serve(end, queue)) continue;
+        if (const auto label = serve(end, queue)) {
+          if (slow) accounts_.at(label->poster).wait_for(label->burst);
+          continue;
+        }
       }
       ++queue.asleep;
       ::poll(descriptors.data(), descriptors.size(), -1);
