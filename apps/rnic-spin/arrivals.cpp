@@ -39,6 +39,12 @@ void Arrivals::end_life(Side& side, Pair& pair) {
   drain(side, *pair.send_queue);
   drain(side, *pair.receive_queue);
   for (const Posted& posted : pair.life->receives.give_up()) free_slot(side, posted.place);
+  for (const auto& grant : side.grants) {
+    using enum Grant::State;
+    const bool pending = grant->state == Coming || grant->state == Going;
+    const bool own = grant->only == pair.life->number && grant->state != Free;
+    if (own || (pending && grant->by == pair.life)) grant->state = Doubtful;
+  }
   side.lives.erase(pair.life->number);
   side.shared_of.erase(pair.life->number);
   // What this queue pair alone could use nobody can now.
@@ -85,10 +91,14 @@ void Arrivals::completed(Side& side, const Completion& done) {
   const auto found = side.lives.find(done.qp);
   world_.judge.require(found != side.lives.end(),
                        "a completion for a queue pair that is not there: " + name_of(done));
-  const Posted posted = taken(side, *found->second, done);
+  const std::shared_ptr<Life> life = found->second;
+  const Posted posted = taken(side, *life, done);
   judge_status(side, posted, done);
-  if (done.opcode == Opcode::Receive) return received(side, posted, done);
+  if (posted.grant != nullptr) conclude(*posted.grant, done);
+  if (done.opcode == Opcode::Receive) return received(side, *life, posted, done);
   if (is_read(done.opcode) && done.status == CompletionStatus::Success) {
+    if (posted.peer != nullptr) posted.peer->incoming.placed(posted.behind);
+    if (may_change(side, {posted.place, posted.length})) return;
     const auto wrong = side.field.check_fetched(posted.place, posted.length);
     world_.judge.require(!wrong, wrong.value_or("") + ": " + name_of(done));
   }
@@ -111,6 +121,21 @@ Posted Arrivals::taken(Side& side, Life& life, const Completion& done) {
   return *one;
 }
 
+void Arrivals::conclude(Grant& grant, const Completion& done) {
+  using enum Grant::State;
+  // Since then its handle, its region or its queue pair may have gone.
+  if (grant.state != Coming && grant.state != Going) return;
+  grant.by = nullptr;
+  if (done.status != CompletionStatus::Success) {
+    grant.state = Doubtful;
+  } else if (done.opcode == Opcode::FastRegister) {
+    grant.state = Valid;
+  } else {
+    grant.state = Free;
+    grant.gone = grant.stag;
+  }
+}
+
 void Arrivals::judge_status(const Side& side, const Posted& posted, const Completion& done) {
   const bool disturbed = posted.id < side.disturbed || !posted.sound;
   const bool local = done.status == CompletionStatus::LocalProtection ||
@@ -119,12 +144,26 @@ void Arrivals::judge_status(const Side& side, const Posted& posted, const Comple
   const bool longer = done.opcode == Opcode::Receive;
   world_.judge.require(!local || disturbed || longer,
                        "nothing was wrong with it: " + name_of(done));
+  world_.judge.require(!posted.doomed || done.status != CompletionStatus::Success,
+                       "it must not succeed: " + name_of(done));
+  const auto pair = side.pair_of(done.qp);
+  const bool ended = pair == nullptr || pair->phase != Phase::Running;
+  world_.judge.require(
+      !posted.has_room || ended || done.status != CompletionStatus::RemoteInvalidRequest,
+      "the peer was to wait for a receive: " + name_of(done));
 }
 
-void Arrivals::received(Side& side, const Posted& posted, const Completion& done) {
-  if (done.status == CompletionStatus::Success && !done.has_immediate) {
-    const auto wrong = side.field.check_message(posted.place, done.length);
-    world_.judge.require(!wrong, wrong.value_or("") + ": " + name_of(done));
+void Arrivals::received(Side& side, Life& life, const Posted& posted, const Completion& done) {
+  if (done.status == CompletionStatus::Success) {
+    std::string wrong;
+    const auto message = life.messages.receive(done, wrong);
+    world_.judge.require(wrong.empty(), wrong + ": " + name_of(done));
+    const size_t octets = message->immediate ? 0 : done.length;
+    const auto octet = side.field.check_message(posted.place, message->from, octets);
+    world_.judge.require(!octet, octet.value_or("") + ": " + name_of(done));
+    for (const auto& grant : side.grants) {
+      if (message->invalidates != 0 && grant->stag == message->invalidates) conclude(*grant, done);
+    }
   }
   free_slot(side, posted.place);
 }
@@ -176,6 +215,7 @@ void Arrivals::happened(Side& side, const event::Disconnected& event) {
   world_.judge.require(pair->phase != Phase::None && pair->phase != Phase::Over,
                        "a connection has ended that there was not");
   pair->phase = Phase::Over;
+  pair->life->over = true;
   all_completed(side, *pair, "disconnected");
 }
 
@@ -202,12 +242,19 @@ void Arrivals::all_completed(Side& side, Pair& pair, const char* when) {
   }
 }
 
+bool Arrivals::may_change(const Side& side, const Stretch& where) const {
+  return !world_.is_still() && std::ranges::any_of(side.lives, [&](const auto& one) {
+    return one.second->may_change(where);
+  });
+}
+
 void Arrivals::check_memory() {
+  world_.judge.seen("the memory was looked at");
   for (const auto& side : world_.sides) {
     const auto wrong = side->field.check();
     world_.judge.require(!wrong, side->device.name() + ": " + wrong.value_or(""));
     for (const size_t slot : side->free_slots) {
-      const auto written = side->field.check_message(slot, 0);
+      const auto written = side->field.check_message(slot, 0, 0);
       world_.judge.require(!written, "where no receive is posted: " + written.value_or(""));
     }
     for (size_t i = 0; i < Field::kWords; ++i) {

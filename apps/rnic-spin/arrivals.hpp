@@ -32,12 +32,17 @@ class Arrivals {
   void drain(Side& side, Queue& queue);
   /// Compares the memory of both devices with what may be in it.
   void check_memory();
+  /// \return whether an octet of that part of the target may change before the next call. The
+  /// caller looks at none that may: its own look would be the race.
+  [[nodiscard]] bool may_change(const Side& side, const Stretch& where) const;
 
  private:
   void completed(Side& side, const Completion& done);
   Posted taken(Side& side, Life& life, const Completion& done);
+  /// A request, or a message of the peer, has registered something or ended it.
+  void conclude(Grant& grant, const Completion& done);
   void judge_status(const Side& side, const Posted& posted, const Completion& done);
-  void received(Side& side, const Posted& posted, const Completion& done);
+  void received(Side& side, Life& life, const Posted& posted, const Completion& done);
   void free_slot(Side& side, size_t slot);
 
   void happened(Side& side, const event::ConnectRequest& event);

@@ -2,6 +2,7 @@
 #include <array>
 #include <bit>
 #include <iterator>
+#include <utility>
 
 #include "rnic-spin/tcp_choice.hpp"
 #include "rnic-spin/working.hpp"
@@ -12,11 +13,11 @@ namespace {
 
 using enum ErrorCode;
 
+}  // namespace
+
 std::array<uint8_t, 4> token_of(const Pair& pair) {
   return std::bit_cast<std::array<uint8_t, 4>>(pair.life->number);
 }
-
-}  // namespace
 
 Endpoint Connecting::any_remote(const Side& side) {
   const Side& there = world_.other(side);
@@ -151,6 +152,9 @@ void Connecting::ask(Side& side) {
                        "more Reads than were asked for");
   const auto info = pair->handle.info();
   world_.judge.answered("QueuePair::info", info, Expect::Success, {});
+  const bool waited = info->waits_for_receive || info->receive_waits > 0;
+  world_.judge.require(!waited || pair->wait != Wait::Never, "a message waits that must not");
+  if (waited) world_.judge.seen("a message has waited for a receive");
 }
 
 void Connecting::abort(Side& side) {
@@ -158,6 +162,12 @@ void Connecting::abort(Side& side) {
   world_.judge.answered("connections", all, Expect::Success, {});
   if (!all || all->empty()) return;
   const auto& one = (*all)[world_.dice.below(all->size())];
+  // A stream that speaks on after a reject is still among them.
+  for (const auto& ends : {std::pair(one.local, one.remote), std::pair(one.remote, one.local)}) {
+    if (const auto found = world_.talks.find(ends); found != world_.talks.end()) {
+      found->second->doubt();
+    }
+  }
   world_.judge.answered("abort", side.device.abort(one.id), Expect::Either, {NotFound});
 }
 

@@ -39,7 +39,9 @@ class Field {
   /// \return what is wrong with `length` octets of the target from `from` on, which were fetched
   [[nodiscard]] std::optional<std::string> check_fetched(size_t from, size_t length) const;
   /// \return what is wrong with a message of `length` octets in a slot, or behind it
-  [[nodiscard]] std::optional<std::string> check_message(size_t slot, size_t length) const;
+  /// \param from the place of its octets in the sender's store
+  [[nodiscard]] std::optional<std::string> check_message(size_t slot, size_t from,
+                                                         size_t length) const;
   void clear_slot(size_t number) const;
 
  private:

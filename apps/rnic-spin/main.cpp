@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "program/program.hpp"
+#include "rnic-spin/blocks.hpp"
 #include "rnic-spin/spinner.hpp"
 #include "workload/command_line.hpp"
 
@@ -20,6 +21,7 @@ namespace {
 constexpr int kOk = 0;
 constexpr int kBroken = 1;
 constexpr int kUsage = 2;
+constexpr uint64_t kStepsBetweenBlocks = 20;  // which take their time
 
 struct Options {
   uint64_t seed = 1;
@@ -37,21 +39,22 @@ int complain(const Error& error) {
 }
 
 /// Two devices at loopback addresses of this process's own: several may run at once.
-std::string socket_devices() {
+/// \param which of its contexts they are for
+std::string socket_devices(int which) {
   const auto pid = static_cast<unsigned>(getpid());
   const std::string prefix =
       "127." + std::to_string(1 + (pid >> 8) % 250) + "." + std::to_string(pid % 256) + ".";
   std::string text;
   for (const char* end : {"0", "1"}) {
     text += "[[device]]\nname = \"rnic" + std::string(end) + "\"\nport = \"socket\"\naddress = \"" +
-            prefix + "1" + end + "/8\"\n";
+            prefix + std::to_string(which) + end + "/8\"\n";
   }
   return text;
 }
 
-Config config_of(const Options& options) {
+Config config_of(const Options& options, int which) {
   Config config = options.port == "socket"
-                      ? Config::from_text(socket_devices(), "the sockets of rnic-spin")
+                      ? Config::from_text(socket_devices(which), "the sockets of rnic-spin")
                       : Config::loopback();
   if (options.threaded) config.set("worker.mode=threaded");
   for (const std::string& one : options.overrides) config.set(one);
@@ -81,8 +84,9 @@ int report_violation(const Options& options, const Judge& judge, uint64_t steps,
   return kBroken;
 }
 
-int spin(Context& context, const Options& options) {
+int spin(Context& context, Context& waiting, const Options& options) {
   Spinner spinner(context, options.seed);
+  Blocks blocks(waiting, options.seed, spinner.judge());
   const auto until = std::chrono::steady_clock::now() +
                      std::chrono::duration_cast<std::chrono::nanoseconds>(
                          std::chrono::duration<double>(options.seconds));
@@ -93,8 +97,13 @@ int spin(Context& context, const Options& options) {
   };
   try {
     if (Status status = spinner.start(); !status) return complain(status.error());
-    for (; !done(); ++steps) spinner.step();
+    if (Status status = blocks.start(); !status) return complain(status.error());
+    for (; !done(); ++steps) {
+      spinner.step();
+      if (steps % kStepsBetweenBlocks == 0) blocks.step();
+    }
     spinner.finish();
+    blocks.finish();
   } catch (const Violation& violation) {
     return report_violation(options, spinner.judge(), steps, violation.what());
   }
@@ -108,10 +117,10 @@ int run(int argc, char** argv) {
   Options options;
   CLI::App app{
       "Makes, uses and ends consumers, domains, regions, windows, queues, queue pairs,\n"
-      "connections, reserved ports and streams, in an order that a seed says, on two devices of\n"
-      "this process, and holds answers, completions, events and memory against what they may be.\n"
-      "Ends with status 1 at the first that is wrong. Framed streams, fast registration and\n"
-      "invalidation are left out. Examples:\n"
+      "connections, reserved ports, streams and framed streams, in an order that a seed says, on\n"
+      "two devices of this process, and calls that wait on two others; and holds answers,\n"
+      "completions, events and memory against what they may be. Ends with status 1 at the first\n"
+      "that is wrong. Examples:\n"
       "  rnic-spin --steps 1000000\n"
       "  rnic-spin --seconds 600 --seed 7 --threaded\n"
       "  rnic-spin --port socket"};
@@ -130,9 +139,11 @@ int run(int argc, char** argv) {
   app.add_option("--set", options.overrides, "override one key of the configuration")
       ->allow_extra_args(false);
   if (auto status = workload::parse_command_line(app, "rnic-spin", argc, argv)) return *status;
-  auto context = Context::open(config_of(options));
+  auto context = Context::open(config_of(options, 1));
   if (!context) return complain(context.error());
-  return spin(*context, options);
+  auto waiting = Context::open(config_of(options, 2));
+  if (!waiting) return complain(waiting.error());
+  return spin(*context, *waiting, options);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "rnic-spin/making.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <utility>
 
@@ -16,6 +17,8 @@ constexpr size_t kMostShared = 3;
 constexpr size_t kMostRegions = 24;
 constexpr size_t kMostWindows = 10;
 constexpr size_t kMostPairs = 12;
+constexpr auto kLongWait = std::chrono::minutes(10);
+constexpr auto kBriefWait = std::chrono::milliseconds(2);
 constexpr AccessSet kRemote = Access::RemoteRead | Access::RemoteWrite | Access::RemoteAtomic;
 
 /// Some rights: each of `of` in half of the cases.
@@ -242,9 +245,10 @@ void Making::change_region(Side& side) {
                           {PermissionDenied});
     return;
   }
-  const Expect expect = region->may_be_bound || region->may_be_gone ? Expect::Either
-                                                                     : unless(region->windows > 0);
-  if (!world_.judge.answered("reregister", status, expect, {WrongState, NotFound})) return;
+  if (!world_.judge.answered("reregister", status, may_end(side, *region),
+                             {WrongState, NotFound})) {
+    return;
+  }
   world_.judge.require(region->handle.stag() != before, "a region registered anew has its STag");
   side.disturbed = world_.next_id;
   ++domain->users;
@@ -259,10 +263,7 @@ void Making::end_region(Side& side) {
   side.disturbed = world_.next_id;
   const uint64_t octets = region->handle.length();
   if (world_.dice.chance(70)) {
-    const Expect expect = region->may_be_bound || region->may_be_gone
-                              ? Expect::Either
-                              : unless(region->windows > 0);
-    if (!world_.judge.answered("deregister", region->handle.deregister(), expect,
+    if (!world_.judge.answered("deregister", region->handle.deregister(), may_end(side, *region),
                                {WrongState, NotFound})) {
       return;
     }
@@ -273,7 +274,18 @@ void Making::end_region(Side& side) {
   std::erase(side.regions, region);
 }
 
+Expect Making::may_end(const Side& side, const Region& region) {
+  if (side.is_granted(region)) return Expect::Failure;
+  const bool doubtful = region.may_be_bound || region.may_be_gone;
+  return doubtful ? Expect::Either : unless(region.windows > 0);
+}
+
 void Making::forget_windows(Side& side, const Region& region) {
+  for (const auto& grant : side.grants) {
+    if (grant->over.get() == &region && grant->state != Grant::State::Free) {
+      grant->state = Grant::State::Doubtful;
+    }
+  }
   for (const auto& window : side.windows) {
     if (window->bound.get() == &region) window->bound = nullptr;
   }
@@ -348,6 +360,7 @@ void Making::make_pair(Side& side) {
   auto pair = std::make_shared<Pair>();
   pair->domain = domain;
   pair->depth = static_cast<uint32_t>(1 + world_.dice.below(16));
+  pair->wait = static_cast<Wait>(world_.dice.below(3));
   pair->ird = pair->ord = static_cast<uint32_t>(1 + world_.dice.below(4));
   if (const auto shared = world_.dice.any(side.shared); shared != nullptr) {
     if (shared->domain == domain && world_.dice.chance(50)) pair->shared = shared;
@@ -372,6 +385,9 @@ bool Making::create_pair(Pair& pair) {
   QueuePairOptions options{.send_depth = pair.depth, .receive_depth = pair.depth};
   options.ird = pair.ird;
   options.ord = pair.ord;
+  if (pair.wait != Wait::Never) {
+    options.receive_wait = pair.wait == Wait::Long ? kLongWait : kBriefWait;
+  }
   options.answer_close = world_.dice.chance(80);
   options.srq = pair.shared == nullptr ? nullptr : &pair.shared->handle;
   options.several_threads = world_.dice.chance(30);

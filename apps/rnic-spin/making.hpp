@@ -41,6 +41,9 @@ class Making {
   [[nodiscard]] std::shared_ptr<Queue> any_queue(Side& side, const std::shared_ptr<Owner>& owner,
                                                  uint64_t demand);
   [[nodiscard]] bool create_pair(Pair& pair);
+  /// \return whether the region may be deregistered, with what stands on it
+  [[nodiscard]] static Expect may_end(const Side& side, const Region& region);
+  /// Forgets the windows and the allocated STags that stand on the region.
   void forget_windows(Side& side, const Region& region);
 
   World& world_;

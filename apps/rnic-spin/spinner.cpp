@@ -21,10 +21,15 @@ Spinner::Spinner(Context& context, uint64_t seed)
       parties_(world_),
       ports_(world_),
       streaming_(world_),
+      converting_(world_, streaming_),
+      framed_(world_),
       connecting_(world_, arrivals_),
-      working_(world_),
+      posting_(world_),
+      working_(world_, arrivals_, posting_),
+      granting_(world_, posting_),
+      stillness_(world_, arrivals_, posting_),
       actions_(objects()) {
-  for (const auto& more : {parties(), traffic(), streams()}) {
+  for (const auto& more : {parties(), traffic(), grants(), streams(), frames()}) {
     std::ranges::copy(more, std::back_inserter(actions_));
   }
   for (const Action& action : actions_) weights_ += action.weight;
@@ -98,10 +103,23 @@ std::vector<Spinner::Action> Spinner::traffic() {
       {5, [this](Side& side) { working_.refused(side); }},
       {120, [this](Side& side) { working_.receive(side); }},
       {40, [this](Side& side) { working_.receive_shared(side); }},
+      {10, [this](Side& side) { working_.relieve(side); }},
       {150, [this](Side& side) { arrivals_.poll(side); }},
       {20, [this](Side& side) { arrivals_.arm_and_poll(side); }},
       {60, [this](Side& side) { arrivals_.watch(side); }},
       {200, [this](Side&) { world_.turn(); }},
+  };
+}
+
+std::vector<Spinner::Action> Spinner::grants() {
+  return {
+      {4, [this](Side& side) { granting_.allocate(side); }},
+      {20, [this](Side& side) { granting_.register_part(side); }},
+      {3, [this](Side& side) { granting_.invalidate(side); }},
+      {30, [this](Side& side) { granting_.read_and_invalidate(side); }},
+      {30, [this](Side& side) { granting_.send_and_invalidate(side); }},
+      {6, [this](Side& side) { granting_.fail(side); }},
+      {1, [this](Side& side) { granting_.end(side); }},
   };
 }
 
@@ -119,6 +137,26 @@ std::vector<Spinner::Action> Spinner::streams() {
       {2, [this](Side& side) { streaming_.close(side); }},
       {1, [this](Side& side) { streaming_.abort(side); }},
       {1, [this](Side& side) { streaming_.hear_out(side); }},
+      {10, [this](Side& side) { converting_.convert(side); }},
+      {10, [this](Side& side) { converting_.look(side); }},
+      {2, [this](Side& side) { converting_.close(side); }},
+  };
+}
+
+std::vector<Spinner::Action> Spinner::frames() {
+  return {
+      {2, [this](Side& side) { framed_.listen(side); }},
+      {1, [this](Side& side) { framed_.stop_listening(side); }},
+      {6, [this](Side& side) { framed_.connect(side); }},
+      {10, [this](Side& side) { framed_.accept(side); }},
+      {30, [this](Side& side) { framed_.send(side); }},
+      {2, [this](Side& side) { framed_.send_bad(side); }},
+      {40, [this](Side& side) { framed_.receive(side); }},
+      {3, [this](Side& side) { framed_.change(side); }},
+      {1, [this](Side& side) { framed_.finish(side); }},
+      {2, [this](Side& side) { framed_.close(side); }},
+      {1, [this](Side& side) { framed_.abort(side); }},
+      {1, [this](Side& side) { framed_.hear_out(side); }},
   };
 }
 
@@ -132,7 +170,7 @@ void Spinner::step() {
     }
     at -= action.weight;
   }
-  if (++steps_ % kStepsBetweenChecks == 0) arrivals_.check_memory();
+  if (++steps_ % kStepsBetweenChecks == 0 && stillness_.reach()) arrivals_.check_memory();
 }
 
 void Spinner::reject_all(Side& side) {
@@ -144,13 +182,18 @@ void Spinner::reject_all(Side& side) {
 
 void Spinner::end_all(Side& side) {
   const auto some = [](const auto&... lists) { return (!lists.empty() || ...); };
-  while (some(side.domains, side.queues, side.shared, side.regions, side.windows, side.pairs,
-              side.consumers, side.reserved, side.stream_ports, side.speaking) ||
+  while (some(side.domains, side.queues, side.shared, side.regions, side.grants, side.windows,
+              side.pairs, side.consumers, side.reserved, side.stream_ports, side.speaking,
+              side.converted,
+              side.framed_ports, side.framed) ||
          side.listening.size() > 1) {
-    switch (world_.dice.below(4)) {
+    switch (world_.dice.below(7)) {
       case 0: parties_.end_consumer(side); break;
       case 1: ports_.end_any(side); break;
       case 2: streaming_.end_any(side); break;
+      case 3: granting_.end(side); break;
+      case 4: framed_.end_any(side); break;
+      case 5: converting_.close(side); break;
       default: making_.end_any(side);
     }
     // A consumer stays while its requests have no answer.

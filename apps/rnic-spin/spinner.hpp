@@ -7,9 +7,14 @@
 #include <vector>
 
 #include "rnic-spin/arrivals.hpp"
+#include "rnic-spin/converting.hpp"
+#include "rnic-spin/framed.hpp"
+#include "rnic-spin/granting.hpp"
 #include "rnic-spin/making.hpp"
 #include "rnic-spin/parties.hpp"
 #include "rnic-spin/ports.hpp"
+#include "rnic-spin/posting.hpp"
+#include "rnic-spin/stillness.hpp"
 #include "rnic-spin/streaming.hpp"
 #include "rnic-spin/working.hpp"
 #include "rnic-spin/world.hpp"
@@ -18,9 +23,8 @@ namespace rnic::spin {
 
 /// Makes calls of the verbs, with good arguments and bad ones, in an order that the seed says, on
 /// the two devices of a context; holds answers, completions and events against what it knows of the
-/// objects, and the memory against Field's rule. Left out are framed streams, streams that become
-/// RDMA connections, regions of several pieces, fast registration, invalidation (by Send, Read or
-/// locally), CompareSwap, lists, descriptors and traces.
+/// objects, and the memory against Field's rule. Left out are regions of
+/// several pieces, CompareSwap, lists, descriptors and traces.
 class Spinner {
  public:
   /// \param context has two devices, which can reach each other
@@ -34,7 +38,7 @@ class Spinner {
   /// Ends everything, in an order that the seed says; nothing may be left.
   void finish();
 
-  [[nodiscard]] const Judge& judge() const { return world_.judge; }
+  [[nodiscard]] Judge& judge() { return world_.judge; }
 
  private:
   struct Action {
@@ -44,7 +48,9 @@ class Spinner {
   [[nodiscard]] std::vector<Action> objects();
   [[nodiscard]] std::vector<Action> parties();
   [[nodiscard]] std::vector<Action> traffic();
+  [[nodiscard]] std::vector<Action> grants();
   [[nodiscard]] std::vector<Action> streams();
+  [[nodiscard]] std::vector<Action> frames();
   /// Ends everything of a device, in any order.
   void end_all(Side& side);
   void reject_all(Side& side);
@@ -55,8 +61,13 @@ class Spinner {
   Parties parties_;
   Ports ports_;
   Streaming streaming_;
+  Converting converting_;
+  Framed framed_;
   Connecting connecting_;
+  Posting posting_;
   Working working_;
+  Granting granting_;
+  Stillness stillness_;
   std::vector<Action> actions_;
   uint32_t weights_ = 0;  ///< of all actions
   uint64_t steps_ = 0;

@@ -197,6 +197,8 @@ void Streaming::take(Speaking& speaking, size_t most) {
   judge_end(speaking);
 }
 
+void Streaming::take(Speaking& speaking) { take(speaking, kMostSpoken); }
+
 void Streaming::receive(Side& side) {
   const auto speaking = world_.dice.any(side.speaking);
   if (speaking != nullptr) take(*speaking, world_.dice.below(kMostSpoken + 1));
@@ -251,13 +253,13 @@ void Streaming::close(Side& side) {
   world_.judge.require(!speaking->handle.is_valid(), "a closed stream is not empty");
   world_.judge.answered("send() on a closed stream", speaking->handle.send({}), Expect::Failure,
                         {WrongState});
-  forget(side, speaking);
+  std::erase(side.speaking, speaking);
+  forget(*speaking);
 }
 
-void Streaming::forget(Side& side, const std::shared_ptr<Speaking>& speaking) {
-  std::erase(side.speaking, speaking);
-  if (!is_over(*speaking->talk) || speaking->talk->is_doubtful()) return;
-  std::erase_if(world_.talks, [&](const auto& entry) { return entry.second == speaking->talk; });
+void Streaming::forget(const Speaking& speaking) {
+  if (!is_over(*speaking.talk) || speaking.talk->is_doubtful()) return;
+  std::erase_if(world_.talks, [&](const auto& entry) { return entry.second == speaking.talk; });
 }
 
 std::shared_ptr<Speaking> Streaming::peer_of(const Side& side, const Speaking& speaking) const {

@@ -32,13 +32,19 @@ class Streaming {
   /// Ends a stream or a listener.
   void end_any(Side& side);
 
+  // For who has other plans with a stream.
+
+  /// Takes what has come.
+  void take(Speaking& speaking);
+  /// A handle was closed.
+  void forget(const Speaking& speaking);
+
  private:
   void begun(Side& side, Stream handle);
   void listening(Side& side, StreamListener listener, const Endpoint& asked);
   void take(Speaking& speaking, size_t most);
   void finish(Speaking& speaking);
   void judge_end(const Speaking& speaking);
-  void forget(Side& side, const std::shared_ptr<Speaking>& speaking);
   /// The other end of the same stream; nullptr: nobody has it, or no more.
   [[nodiscard]] std::shared_ptr<Speaking> peer_of(const Side& side, const Speaking& speaking) const;
 

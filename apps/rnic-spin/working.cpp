@@ -13,11 +13,6 @@ using enum ErrorCode;
 constexpr size_t kMostOctets = 4096;  // of a Write or Read
 
 /// A part of the field for what moves: at a unit's begin.
-struct Stretch {
-  size_t from;
-  size_t length;
-};
-
 Stretch any_stretch(Dice& dice, size_t from, size_t length, size_t most) {
   const size_t units = length / Field::kUnit;
   if (units == 0) return {from, 0};
@@ -27,90 +22,19 @@ Stretch any_stretch(Dice& dice, size_t from, size_t length, size_t most) {
 
 }  // namespace
 
-void Working::post(Pair& pair, SendRequest request, Posted posted) {
-  // A place is free before its completion is polled, but the completion queue has room for two
-  // completions a place and no more.
-  const size_t outstanding = pair.life->sends.size();
-  if (outstanding >= 2 * pair.depth) return;
-  const bool room = outstanding < pair.depth;
-  request.id = posted.id = world_.next_id++;
-  posted.opcode = request.opcode;
-  posted.signaled = request.signaled = outstanding + 1 >= pair.depth || world_.dice.chance(80);
-  const std::string call = std::string("post ") + to_string(request.opcode);
-  if (world_.judge.answered(call, pair.handle.post_send(request),
-                            room ? Expect::Success : Expect::Either, {ResourceExhausted})) {
-    pair.life->sends.post(posted);
-  }
-}
-
-std::optional<SgeList> Working::pieces(const Side& side, const Domain& domain, Place place,
-                                       size_t from, size_t length) {
-  std::vector<std::shared_ptr<Region>> fitting;
-  std::ranges::copy_if(side.regions, std::back_inserter(fitting), [&](const auto& region) {
-    return region->domain.get() == &domain && region->covers(place, from, length) &&
-           region->only == 0 && !region->may_be_gone &&
-           (place != Place::Target || region->access.contains(Access::RemoteWrite));
-  });
-  const auto region = world_.dice.any(fitting);
-  if (region == nullptr) return std::nullopt;
-  SgeList list;
-  size_t at = from - region->from;
-  size_t left = length;
-  for (size_t more = place == Place::Target ? 0 : world_.dice.below(4); more > 0; --more) {
-    const size_t piece = world_.dice.below(left + 1);
-    list.push_back(region->handle.sge(at, static_cast<uint32_t>(piece)));
-    at += piece;
-    left -= piece;
-  }
-  list.push_back(region->handle.sge(at, static_cast<uint32_t>(left)));
-  return list;
-}
-
-std::optional<Working::Reach> Working::reach(const Side& side, const Pair& pair, Place place,
-                                             AccessSet access) {
-  const Side& there = world_.other(side);
-  const auto peer = there.pair_of(pair.peer);
-  if (peer == nullptr) return std::nullopt;
-  std::vector<Reach> reaches;
-  for (const auto& region : there.regions) {
-    const bool may = region->domain == peer->domain && region->place == place &&
-                     region->access.contains(access) && !region->may_be_gone &&
-                     (region->only == 0 || region->only == pair.peer);
-    if (!may) continue;
-    reaches.push_back({{region->handle.stag(), region->handle.address()},
-                       region->from,
-                       region->handle.length()});
-  }
-  for (const auto& window : there.windows) {
-    const auto& region = window->bound;
-    const bool may = region != nullptr && region->domain == peer->domain &&
-                     region->place == place && window->access.contains(access);
-    if (!may) continue;
-    reaches.push_back({{window->handle.stag(), region->handle.address()},
-                       region->from,
-                       region->handle.length()});
-  }
-  if (reaches.empty()) return std::nullopt;
-  return reaches[world_.dice.below(reaches.size())];
-}
-
-bool Working::peer_receives(const Side& side, const Pair& pair) const {
-  const auto peer = world_.other(side).pair_of(pair.peer);
-  if (peer == nullptr) return false;
-  const size_t posted =
-      peer->shared == nullptr ? peer->life->receives.size() : peer->shared->posted.size();
-  return posted > pair.life->sends.size();
-}
-
 void Working::send(Side& side) {
   const auto pair = side.any_running(world_.dice);
-  if (pair == nullptr || !(peer_receives(side, *pair) || world_.dice.chance(1))) return;
+  if (pair == nullptr) return;
+  const auto peer = world_.other(side).pair_of(pair->peer);
+  const bool waits = peer != nullptr && peer->wait == Wait::Long && world_.dice.chance(10);
+  if (!posting_.peer_receives(side, *pair) && !waits && !world_.dice.chance(1)) return;
   SendRequest request;
   request.solicited = world_.dice.chance(30);
   request.fence = world_.dice.chance(10);
   if (world_.dice.chance(15)) {
     request.opcode = Opcode::Immediate;
-    post(*pair, request, {});
+    request.immediate = posting_.any_immediate();
+    posting_.post_message(side, *pair, request, {}, {.immediate = request.immediate});
     return;
   }
   const Stretch what = any_stretch(world_.dice, 0, Field::kOctets, Field::kSlot / 2);
@@ -118,49 +42,56 @@ void Working::send(Side& side) {
   if (what.length <= kMaxInline && world_.dice.chance(40)) {
     request.inline_data = side.field.store().subspan(what.from, what.length);
   } else {
-    const auto sges = pieces(side, *pair->domain, Place::Store, what.from, what.length);
+    const auto sges = posting_.pieces(side, *pair->domain, Place::Store, what.from, what.length);
     if (!sges) return;
     request.sges = *sges;
   }
-  post(*pair, request, posted);
+  posting_.post_message(side, *pair, request, posted, {.from = what.from});
 }
 
 void Working::write(Side& side) {
   const auto pair = side.any_running(world_.dice);
   if (pair == nullptr) return;
-  const auto there = reach(side, *pair, Place::Target, Access::RemoteWrite);
+  const auto there = posting_.reach(side, *pair, Place::Target, Access::RemoteWrite);
   if (!there) return;
   const Stretch what = any_stretch(world_.dice, there->from, there->length, kMostOctets);
-  const auto sges = pieces(side, *pair->domain, Place::Store, what.from, what.length);
+  const auto sges = posting_.pieces(side, *pair->domain, Place::Store, what.from, what.length);
   if (!sges) return;
   SendRequest request{.opcode = Opcode::Write};
-  if (peer_receives(side, *pair) && world_.dice.chance(20)) {
-    request.opcode = Opcode::WriteImmediate;
-  }
+  const bool tells = posting_.peer_receives(side, *pair) && world_.dice.chance(20);
   request.sges = *sges;
   request.remote = {there->begin.stag, there->begin.offset + what.from - there->from};
-  post(*pair, request, {.length = static_cast<uint32_t>(what.length)});
+  const Posted posted{.length = static_cast<uint32_t>(what.length)};
+  if (!tells) {
+    posting_.post_write(side, *pair, request, posted, what);
+    return;
+  }
+  request.opcode = Opcode::WriteImmediate;
+  request.immediate = posting_.any_immediate();
+  if (posting_.post_write(side, *pair, request, posted, what)) {
+    world_.other(side).pair_of(pair->peer)->life->messages.post({.immediate = request.immediate});
+  }
 }
 
 void Working::read(Side& side) {
   const auto pair = side.any_running(world_.dice);
   if (pair == nullptr) return;
-  const auto there = reach(side, *pair, Place::Store, Access::RemoteRead);
+  const auto there = posting_.reach(side, *pair, Place::Store, Access::RemoteRead);
   if (!there) return;
   const Stretch what = any_stretch(world_.dice, there->from, there->length, kMostOctets);
-  const auto sink = pieces(side, *pair->domain, Place::Target, what.from, what.length);
+  const auto sink = posting_.pieces(side, *pair->domain, Place::Target, what.from, what.length);
   if (!sink) return;
   SendRequest request{.opcode = Opcode::Read};
   request.sges = *sink;
   request.remote = {there->begin.stag, there->begin.offset + what.from - there->from};
-  post(*pair, request,
-       {.length = static_cast<uint32_t>(what.length), .place = what.from});
+  posting_.post_read(side, *pair, request,
+            {.length = static_cast<uint32_t>(what.length), .place = what.from});
 }
 
 void Working::atomic(Side& side) {
   const auto pair = side.any_running(world_.dice);
   if (pair == nullptr) return;
-  const auto there = reach(side, *pair, Place::Words, Access::RemoteAtomic);
+  const auto there = posting_.reach(side, *pair, Place::Words, Access::RemoteAtomic);
   if (!there) return;
   const size_t word = world_.dice.below(Field::kWords);
   SendRequest request{.opcode = Opcode::FetchAdd};
@@ -168,7 +99,7 @@ void Working::atomic(Side& side) {
   request.atomic.data = 1;
   // It may be there before the call returns.
   ++world_.other(side).added[word];
-  post(*pair, request, {.length = kAtomicSize});
+  posting_.post(*pair, request, {.length = kAtomicSize});
 }
 
 void Working::local(Side& side) {
@@ -186,16 +117,16 @@ void Working::local(Side& side) {
                    .offset = region->handle.address()};
   request.sges = {region->handle.sge(0, static_cast<uint32_t>(region->handle.length()))};
   region->may_be_bound = true;
-  post(*pair, request, {.sound = false});  // it may be bound already
+  posting_.post(*pair, request, {.sound = false});  // it may be bound already
 }
 
 void Working::bad(Side& side) {
   const auto pair = side.any_running(world_.dice);
   if (pair == nullptr || !world_.dice.chance(10)) return;
-  const auto there = reach(side, *pair, Place::Target, Access::RemoteWrite);
+  const auto there = posting_.reach(side, *pair, Place::Target, Access::RemoteWrite);
   if (!there) return;
   // From the right place: where the spoilt piece has no octets the request is sound after all.
-  const auto sges = pieces(side, *pair->domain, Place::Store, there->from, 64);
+  const auto sges = posting_.pieces(side, *pair->domain, Place::Store, there->from, 64);
   if (!sges) return;
   SendRequest request{.opcode = Opcode::Write};
   request.sges = *sges;
@@ -210,7 +141,8 @@ void Working::bad(Side& side) {
       request.sges[0].stag ^= 0x100;
       posted.sound = false;
   }
-  post(*pair, request, posted);
+  // Nobody knows what the STag is of, if anything.
+  posting_.post_write(side, *pair, request, posted, {0, Field::kOctets});
 }
 
 void Working::refused(Side& side) {
@@ -234,25 +166,67 @@ void Working::refused(Side& side) {
 
 void Working::receive(Side& side) {
   const auto pair = world_.dice.any(side.pairs);
-  if (pair == nullptr || side.free_slots.empty()) return;
+  if (pair != nullptr) receive(side, *pair);
+}
+
+void Working::receive(Side& side, Pair& pair) {
+  if (side.free_slots.empty()) return;
   const size_t slot = side.free_slots.back();
   const auto sges =
-      pieces(side, *pair->domain, Place::Inbox, slot * Field::kSlot, Field::kSlot);
+      posting_.pieces(side, *pair.domain, Place::Inbox, slot * Field::kSlot, Field::kSlot);
   if (!sges) return;
   const ReceiveRequest request{.id = world_.next_id++, .sges = *sges};
-  if (pair->shared != nullptr) {
-    world_.judge.answered("post_receive beside a shared queue", pair->handle.post_receive(request),
+  if (pair.shared != nullptr) {
+    world_.judge.answered("post_receive beside a shared queue", pair.handle.post_receive(request),
                           Expect::Failure, {WrongState});
     return;
   }
-  if (pair->life->receives.size() >= 2 * pair->depth) return;
-  const bool room = pair->life->receives.size() < pair->depth;
-  if (!world_.judge.answered("post_receive", pair->handle.post_receive(request),
+  if (pair.life->receives.size() >= 2 * pair.depth) return;
+  const bool room = pair.life->receives.size() < pair.depth;
+  if (!world_.judge.answered("post_receive", pair.handle.post_receive(request),
                              room ? Expect::Success : Expect::Either, {ResourceExhausted})) {
     return;
   }
   side.free_slots.pop_back();
-  pair->life->receives.post({.id = request.id, .opcode = Opcode::Receive, .place = slot});
+  pair.life->receives.post({.id = request.id, .opcode = Opcode::Receive, .place = slot});
+}
+
+bool Working::relieve(Side& side, Pair& pair) {
+  if (pair.shared != nullptr) return pair.life->messages.size() == 0;
+  while (pair.life->receives.size() < pair.life->messages.size()) {
+    const size_t before = pair.life->receives.size();
+    if (before < pair.depth) receive(side, pair);
+    if (pair.life->receives.size() == before) return false;
+  }
+  return true;
+}
+
+void Working::relieve(Side& side) {
+  Side& there = world_.other(side);
+  const auto pair = side.any_running(world_.dice);
+  const auto peer = pair == nullptr ? nullptr : there.pair_of(pair->peer);
+  const auto goes_on = [&] {
+    return pair->phase == Phase::Running && peer->phase == Phase::Running;
+  };
+  if (peer == nullptr || peer->peer != pair->life->number || !goes_on()) return;
+  if (pair->wait != Wait::Long || peer->wait != Wait::Long) return;
+  // Nobody could poll what comes to a queue without a handle.
+  if (pair->receive_queue->ended || peer->receive_queue->ended) return;
+  if (pair->life->messages.size() + peer->life->messages.size() == 0) return;
+  // Of two that wait each may keep the other from sending.
+  if (!relieve(side, *pair) || !relieve(there, *peer)) return;
+  // A responder sends nothing before the initiator has (RFC 5044 s.7.1.3).
+  posting_.read_nothing(side, *pair);
+  posting_.read_nothing(there, *peer);
+  const bool relieved = world_.await([&] {
+    arrivals_.drain(side, *pair->receive_queue);
+    arrivals_.drain(there, *peer->receive_queue);
+    arrivals_.watch(side);
+    arrivals_.watch(there);
+    return !goes_on() || pair->life->messages.size() + peer->life->messages.size() == 0;
+  });
+  world_.judge.require(relieved, "a message waits, though there is a receive");
+  world_.judge.seen("messages that waited were received");
 }
 
 void Working::receive_shared(Side& side) {
@@ -260,7 +234,7 @@ void Working::receive_shared(Side& side) {
   if (shared == nullptr || side.free_slots.empty()) return;
   const size_t slot = side.free_slots.back();
   const auto sges =
-      pieces(side, *shared->domain, Place::Inbox, slot * Field::kSlot, Field::kSlot);
+      posting_.pieces(side, *shared->domain, Place::Inbox, slot * Field::kSlot, Field::kSlot);
   if (!sges) return;
   const ReceiveRequest request{.id = world_.next_id++, .sges = *sges};
   if (shared->posted.size() >= 2 * shared->depth) return;

@@ -2,14 +2,18 @@
 /// Connections, and the work that is posted to them.
 #pragma once
 
-#include <cstddef>
+#include <array>
+#include <cstdint>
 #include <memory>
-#include <optional>
 
 #include "rnic-spin/arrivals.hpp"
+#include "rnic-spin/posting.hpp"
 #include "rnic-spin/world.hpp"
 
 namespace rnic::spin {
+
+/// What a peer is told of a queue pair when it is connected.
+[[nodiscard]] std::array<uint8_t, 4> token_of(const Pair& pair);
 
 /// Starts, answers and ends connections.
 class Connecting {
@@ -42,7 +46,8 @@ class Connecting {
 /// Posts requests: mostly such that can be carried out, and some of each kind that cannot.
 class Working {
  public:
-  explicit Working(World& world) : world_(world) {}
+  Working(World& world, Arrivals& arrivals, Posting& posting)
+      : world_(world), arrivals_(arrivals), posting_(posting) {}
 
   void send(Side& side);
   void write(Side& side);
@@ -52,25 +57,18 @@ class Working {
   void bad(Side& side);
   void refused(Side& side);
   void receive(Side& side);
+  /// Posts the receives that messages wait for; they have to come.
+  void relieve(Side& side);
   void receive_shared(Side& side);
 
  private:
-  /// Memory of a peer.
-  struct Reach {
-    RemoteAddress begin;
-    size_t from = 0;  ///< of the part, as Region
-    size_t length = 0;
-  };
-
-  void post(Pair& pair, SendRequest request, Posted posted);
-  /// Pieces of local memory for octets of a part; nothing where no region has them.
-  [[nodiscard]] std::optional<SgeList> pieces(const Side& side, const Domain& domain, Place place,
-                                              size_t from, size_t length);
-  [[nodiscard]] std::optional<Reach> reach(const Side& side, const Pair& pair, Place place,
-                                           AccessSet access);
-  [[nodiscard]] bool peer_receives(const Side& side, const Pair& pair) const;
+  void receive(Side& side, Pair& pair);
+  /// \return whether there is a receive for each message that is on its way
+  bool relieve(Side& side, Pair& pair);
 
   World& world_;
+  Arrivals& arrivals_;
+  Posting& posting_;
 };
 
 }  // namespace rnic::spin

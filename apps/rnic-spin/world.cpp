@@ -75,6 +75,12 @@ std::shared_ptr<Pair> Side::pair_of(uint32_t number) const {
   return found == pairs.end() ? nullptr : *found;
 }
 
+bool Side::is_granted(const Region& region) const {
+  return std::ranges::any_of(grants, [&](const auto& grant) {
+    return grant->state == Grant::State::Valid && grant->over.get() == &region;
+  });
+}
+
 std::shared_ptr<Pair> Side::any_running(Dice& dice) const {
   std::vector<std::shared_ptr<Pair>> running;
   std::ranges::copy_if(pairs, std::back_inserter(running),

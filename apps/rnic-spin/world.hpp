@@ -14,10 +14,12 @@
 #include "rnic-spin/conversation.hpp"
 #include "rnic-spin/dice.hpp"
 #include "rnic-spin/field.hpp"
+#include "rnic-spin/framed_talk.hpp"
 #include "rnic-spin/judge.hpp"
 #include "rnic-spin/life.hpp"
 #include "rnic-spin/share.hpp"
 #include "rnic/consumer.hpp"
+#include "rnic/framed_stream.hpp"
 #include "rnic/verbs.hpp"
 
 namespace rnic::spin {
@@ -92,6 +94,32 @@ struct Region {
   }
 };
 
+/// An STag that was allocated, under which requests register a part of a region.
+struct Grant {
+  /// A state says whether it gives access. Coming, Going: a request says so that has not completed.
+  /// Doubtful: such a request has not come to a known end.
+  enum class State : uint8_t { Free, Coming, Valid, Going, Doubtful };
+
+  MemoryRegion handle;
+  std::shared_ptr<Domain> domain;
+  State state = State::Free;
+  uint32_t stag = 0;           ///< of the latest registration
+  uint32_t gone = 0;           ///< Free: the STag that it had; 0: none
+  std::shared_ptr<Life> by;    ///< Coming, Going: whose request it is, or who receives it
+  std::shared_ptr<Region> over;
+  size_t from = 0;             ///< octets of the store or target before it
+  size_t length = 0;
+  uint64_t offset = 0;         ///< tagged, of its first octet
+  AccessSet access;
+  uint32_t only = 0;           ///< as Region
+
+  [[nodiscard]] bool serves(const Life& life) const { return only == 0 || only == life.number; }
+  [[nodiscard]] bool covers(Place place, const Stretch& what) const {
+    return state == State::Valid && over->place == place && what.from >= from &&
+           what.from + what.length <= from + length;
+  }
+};
+
 struct Window {
   MemoryWindow handle;
   std::shared_ptr<Domain> domain;
@@ -103,6 +131,10 @@ struct Window {
 /// How far a connection has come, as the events tell.
 enum class Phase : uint8_t { None, Starting, Running, Ending, Over };
 
+/// How long a message waits for a receive: not at all, so briefly that it may be in vain, or longer
+/// than anybody lets it wait.
+enum class Wait : uint8_t { Never, Briefly, Long };
+
 struct Pair {
   QueuePair handle;
   std::shared_ptr<Domain> domain;
@@ -113,6 +145,7 @@ struct Pair {
   uint32_t depth = 0;  ///< of either queue
   uint32_t ird = 0;    ///< as asked for
   uint32_t ord = 0;
+  Wait wait = Wait::Never;
   Phase phase = Phase::None;
   uint32_t peer = 0;  ///< the other end's number, once it is known
 };
@@ -142,6 +175,22 @@ struct Speaking {
   std::shared_ptr<Conversation> talk;
   StreamRole role = StreamRole::Initiator;
   bool finished = false;  ///< as its own handle has it, also where the conversation is doubtful
+  bool was_converted = false;  ///< which a stream can be once
+};
+
+/// An endpoint that a device listens on for framed streams.
+struct FramedPort {
+  FramedStreamListener handle;
+  Endpoint local;
+  FramingOptions peers;  ///< what who connects has to frame with
+};
+
+/// One end of a framed stream; as Speaking.
+struct FramedEnd {
+  FramedStream handle;
+  std::shared_ptr<FramedTalk> talk;
+  StreamRole role = StreamRole::Initiator;
+  bool finished = false;
 };
 
 /// A request for a connection that nobody has answered yet.
@@ -165,12 +214,17 @@ struct Side {
   std::vector<std::shared_ptr<Queue>> queues;
   std::vector<std::shared_ptr<SharedQueue>> shared;
   std::vector<std::shared_ptr<Region>> regions;
+  std::vector<std::shared_ptr<Grant>> grants;
   std::vector<std::shared_ptr<Window>> windows;
   std::vector<std::shared_ptr<Pair>> pairs;
   std::vector<std::shared_ptr<Listening>> listening;
   std::vector<std::shared_ptr<Reserved>> reserved;
   std::vector<std::shared_ptr<StreamPort>> stream_ports;
   std::vector<std::shared_ptr<Speaking>> speaking;
+  /// Ends of streams that carry, or are about to carry, RDMA.
+  std::vector<std::shared_ptr<Speaking>> converted;
+  std::vector<std::shared_ptr<FramedPort>> framed_ports;
+  std::vector<std::shared_ptr<FramedEnd>> framed;
   std::vector<Asked> asked;
   std::map<uint32_t, std::shared_ptr<Life>> lives;  ///< by number
   std::map<uint32_t, std::shared_ptr<SharedQueue>> shared_of;  ///< by number of the queue pair
@@ -183,6 +237,8 @@ struct Side {
   [[nodiscard]] std::shared_ptr<Owner> any_owner(Dice& dice) const;
   /// What the application and all consumers have together.
   [[nodiscard]] ResourceCounts given_out() const;
+  /// \return whether an STag that is valid, for all that is known, stands on the region
+  [[nodiscard]] bool is_granted(const Region& region) const;
   /// A queue pair whose connection is in use.
   [[nodiscard]] std::shared_ptr<Pair> any_running(Dice& dice) const;
 };
@@ -199,6 +255,7 @@ struct World {
   uint64_t next_number = 1;  ///< of consumers, listeners and streams
   /// The streams that there were, by the initiator's endpoint and the acceptor's.
   std::map<std::pair<Endpoint, Endpoint>, std::shared_ptr<Conversation>> talks;
+  std::map<std::pair<Endpoint, Endpoint>, std::shared_ptr<FramedTalk>> framed_talks;
 
   [[nodiscard]] Side& other(const Side& side) const {
     return *sides[&side == sides.front().get() ? 1 : 0];
@@ -218,9 +275,10 @@ struct World {
                const std::string& quota);
   /// The devices do something: one turn, or in a threaded context what their workers just do.
   void turn() const { context.poll(); }
-  /// \return whether `done` came true within 10 s
-  [[nodiscard]] bool await(const std::function<bool()>& done) const {
-    return context.wait_until(done, std::chrono::seconds(10));
+  /// \return whether `done` came true in time
+  [[nodiscard]] bool await(const std::function<bool()>& done,
+                           std::chrono::milliseconds patience = std::chrono::seconds(10)) const {
+    return context.wait_until(done, patience);
   }
 };
 

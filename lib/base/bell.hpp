@@ -52,6 +52,15 @@ class BellOver {
     disarmed_ = false;
     Word::fence();
   }
+  /// As arm(), where several threads take from one queue and sleep on the signal. They call it one
+  /// at a time, under the lock that they take from the queue with. What it clears may have been
+  /// raised for another thread, which sleeps and has to learn of work that this one leaves.
+  /// \param is_left tells whether there is work that nobody has taken
+  template <typename IsLeft>
+  void arm_among_several(BellFor what, IsLeft&& is_left) {
+    arm(what);
+    if (is_left()) ring_unfenced();
+  }
   /// The thread that had armed looks at the queue by itself again: rings are cheap.
   void disarm() {
     armed_.store(kNobody);

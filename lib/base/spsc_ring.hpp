@@ -19,7 +19,9 @@ namespace rnic::base {
 /// A ring of at least `capacity` elements between one producing and one consuming thread. What the
 /// producer wrote before push() is visible to the consumer after pop(). Its memory is taken at
 /// construction and touched by the elements that come to be there.
-template <typename T>
+///
+/// \tparam Index an atomic size_t; a model of the machine has its own
+template <typename T, typename Index = std::atomic<size_t>>
 class SpscRing {
  public:
   /// \param capacity elements that fit; rounded up to a power of two.
@@ -118,9 +120,9 @@ class SpscRing {
 
   size_t mask_;
   ZeroArray<Slot> slots_;
-  alignas(64) std::atomic<size_t> tail_{0};
+  alignas(64) Index tail_{0};
   size_t cached_head_ = 0;  // producer's last reading of head_
-  alignas(64) std::atomic<size_t> head_{0};
+  alignas(64) Index head_{0};
   size_t cached_tail_ = 0;  // consumer's last reading of tail_
 };
 

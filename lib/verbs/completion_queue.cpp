@@ -145,10 +145,12 @@ Status CompletionQueue::arm_alarm(Notify what) {
   if (alarm_ == nullptr) {
     if (auto opened = open_alarm(); !opened) return tl::unexpected(opened.error());
   }
-  alarm_->arm(what == Notify::Solicited ? base::BellFor::Urgent : base::BellFor::Anything);
-  // What this call has cleared may have been for another thread, which sleeps and has to learn of
-  // completions that this one leaves.
-  if (lock_ != nullptr && cq_->waiting() != 0) alarm_->keep_readable();
+  const auto bell = what == Notify::Solicited ? base::BellFor::Urgent : base::BellFor::Anything;
+  if (lock_ == nullptr) {
+    alarm_->arm(bell);
+  } else {
+    alarm_->arm_among_several(bell, [this] { return cq_->waiting() != 0; });
+  }
   return {};
 }
 

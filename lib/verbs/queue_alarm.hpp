@@ -31,6 +31,12 @@ class QueueAlarm final : public device::QueueListener {
   /// Has the next entry make the descriptor readable. The caller looks at the queue once more after
   /// the call.
   void arm(base::BellFor what = base::BellFor::Anything) { bell_.arm(what); }
+  /// As arm(), for one of several threads that sleep on the descriptor.
+  /// \param is_left tells whether the queue has entries
+  template <typename IsLeft>
+  void arm_among_several(base::BellFor what, IsLeft&& is_left) {
+    bell_.arm_among_several(what, std::forward<IsLeft>(is_left));
+  }
   /// There is more in the queue than the caller has taken.
   void keep_readable() { bell_.ring_unfenced(); }
   [[nodiscard]] int fd() const { return poller_ ? poller_->fd() : own_fd(); }

@@ -33,8 +33,9 @@ class alignas(64) QueueLock {
 };
 
 /// Carries `work` out, under the lock if there is one. A queue without one pays a branch.
-template <typename F>
-auto alone(QueueLock* lock, F&& work) {
+/// \tparam Lock QueueLock, or that of a model
+template <typename Lock, typename F>
+auto alone(Lock* lock, F&& work) {
   if (lock == nullptr) [[likely]] return std::forward<F>(work)();
   return lock->hold(std::forward<F>(work));
 }

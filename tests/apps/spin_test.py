@@ -10,10 +10,17 @@ STEPS = 200000
 KINDS = ("Send", "Write", "Read", "FetchAdd", "Receive")
 # What has to have come about, as parts of the lines: in some run, and in every one.
 SOMEWHERE = ("create_qp with another consumer's queue: permission denied",
-             "accept for another consumer: permission denied")
+             "accept for another consumer: permission denied",
+             "Read with Local Invalidate completed: success",
+             "Send with Invalidate completed: success", "messages that waited were received",
+             "a message has waited for a receive",
+             "Local Invalidate completed: success")
 EVERYWHERE = ("beyond quotas.", "listen on a reserved port", "connect from a reserved port",
-              "modify TCP", "listen: already exists")
+              "modify TCP", "listen: already exists",
+              "Fast Register completed: success", "the memory was looked at", "blocking receive",
+              "blocking read", "blocking compare_swap")
 IN_MEMORY = ("a stream was accepted", "a stream was heard out", "Stream::receive",
+             "a frame has come", "a framed stream was heard out", "connect over a stream",
              "listen_stream on a reserved port: permission denied")
 OVER_SOCKETS = ("connect_stream over sockets: unsupported",
                 "listen_stream over sockets: unsupported",

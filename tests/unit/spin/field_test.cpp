@@ -59,15 +59,16 @@ TEST(Field, AMessageIsAStretchOfTheStoreWithNothingBehindIt) {
   const Field field;
   const auto slot = field.slot(3);
   std::ranges::copy(field.store().subspan(4096, 100), slot.begin());
-  EXPECT_FALSE(field.check_message(3, 100));
-  EXPECT_TRUE(field.check_message(3, 99));  // an octet behind it
-  EXPECT_TRUE(field.check_message(3, 101));
+  EXPECT_FALSE(field.check_message(3, 4096, 100));
+  EXPECT_TRUE(field.check_message(3, 4096, 99));  // an octet behind it
+  EXPECT_TRUE(field.check_message(3, 4096, 101));
+  EXPECT_TRUE(field.check_message(3, 4088, 100));
   slot[50] ^= kWrong;
-  EXPECT_TRUE(field.check_message(3, 100));
+  EXPECT_TRUE(field.check_message(3, 4096, 100));
   field.clear_slot(3);
-  EXPECT_FALSE(field.check_message(3, 0));
-  EXPECT_TRUE(field.check_message(3, 8));  // what nobody has sent
-  EXPECT_TRUE(field.check_message(3, Field::kSlot + 1));
+  EXPECT_FALSE(field.check_message(3, 0, 0));
+  EXPECT_TRUE(field.check_message(3, 4096, 8));  // what nobody has sent
+  EXPECT_TRUE(field.check_message(3, 0, Field::kSlot + 1));
 }
 
 }  // namespace
