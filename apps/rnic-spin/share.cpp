@@ -21,8 +21,12 @@ constexpr std::array kKinds{Kind{&ResourceCounts::pds, "pds"},
                             Kind{&ResourceCounts::qps, "qps"},
                             Kind{&ResourceCounts::reads, "reads"},
                             Kind{&ResourceCounts::listeners, "listeners"},
-                            Kind{&ResourceCounts::requests, "requests"}};
+                            Kind{&ResourceCounts::requests, "requests"},
+                            Kind{&ResourceCounts::held_octets, "held_octets"}};
 static_assert(sizeof(ResourceCounts) == kKinds.size() * sizeof(uint64_t));
+
+/// Of the longest PDU with its markers, which finds room at a delivery point beyond any quota.
+constexpr uint64_t kReserve = 70'000;
 
 }  // namespace
 
@@ -48,6 +52,12 @@ std::optional<std::string> Share::check(const ConsumerInfo& told, bool listened)
   if (told.quotas != quotas_) return "it has other quotas than it was given";
   for (const Kind& kind : kKinds) {
     const uint64_t has = told.used.*kind.amount;
+    if (kind.amount == &ResourceCounts::held_octets) {
+      if (quotas_.held_octets != kNoQuota && has > quotas_.held_octets + kReserve) {
+        return "it holds " + std::to_string(has) + " octets";
+      }
+      continue;
+    }
     if (has > quotas_.*kind.amount) return std::string("it has more than its quota: ") + kind.key;
     if (kind.amount == &ResourceCounts::requests && listened) continue;
     if (has == used_.*kind.amount) continue;
