@@ -25,7 +25,7 @@ constexpr std::array kKinds{Kind{&ResourceCounts::pds, "pds"},
                             Kind{&ResourceCounts::held_octets, "held_octets"}};
 static_assert(sizeof(ResourceCounts) == kKinds.size() * sizeof(uint64_t));
 
-/// Of the longest PDU with its markers, which finds room at a delivery point beyond any quota.
+/// The longest PDU with its markers finds room at a delivery point beyond any quota.
 constexpr uint64_t kReserve = 70'000;
 
 }  // namespace

@@ -484,7 +484,7 @@ TEST_F(HoldSpace, EndsAtTheQuotaOfAConsumer_DDP_8_3_2_03) {
   device().validate();
 }
 
-// What is held for a queue pair that is gone belongs to its consumer until the connection has ended.
+// What is held for a queue pair that is gone is its consumer's until the connection has ended.
 TEST_F(HoldSpace, OutlivesItsQueuePair) {
   const Party gone = flooded("gone", 0, 9000);
   ASSERT_TRUE(run_until([&] { return held(gone) > kSize; }));

@@ -40,7 +40,7 @@ enum class Kind : uint8_t {
 constexpr size_t kKinds = static_cast<size_t>(Kind::OfBlockingConnection) + 1;
 
 /// Where the peer writes: each a quarter of the memory, by a connection of its own, so that the end
-/// of one leaves the others alone.
+/// of one leaves the others alone. Behind them is what receives take.
 enum Target : uint8_t { kDirect, kAllocated, kWindow1, kWindow2, kTargets };
 
 constexpr uint32_t kQuarter = 20'000;
@@ -248,7 +248,7 @@ class Everything {
   }
   void use_queues() {
     if (cq_) poll_completions(*cq_, [](const Completion&) {});
-    const Sge mine = region_ ? part(kDirect) : Sge{0, 100, 1};
+    const Sge mine = region_ ? part(kTargets) : Sge{0, 100, 1};
     while (srq_ && srq_->post_receive(receive(mine))) {
     }
     for (auto& qp : qps_) {
@@ -281,7 +281,8 @@ class Everything {
     }
   }
 
-  std::vector<uint8_t> memory_ = std::vector<uint8_t>(kTargets * kQuarter);  // outlives its region
+  std::vector<uint8_t> memory_ =
+      std::vector<uint8_t>((kTargets + 1) * kQuarter);  // outlives its region
   std::array<std::vector<uint8_t>, kTargets> frozen_;
   const Octets piece_ = frame(1000, 1);
   Octets buffer_ = Octets(65536);
