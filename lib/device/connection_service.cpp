@@ -114,8 +114,12 @@ void ConnectionService::count(Consumers::Found& found) {
   listeners_.for_each(
       [&](const Listeners::Listener& listener) { ++found[listener.consumer].listeners; });
   connections_.for_each([&](const Connection& connection) {
-    if (connection.state() != ConnectionState::Requested) return;
-    ++found[connection.listener().consumer].requests;
+    if (connection.state() == ConnectionState::Requested) {
+      ++found[connection.listener().consumer].requests;
+    }
+    if (connection.queue_pair() == nullptr) return;
+    const auto owner = consumers_.owner_of(connection.queue_pair()->spec().hold_share);
+    if (owner) found[*owner].held_octets += connection.held_octets();
   });
 }
 

@@ -83,6 +83,13 @@ Result<ConsumerInfo> Consumers::info(uint32_t number) const {
   return all_[number]->info();
 }
 
+std::optional<uint32_t> Consumers::owner_of(const framing::HoldSharePtr& share) const {
+  for (uint32_t number = 0; number < all_.size(); ++number) {
+    if (exist(number) && hold_share(number) == share) return number;
+  }
+  return std::nullopt;
+}
+
 bool Consumers::admit(uint32_t number, const ResourceCounts& more) noexcept {
   Consumer& consumer = *all_[number];
   if (!consumer.admit(more)) return false;
@@ -150,6 +157,8 @@ void Consumers::validate(const Found& found, uint64_t regions) const {
     regions -= of_objects.regions;
     of_objects.regions = 0;
     of_objects.registered_octets = 0;
+    if (all_[number] != nullptr) all_[number]->hold_share()->validate(found[number].held_octets);
+    of_objects.held_octets = found[number].held_octets;
     RNIC_CHECK(of_objects == found[number]);
   }
   RNIC_CHECK(regions == 0);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "device/consumer.hpp"
@@ -42,6 +43,8 @@ class Consumers {
   [[nodiscard]] const framing::HoldSharePtr& hold_share(uint32_t number) const {
     return all_[number]->hold_share();
   }
+  /// \return whose share it is; nothing: its consumer is gone
+  [[nodiscard]] std::optional<uint32_t> owner_of(const framing::HoldSharePtr& share) const;
   /// Adds `more` to what the consumer has. ResourceExhausted, and nothing has changed: it would
   /// have more of something than its quota, or all together more than they may have. \param call
   /// begins the text of the error

@@ -29,6 +29,9 @@ class HoldShare {
     used_ -= octets;
   }
 
+  /// \param held what the sessions hold, counted anew
+  void validate(uint64_t held) const { RNIC_CHECK(used_ == held); }
+
  private:
   const uint64_t limit_;
   uint64_t used_ = 0;  // Invariant: the sum of what the sessions hold
