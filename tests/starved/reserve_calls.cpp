@@ -70,7 +70,9 @@ void is_reached(World& w) {
 
 void comes_from_there(World& w) {
   becomes_established(w);
-  if (w.request.remote != Endpoint{w.near_address, kPort}) broken("it comes from another port: " + to_string(w.request.remote) + " not " + to_string(Endpoint{w.near_address, kPort}));
+  if (w.request.remote != Endpoint{w.near_address, kPort}) {
+    broken("it comes from another port: " + to_string(w.request.remote));
+  }
 }
 
 }  // namespace
