@@ -57,6 +57,7 @@ bool is_dpdk(const Dl_info& info) {
   return info.dli_fname != nullptr && std::strstr(info.dli_fname, "librte_") != nullptr;
 }
 
+/// Counts the request, and decides whether it is refused.
 bool judge(State& s, Scarce what) {
   if (!s.on || s.refusals.what != what) return false;
   const uint64_t number = s.asked.fetch_add(1) + 1;
