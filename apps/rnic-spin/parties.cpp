@@ -28,7 +28,8 @@ ResourceCounts Parties::any_quotas() {
           .qps = one(1, 4),
           .reads = one(2, 24),
           .listeners = one(1, 3),
-          .requests = one(1, 3)};
+          .requests = one(1, 3),
+          .held_octets = one(1, 1 << 16)};
 }
 
 void Parties::make_consumer(Side& side) {

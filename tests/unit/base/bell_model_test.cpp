@@ -139,13 +139,14 @@ TEST(Bell, TheModelFindsWhatIsWrong) {
     const char* name;
     Outcome (*play)(uint64_t seed);
   };
-  for (const auto& [name, play] : {
+  for (const Defect& defect : {
            Defect{"without fences", play<ModelBell<test::UnfencedWord>>},
            Defect{"a look before the arming alone", play<LateBell>},
            Defect{"a ring before its work", play<EarlyBell>},
        }) {
-    EXPECT_NE(test::first_wrong(20'000, [&](uint64_t seed) { return play(seed).all_taken; }), 0u)
-        << name;
+    EXPECT_NE(test::first_wrong(20'000, [&](uint64_t seed) { return defect.play(seed).all_taken; }),
+              0u)
+        << defect.name;
   }
 }
 

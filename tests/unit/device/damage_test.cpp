@@ -75,6 +75,14 @@ TEST(DamageOfConsumers, OfWhatTheyHave) {
                        [&] { used_(in_all_(consumers)).reads = 1; });
 }
 
+TEST(DamageOfConsumers, OfTheirHoldSpace) {
+  Consumers consumers(1, {}, {});
+  test::expect_noticed(
+      "framing/hold_share.hpp: used_ == held",
+      [&] { consumers.validate(consumers.nothing_found(), 0); },
+      [&] { consumers.hold_share(0)->add(1); });
+}
+
 TEST(DamageOfTerminates, OfPlaces) {
   TerminateTally tally;
   event::TerminateSent sent;
