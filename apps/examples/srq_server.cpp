@@ -25,8 +25,8 @@ namespace {
 
 namespace blocking = rnic::blocking;
 constexpr uint16_t kPort = 7471;
-constexpr uint32_t kReceives = 256;  // for all clients together
-constexpr uint32_t kOctets = 64;     // of a message
+constexpr uint32_t kReceives = 64;  // for all clients together, who may all speak at once
+constexpr uint32_t kOctets = 64;    // of a message
 
 [[noreturn]] void fail(const std::string& why) {
   std::fprintf(stderr, "%s\n", why.c_str());
@@ -52,8 +52,7 @@ class EchoServer {
     for (uint64_t slot = 0; slot < kReceives; ++slot) post(slot);
     must(device_.listen({device_.address(), kPort}));
   }
-  /// Until that many clients have come and gone.
-  void serve(uint64_t clients) {
+  void serve(uint64_t clients) {  // until that many have come and gone
     const int epoll = epoll_create1(EPOLL_CLOEXEC);
     for (const int fd : {must(cq_.fd()), must(device_.event_fd())}) {
       epoll_event wanted{.events = EPOLLIN, .data = {.fd = fd}};
@@ -92,7 +91,9 @@ class EchoServer {
     uint32_t count = 0;
     for (; auto event = device_.poll_event(); ++count) {
       if (const auto* request = std::get_if<rnic::event::ConnectRequest>(&*event)) {
-        auto qp = must(pd_.create_qp(cq_, cq_, {.send_depth = 4, .ird = 1, .srq = &srq_}));
+        const rnic::QueuePairOptions options{
+            .send_depth = 4, .ird = 1, .srq = &srq_, .receive_wait = std::chrono::seconds(10)};
+        auto qp = must(pd_.create_qp(cq_, cq_, options));
         if (!qp.accept(request->request)) continue;  // it has gone away
         clients_.emplace(qp.number(), std::move(qp));
       } else if (std::holds_alternative<rnic::event::Disconnected>(*event)) {
@@ -101,7 +102,6 @@ class EchoServer {
     }
     return count;
   }
-
   rnic::Device device_;
   rnic::ProtectionDomain pd_;
   rnic::CompletionQueue cq_;
@@ -112,8 +112,8 @@ class EchoServer {
   uint64_t gone_ = 0;
 };
 
-/// All of them are connected when the first speaks.
 void be_clients(blocking::Adapter& adapter, const rnic::Endpoint& server, uint64_t count) {
+  // All of them are connected when the first speaks.
   std::vector<blocking::Connection> all;
   for (uint64_t i = 0; i < count; ++i) {
     all.push_back(must(adapter.connect(server, blocking::kTimeLimit,
