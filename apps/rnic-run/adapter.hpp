@@ -1,0 +1,45 @@
+/// \file
+/// Adapter: the softrnic device that the program sees as rnic0.
+#pragma once
+
+#include <memory>
+
+#include "rnic-run/watch.hpp"
+#include "rnic/verbs.hpp"
+
+namespace rnic::run {
+
+/// The number of the node, in the tree (main.cpp) and in what a query tells: librdmacm finds
+/// the device by it. In host order.
+inline constexpr uint64_t kNodeGuid = 0x020000fffe000001;
+inline constexpr char kDeviceName[] = "rnic0";
+
+/// Opened at the first use; there is one in the process, until its end.
+class Adapter final : private Watched {
+ public:
+  /// \return nullptr: it cannot be opened; one line on stderr has said why
+  static Adapter* get();
+
+  [[nodiscard]] Device& device() { return device_; }
+  [[nodiscard]] Watch& watch() { return watch_; }
+  /// \param take gets each event of the device, on the thread of the watch. Called before get().
+  static void set_taker(void (*take)(const Event&)) { taker = take; }
+
+ private:
+  Adapter(Context context, Device device);
+  static Adapter* open();
+  void readable() override;
+
+  Context context_;
+  Device device_;
+  Watch watch_;
+  int events_fd_ = -1;
+  static inline void (*taker)(const Event&) = nullptr;
+};
+
+/// One line on stderr, which begins with the name of the product.
+void complain(const std::string& what);
+/// errno for an error of the device.
+int as_errno(const Error& error);
+
+}  // namespace rnic::run

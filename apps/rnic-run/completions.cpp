@@ -1,0 +1,203 @@
+#include "rnic-run/completions.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <string>
+#include <vector>
+
+namespace rnic::run {
+
+namespace {
+
+ibv_wc_opcode opcode_of(const Completion& completion) {
+  switch (completion.opcode) {
+    case Opcode::Write:
+    case Opcode::WriteImmediate: return IBV_WC_RDMA_WRITE;
+    case Opcode::Read:
+    case Opcode::ReadInvalidate: return IBV_WC_RDMA_READ;
+    case Opcode::FetchAdd: return IBV_WC_FETCH_ADD;
+    case Opcode::CompareSwap: return IBV_WC_COMP_SWAP;
+    case Opcode::LocalInvalidate: return IBV_WC_LOCAL_INV;
+    case Opcode::BindWindow: return IBV_WC_BIND_MW;
+    case Opcode::Receive: return completion.has_immediate ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV;
+    default: return IBV_WC_SEND;
+  }
+}
+
+ibv_wc_status status_of(CompletionStatus status) {
+  switch (status) {
+    case CompletionStatus::Success: return IBV_WC_SUCCESS;
+    case CompletionStatus::LocalProtection: return IBV_WC_LOC_PROT_ERR;
+    case CompletionStatus::LocalLength: return IBV_WC_LOC_LEN_ERR;
+    case CompletionStatus::RemoteAccess: return IBV_WC_REM_ACCESS_ERR;
+    case CompletionStatus::RemoteInvalidRequest: return IBV_WC_REM_INV_REQ_ERR;
+    case CompletionStatus::RemoteOperation: return IBV_WC_REM_OP_ERR;
+    case CompletionStatus::Flushed: return IBV_WC_WR_FLUSH_ERR;
+    case CompletionStatus::Lost: return IBV_WC_RETRY_EXC_ERR;
+  }
+  return IBV_WC_GENERAL_ERR;
+}
+
+ibv_wc as_theirs(const Completion& completion) {
+  ibv_wc out{};
+  out.wr_id = completion.id;
+  out.status = status_of(completion.status);
+  out.opcode = opcode_of(completion);
+  out.byte_len = completion.length;
+  out.qp_num = completion.qp;
+  if (completion.invalidated_stag != 0) {
+    out.wc_flags |= IBV_WC_WITH_INV;
+    out.invalidated_rkey = completion.invalidated_stag;
+  }
+  if (completion.has_immediate) {
+    out.wc_flags |= IBV_WC_WITH_IMM;
+    std::memcpy(&out.imm_data, completion.immediate.data(), sizeof(out.imm_data));
+  }
+  return out;
+}
+
+}  // namespace
+
+Channels& Channels::all() {
+  static auto* const channels = new Channels;
+  return *channels;
+}
+
+int Channels::make() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return -1;
+  // A full pipe must not hold the thread that tells of every other queue.
+  fcntl(ends[1], F_SETFL, O_NONBLOCK);
+  const std::lock_guard lock(mutex_);
+  writes_[ends[0]] = ends[1];
+  return ends[0];
+}
+
+void Channels::closed(int reads) {
+  const std::lock_guard lock(mutex_);
+  const auto found = writes_.find(reads);
+  if (found == writes_.end()) return;
+  close(found->second);
+  writes_.erase(found);
+}
+
+bool Channels::tell(int reads, const ibv_cq* queue) {
+  const std::lock_guard lock(mutex_);
+  const auto found = writes_.find(reads);
+  if (found == writes_.end()) return false;
+  const uint64_t record = reinterpret_cast<uintptr_t>(queue);
+  return write(found->second, &record, sizeof(record)) == sizeof(record);
+}
+
+void Channels::withdraw(int reads, const ibv_cq* queue) {
+  const std::lock_guard lock(mutex_);
+  const auto found = writes_.find(reads);
+  if (found == writes_.end()) return;
+  // An open file of its own, so that the program's descriptor blocks as before.
+  const std::string path = "/proc/self/fd/" + std::to_string(reads);
+  const int again = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (again < 0) return;
+  std::vector<uint64_t> kept;
+  uint64_t record = 0;
+  while (read(again, &record, sizeof(record)) == sizeof(record)) {
+    if (record != reinterpret_cast<uintptr_t>(queue)) kept.push_back(record);
+  }
+  close(again);
+  for (const uint64_t each : kept) {
+    if (write(found->second, &each, sizeof(each)) != sizeof(each)) return;
+  }
+}
+
+ibv_cq* Completions::create(ibv_context*, int depth, ibv_comp_channel* channel, int vector) {
+  Adapter* adapter = Adapter::get();
+  if (adapter == nullptr || depth <= 0 || vector != 0) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  auto made = adapter->device().create_cq(static_cast<uint32_t>(depth), {.several_threads = true});
+  if (!made) {
+    errno = as_errno(made.error());
+    return nullptr;
+  }
+  auto* queue = new (std::nothrow) Completions;
+  if (queue == nullptr) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  queue->queue_ = std::move(*made);
+  queue->shown_.cq.cqe = depth;
+  if (channel != nullptr) {
+    auto fd = queue->queue_.fd();
+    if (!fd || !adapter->watch().add(*fd, &queue->bell_)) {
+      delete queue;
+      errno = ENOMEM;
+      return nullptr;
+    }
+    queue->fd_ = *fd;
+    queue->channel_ = channel->fd;
+  }
+  return &queue->shown_.cq;
+}
+
+int Completions::resize(ibv_cq* shown, int depth) {
+  if (depth <= 0) return EINVAL;
+  auto status = of(shown).queue_.resize(static_cast<uint32_t>(depth));
+  if (!status) return as_errno(status.error());
+  shown->cqe = depth;
+  return 0;
+}
+
+int Completions::destroy(ibv_cq* shown) {
+  Completions& queue = of(shown);
+  Watch& watch = Adapter::get()->watch();
+  if (queue.fd_ >= 0) watch.remove(queue.fd_, &queue.bell_);
+  if (auto status = queue.queue_.destroy(); !status) {
+    if (queue.fd_ >= 0) watch.add(queue.fd_, &queue.bell_);
+    return EBUSY;
+  }
+  if (queue.channel_ >= 0) Channels::all().withdraw(queue.channel_, shown);
+  // As the kernel's: the call returns when the program has acknowledged every event. Some programs
+  // acknowledge more than they got.
+  pthread_mutex_lock(&shown->mutex);
+  while (shown->comp_events_completed < queue.taken_) {
+    pthread_cond_wait(&shown->cond, &shown->mutex);
+  }
+  pthread_mutex_unlock(&shown->mutex);
+  delete &queue;
+  return 0;
+}
+
+int Completions::poll(ibv_cq* shown, int count, ibv_wc* out) {
+  constexpr int kAtOnce = 16;
+  std::array<Completion, kAtOnce> taken;
+  int filled = 0;
+  while (filled < count) {
+    const auto room = static_cast<size_t>(std::min(count - filled, kAtOnce));
+    const uint32_t got = of(shown).queue_.poll({taken.data(), room});
+    for (uint32_t i = 0; i < got; ++i) out[filled++] = as_theirs(taken[i]);
+    if (got < room) break;
+  }
+  return filled;
+}
+
+int Completions::request_notify(ibv_cq* shown, int solicited_only) {
+  Completions& queue = of(shown);
+  if (queue.fd_ < 0) return 0;
+  queue.armed_ = true;
+  auto status = queue.queue_.arm(solicited_only != 0 ? Notify::Solicited : Notify::Next);
+  if (!status) return as_errno(status.error());
+  Adapter::get()->watch().look_again(queue.fd_, &queue.bell_);
+  return 0;
+}
+
+void Completions::tell() {
+  if (armed_.exchange(false)) Channels::all().tell(channel_, &shown_.cq);
+}
+
+}  // namespace rnic::run

@@ -1,0 +1,67 @@
+/// \file
+/// Completion queues of the program, and the channels that tell of completions.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <unordered_map>
+
+#include "rnic-run/abi34.hpp"
+#include "rnic-run/adapter.hpp"
+
+namespace rnic::run {
+
+/// The writing ends of the channels' pipes, by what the program reads from.
+class Channels {
+ public:
+  static Channels& all();
+
+  int make();              ///< \return what the program reads from, or -1
+  void closed(int reads);  ///< the program has closed it
+  /// Puts the queue into the channel. \return false: nobody reads there any more
+  bool tell(int reads, const ibv_cq* queue);
+  /// Takes out what the channel has of a queue that goes.
+  void withdraw(int reads, const ibv_cq* queue);
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<int, int> writes_;  // guarded by mutex_
+};
+
+/// A completion queue: what libibverbs knows of it stands first, so that nothing may be virtual.
+class Completions {
+ public:
+  static ibv_cq* create(ibv_context*, int depth, ibv_comp_channel*, int vector);
+  static int resize(ibv_cq*, int depth);
+  static int destroy(ibv_cq*);
+  static int poll(ibv_cq*, int count, ibv_wc* out);
+  static void event_taken(ibv_cq* queue) { ++of(queue).taken_; }
+  static int request_notify(ibv_cq*, int solicited_only);
+
+  static Completions& of(ibv_cq* queue) { return *reinterpret_cast<Completions*>(queue); }
+  [[nodiscard]] CompletionQueue& queue() { return queue_; }
+
+ private:
+  class Bell final : public Watched {
+   public:
+    explicit Bell(Completions& queue) : queue_(queue) {}
+    void readable() override { queue_.tell(); }
+
+   private:
+    Completions& queue_;
+  };
+
+  Completions() = default;
+  void tell();
+
+  abi::CompletionQueue shown_{};
+  CompletionQueue queue_;
+  Bell bell_{*this};
+  int channel_ = -1;  // what the program reads from; -1: none
+  int fd_ = -1;       // the queue's own; -1: no channel
+  std::atomic<bool> armed_{false};
+  std::atomic<uint32_t> taken_{0};  // events that the program has read from the channel
+};
+
+}  // namespace rnic::run

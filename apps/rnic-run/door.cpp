@@ -1,0 +1,202 @@
+// The door: preloaded into a program, it stands where libibverbs and librdmacm reach for the
+// kernel. They open the character devices of the uverbs and of the rdma_cm here, and find nobody
+// behind netlink, so that they read the tree of SYSFS_PATH. Every other call goes on to libc after
+// one look. The door allocates nothing, takes no lock, and needs libc alone.
+
+#include "rnic-run/door.hpp"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <rdma/ib_user_verbs.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdarg>
+#include <cstdint>
+#include <cstring>
+
+namespace rnic::run {
+namespace {
+
+constexpr char kUverbs[] = "/dev/infiniband/uverbs0";
+constexpr char kRdmaCm[] = "/dev/infiniband/rdma_cm";
+constexpr int kDescriptors = 65536;  // those beyond are not ours
+
+enum class Kind : uint8_t { Other, Uverbs, RdmaCm, Channel };
+
+std::atomic<Kind> kinds[kDescriptors];
+std::atomic<const DoorOps*> plugin{nullptr};
+
+Kind kind(int fd) {
+  return fd >= 0 && fd < kDescriptors ? kinds[fd].load(std::memory_order_relaxed) : Kind::Other;
+}
+
+void remember(int fd, Kind what) { kinds[fd].store(what, std::memory_order_relaxed); }
+
+// libc's own functions, found when the library is loaded. Before that the system call does.
+using Write = ssize_t(int, const void*, size_t);
+using Close = int(int);
+std::atomic<Write*> next_write{nullptr};
+std::atomic<Close*> next_close{nullptr};
+
+__attribute__((constructor)) void find_next() {
+  next_write = reinterpret_cast<Write*>(dlsym(RTLD_NEXT, "write"));
+  next_close = reinterpret_cast<Close*>(dlsym(RTLD_NEXT, "close"));
+}
+
+int system_open(int folder, const char* path, int flags, mode_t mode) {
+  return static_cast<int>(syscall(SYS_openat, folder, path, flags, mode));
+}
+
+int keep(int fd, Kind what) {
+  if (fd < 0) return fd;
+  if (fd >= kDescriptors) {
+    syscall(SYS_close, fd);
+    errno = EMFILE;
+    return -1;
+  }
+  remember(fd, what);
+  return fd;
+}
+
+/// Opens a device of the kernel's that the plugin stands for. \return nothing to do with `path`: -2
+int open_ours(const char* path) {
+  constexpr int kNotOurs = -2;
+  if (strcmp(path, kUverbs) == 0) {
+    // The tree says that the device's number is that of /dev/null, which answers each ioctl with
+    // ENOTTY: libibverbs goes on to write().
+    return keep(system_open(AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC, 0), Kind::Uverbs);
+  }
+  if (strcmp(path, kRdmaCm) != 0) return kNotOurs;
+  const DoorOps* ops = plugin.load();
+  if (ops == nullptr) return kNotOurs;
+  const int fd = keep(eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE), Kind::RdmaCm);
+  if (fd >= 0) ops->cm_opened(fd);
+  return fd;
+}
+
+int open_at(int folder, const char* path, int flags, mode_t mode) {
+  if (path[0] == '/') {
+    if (const int fd = open_ours(path); fd != -2) return fd;
+  }
+  return system_open(folder, path, flags, mode);
+}
+
+/// The commands of the uverbs that no plugin can take over: there is one.
+ssize_t write_uverbs(const void* command, size_t size) {
+  const DoorOps* ops = plugin.load();
+  ib_uverbs_cmd_hdr header;
+  ib_uverbs_create_comp_channel body;
+  if (ops == nullptr || size < sizeof(header) + sizeof(body)) {
+    errno = EINVAL;
+    return -1;
+  }
+  memcpy(&header, command, sizeof(header));
+  if ((header.command & IB_USER_VERBS_CMD_COMMAND_MASK) != IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL) {
+    errno = EOPNOTSUPP;
+    return -1;
+  }
+  memcpy(&body, static_cast<const char*>(command) + sizeof(header), sizeof(body));
+  const int fd = keep(ops->make_channel(), Kind::Channel);
+  if (fd < 0) return -1;
+  ib_uverbs_create_comp_channel_resp answer{};
+  answer.fd = static_cast<uint32_t>(fd);
+  memcpy(reinterpret_cast<void*>(body.response), &answer, sizeof(answer));
+  return static_cast<ssize_t>(size);
+}
+
+int stat_into(int fd, const char* path, int flags, struct stat* found) {
+  const int status = static_cast<int>(syscall(SYS_newfstatat, fd, path, found, flags));
+  if (status == 0 && kind(fd) == Kind::RdmaCm) {
+    found->st_mode = (found->st_mode & ~static_cast<mode_t>(S_IFMT)) | S_IFCHR;
+  }
+  return status;
+}
+
+void forget(int fd) {
+  const Kind was = kind(fd);
+  if (was == Kind::Other) return;
+  remember(fd, Kind::Other);
+  const DoorOps* ops = plugin.load();
+  if (ops == nullptr) return;
+  if (was == Kind::RdmaCm) ops->cm_closed(fd);
+  if (was == Kind::Channel) ops->channel_closed(fd);
+}
+
+mode_t mode_of(int flags, va_list arguments) {
+  const bool creates = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
+  return creates ? static_cast<mode_t>(va_arg(arguments, int)) : 0;
+}
+
+}  // namespace
+}  // namespace rnic::run
+
+using namespace rnic::run;  // NOLINT(google-build-using-namespace): C's names stand outside
+
+#define RNIC_DOOR extern "C" __attribute__((visibility("default")))
+
+RNIC_DOOR void rnic_door_attach(const DoorOps* ops) { plugin = ops; }
+
+RNIC_DOOR int open(const char* path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  const mode_t mode = mode_of(flags, arguments);
+  va_end(arguments);
+  return open_at(AT_FDCWD, path, flags, mode);
+}
+
+RNIC_DOOR int open64(const char* path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  const mode_t mode = mode_of(flags, arguments);
+  va_end(arguments);
+  return open_at(AT_FDCWD, path, flags, mode);
+}
+
+RNIC_DOOR int openat(int folder, const char* path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  const mode_t mode = mode_of(flags, arguments);
+  va_end(arguments);
+  return open_at(folder, path, flags, mode);
+}
+
+RNIC_DOOR int fstat(int fd, struct stat* found) noexcept {
+  return stat_into(fd, "", AT_EMPTY_PATH, found);
+}
+
+RNIC_DOOR int stat(const char* path, struct stat* found) noexcept {
+  if (strcmp(path, kUverbs) == 0) path = "/dev/null";
+  return stat_into(AT_FDCWD, path, 0, found);
+}
+
+RNIC_DOOR ssize_t write(int fd, const void* data, size_t size) {
+  const Kind what = kind(fd);
+  if (what == Kind::RdmaCm) {
+    if (const DoorOps* ops = plugin.load()) return ops->cm_write(fd, data, size);
+  }
+  if (what == Kind::Uverbs) return write_uverbs(data, size);
+  if (Write* libc = next_write.load()) return libc(fd, data, size);
+  return syscall(SYS_write, fd, data, size);
+}
+
+RNIC_DOOR int close(int fd) {
+  forget(fd);
+  if (Close* libc = next_close.load()) return libc(fd);
+  return static_cast<int>(syscall(SYS_close, fd));
+}
+
+RNIC_DOOR int socket(int domain, int type, int protocol) noexcept {
+  // With RDMA in the kernel libibverbs would take its devices from there, and look at no tree.
+  if (domain == AF_NETLINK && protocol == NETLINK_RDMA) {
+    errno = EPROTONOSUPPORT;
+    return -1;
+  }
+  return static_cast<int>(syscall(SYS_socket, domain, type, protocol));
+}

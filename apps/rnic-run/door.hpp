@@ -1,0 +1,27 @@
+/// \file
+/// How the plugin answers what the door catches (door.cpp). No dependency but libc.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+
+namespace rnic::run {
+
+/// The calls of the door. They set errno like the system calls that they stand for.
+struct DoorOps {
+  /// \param fd a new event descriptor (EFD_SEMAPHORE), whose count is that of the events queued
+  void (*cm_opened)(int fd);
+  void (*cm_closed)(int fd);
+  /// One command of rdma_user_cm.h. \return `size`, or -1
+  ssize_t (*cm_write)(int fd, const void* command, size_t size);
+  /// Makes a completion channel. \return what ibv_get_cq_event() reads from, or -1
+  int (*make_channel)();
+  void (*channel_closed)(int fd);
+};
+
+/// The door's one symbol: gives it the plugin.
+inline constexpr char kAttach[] = "rnic_door_attach";
+using Attach = void(const DoorOps*);
+
+}  // namespace rnic::run

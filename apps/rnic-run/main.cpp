@@ -1,0 +1,206 @@
+// rnic-run: runs an RDMA program, unmodified, on a softrnic device.
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "program/program.hpp"
+#include "rnic-run/adapter.hpp"
+#include "rnic/configuration.hpp"
+
+namespace rnic::run {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kUsage = 2;
+constexpr int kNotFound = 127;  // as a shell has it
+constexpr int kNotRun = 126;
+constexpr char kDoorName[] = "librnic-door.so";
+// libibverbs puts the version of its private interface behind the name.
+constexpr char kPlugin[] = "librnic";
+constexpr char kPluginName[] = "librnic-rdmav34.so";
+
+int refuse(const std::string& what, int status = kUsage) {
+  std::cerr << "rnic-run: " << what << "\n";
+  return status;
+}
+
+/// The folder of the door and the plugin: beside this program, or where they are installed.
+Result<fs::path> libraries() {
+  std::error_code error;
+  const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (const fs::path& folder : {here, here.parent_path() / RNIC_LIBRARIES}) {
+    if (fs::exists(folder / kDoorName, error) && fs::exists(folder / kPluginName, error)) {
+      return folder;
+    }
+  }
+  return tl::unexpected(Error{ErrorCode::NotFound, std::string(kDoorName) + " and " + kPluginName +
+                                                       " are not beside this program: build or "
+                                                       "install both"});
+}
+
+/// The number of the node in the kernel's form: four groups of 16 bits.
+std::string guid_groups() {
+  std::array<char, 24> text;
+  std::snprintf(text.data(), text.size(), "%04x:%04x:%04x:%04x",
+                static_cast<unsigned>(kNodeGuid >> 48 & 0xffff),
+                static_cast<unsigned>(kNodeGuid >> 32 & 0xffff),
+                static_cast<unsigned>(kNodeGuid >> 16 & 0xffff),
+                static_cast<unsigned>(kNodeGuid & 0xffff));
+  return text.data();
+}
+
+/// What libibverbs looks for under /sys, with one device.
+std::vector<std::pair<std::string, std::string>> tree() {
+  const std::string verbs = "class/infiniband_verbs/";
+  const std::string device = "class/infiniband/rnic0/";
+  return {{verbs + "abi_version", "6"},
+          {verbs + "uverbs0/ibdev", kDeviceName},
+          {verbs + "uverbs0/dev", "1:3"},  // /dev/null, which the door opens for it
+          {verbs + "uverbs0/abi_version", "1"},
+          {device + "node_type", "4: RNIC"},
+          {device + "node_guid", guid_groups()},
+          {device + "fw_ver", "1"},
+          {device + "hca_type", "softrnic"},
+          {device + "ports/1/gids/0", guid_groups() + ":0000:0000:0000:0000"},
+          {device + "ports/1/pkeys/0", "0xffff"},
+          {"class/misc/rdma_cm/abi_version", "4"}};
+}
+
+/// A folder of this user's alone, the same one each time.
+Result<fs::path> own_folder() {
+  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+  const bool has_one = runtime != nullptr && runtime[0] == '/' && access(runtime, W_OK) == 0;
+  const fs::path folder =
+      fs::path(has_one ? runtime : "/tmp") / ("softrnic-" + std::to_string(getuid()));
+  mkdir(folder.c_str(), S_IRWXU);
+  struct stat found {};
+  if (lstat(folder.c_str(), &found) != 0 || !S_ISDIR(found.st_mode) || found.st_uid != getuid() ||
+      (found.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return tl::unexpected(Error{ErrorCode::Environment,
+                                folder.string() + " is not a folder of yours alone: remove it, or "
+                                                  "set XDG_RUNTIME_DIR"});
+  }
+  return folder;
+}
+
+/// Puts the tree there. Another run may read it meanwhile, so that no file is ever half written.
+Result<fs::path> make_tree() {
+  auto folder = own_folder();
+  if (!folder) return folder;
+  const fs::path root = *folder / "sysfs";
+  for (const auto& [name, text] : tree()) {
+    const fs::path file = root / name;
+    std::error_code error;
+    if (fs::exists(file, error)) continue;
+    fs::create_directories(file.parent_path(), error);
+    const fs::path draft = file.string() + "." + std::to_string(getpid());
+    std::ofstream(draft) << text << "\n";
+    fs::rename(draft, file, error);
+    if (error) {
+      return tl::unexpected(Error{ErrorCode::Environment, file.string() + ": " + error.message()});
+    }
+  }
+  return root;
+}
+
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+Result<Variables> environment(const std::string& config) {
+  auto folder = libraries();
+  if (!folder) return tl::unexpected(folder.error());
+  auto root = make_tree();
+  if (!root) return tl::unexpected(root.error());
+  const std::string plugin = (*folder / kPlugin).string();
+  std::string preload = (*folder / kDoorName).string();
+  const char* before = std::getenv("LD_PRELOAD");
+  if (before != nullptr && before[0] != '\0' && std::strstr(before, kDoorName) == nullptr) {
+    preload += std::string(":") + before;
+  }
+  // libibverbs ignores IBV_DRIVERS where RDMAV_DRIVERS is set.
+  Variables out{{"LD_PRELOAD", preload},
+                {"SYSFS_PATH", root->string()},
+                {"IBV_DRIVERS", plugin},
+                {"RDMAV_DRIVERS", plugin}};
+  if (!config.empty()) {
+    std::error_code error;
+    out.emplace_back("RNIC_CONFIG", fs::absolute(config, error).string());
+  }
+  return out;
+}
+
+int start(std::vector<std::string>& program) {
+  std::vector<char*> arguments;
+  for (std::string& word : program) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  execvp(arguments[0], arguments.data());
+  const int why = errno;
+  return refuse(program[0] + ": " + std::strerror(why), why == ENOENT ? kNotFound : kNotRun);
+}
+
+/// The number of words before the program's name: those are this program's.
+int own_words(int argc, char** argv) {
+  int count = 1;
+  while (count < argc && argv[count][0] == '-') {
+    if (std::strcmp(argv[count], "--") == 0) break;
+    count += std::strcmp(argv[count], "--config") == 0 ? 2 : 1;
+  }
+  return std::min(count, argc);
+}
+
+int run_program(int argc, char** argv) {
+  const int own = own_words(argc, argv);
+  std::vector<std::string> program(argv + own, argv + argc);
+  if (!program.empty() && program.front() == "--") program.erase(program.begin());
+  CLI::App app(
+      "Runs an RDMA program, unmodified, on a softrnic device: without a kernel module, "
+      "without rights and without hardware. See docs/run-your-program.md.\n"
+      "Usage: rnic-run [OPTIONS] PROGRAM [ARGUMENTS]");
+  std::string config;
+  bool print = false;
+  app.add_option("--config", config, "configuration (TOML); default: the sockets of the system")
+      ->check(CLI::ExistingFile);
+  app.add_flag("--print-environment", print,
+               "print the variables that do the same for every program of a shell");
+  try {
+    app.parse(own, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
+    return refuse(error.what());
+  }
+  if (program.empty() && !print) return refuse("name a program to run: rnic-run rping -s");
+  if (!config.empty()) {
+    auto read = Config::from_file(config);
+    if (!read) return refuse(read.error().message);
+    if (Status status = read->check(); !status) return refuse(status.error().message);
+  }
+  auto variables = environment(config);
+  if (!variables) return refuse(variables.error().message);
+  for (const auto& [name, value] : *variables) {
+    if (print) std::cout << "export " << name << "='" << value << "'\n";
+    setenv(name.c_str(), value.c_str(), 1);
+  }
+  std::cout.flush();
+  return program.empty() ? 0 : start(program);
+}
+
+}  // namespace
+}  // namespace rnic::run
+
+int main(int argc, char** argv) {
+  return rnic::program::run("rnic-run", [&] { return rnic::run::run_program(argc, argv); });
+}

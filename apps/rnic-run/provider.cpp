@@ -1,0 +1,257 @@
+// The plugin's face to libibverbs: a provider of the private interface, version 34.
+
+#include <dlfcn.h>
+#include <endian.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+#include "rnic-run/abi34.hpp"
+#include "rnic-run/adapter.hpp"
+#include "rnic-run/completions.hpp"
+#include "rnic-run/door.hpp"
+#include "rnic-run/queue_pairs.hpp"
+#include "rnic-run/rdma_cm.hpp"
+
+namespace rnic::run {
+namespace {
+
+struct OpenDevice {
+  verbs_context shown;
+  int async_writes;
+};
+
+/// A region: what libibverbs knows of it stands first.
+struct Region {
+  abi::Region shown{};
+  MemoryRegion region;
+};
+
+AccessSet rights(int access) {
+  AccessSet out;
+  if ((access & IBV_ACCESS_LOCAL_WRITE) != 0) out |= Access::LocalWrite;
+  if ((access & IBV_ACCESS_REMOTE_WRITE) != 0) out |= Access::RemoteWrite;
+  if ((access & IBV_ACCESS_REMOTE_READ) != 0) out |= Access::RemoteRead;
+  if ((access & IBV_ACCESS_REMOTE_ATOMIC) != 0) out |= Access::RemoteAtomic;
+  if ((access & IBV_ACCESS_MW_BIND) != 0) out |= Access::Bind;
+  return out;
+}
+
+std::span<std::byte> octets(void* memory, size_t length) {
+  return {static_cast<std::byte*>(memory), length};
+}
+
+int query_device(ibv_context*, const ibv_query_device_ex_input*, ibv_device_attr_ex* out,
+                 size_t size) {
+  Adapter* adapter = Adapter::get();
+  const auto limits = adapter->device().limits();
+  if (!limits) return as_errno(limits.error());
+  std::memset(out, 0, size);
+  ibv_device_attr& attr = out->orig_attr;
+  std::strcpy(attr.fw_ver, "1");
+  attr.node_guid = htobe64(kNodeGuid);
+  attr.sys_image_guid = attr.node_guid;
+  attr.max_mr_size = limits->max_registered_octets;
+  attr.page_size_cap = 0x1000;
+  attr.max_qp = static_cast<int>(limits->max_qps);
+  attr.max_qp_wr = static_cast<int>(limits->max_work_depth);
+  attr.device_cap_flags = IBV_DEVICE_MEM_MGT_EXTENSIONS;
+  attr.max_sge = static_cast<int>(limits->max_sge);
+  attr.max_sge_rd = attr.max_sge;
+  attr.max_cq = static_cast<int>(limits->max_cqs);
+  attr.max_cqe = static_cast<int>(limits->max_cq_depth);
+  attr.max_mr = static_cast<int>(limits->max_regions);
+  attr.max_pd = static_cast<int>(limits->max_pds);
+  attr.max_qp_rd_atom = static_cast<int>(limits->max_reads);
+  attr.max_qp_init_rd_atom = attr.max_qp_rd_atom;
+  attr.max_res_rd_atom = attr.max_qp_rd_atom * attr.max_qp;
+  attr.atomic_cap = IBV_ATOMIC_HCA;
+  attr.max_srq = static_cast<int>(limits->max_srqs);
+  attr.max_srq_wr = attr.max_qp_wr;
+  attr.max_srq_sge = attr.max_sge;
+  attr.max_pkeys = 1;
+  attr.phys_port_cnt = 1;
+  if (size > offsetof(ibv_device_attr_ex, phys_port_cnt_ex)) out->phys_port_cnt_ex = 1;
+  return 0;
+}
+
+int query_port(ibv_context*, uint8_t port, ibv_port_attr* out) {
+  if (port != 1) return EINVAL;
+  out->state = IBV_PORT_ACTIVE;
+  out->max_mtu = IBV_MTU_4096;
+  out->active_mtu = IBV_MTU_1024;
+  out->gid_tbl_len = 1;
+  out->pkey_tbl_len = 1;
+  out->max_msg_sz = UINT32_MAX;
+  out->phys_state = 5;  // link up
+  out->link_layer = IBV_LINK_LAYER_ETHERNET;
+  out->active_width = 2;  // 4X
+  out->active_speed = 4;  // 10 Gb/s a lane
+  return 0;
+}
+
+ibv_pd* alloc_domain(ibv_context* context) {
+  auto made = Adapter::get()->device().alloc_pd();
+  auto* pd = made ? new (std::nothrow) Domain : nullptr;
+  if (pd == nullptr) {
+    errno = made ? ENOMEM : as_errno(made.error());
+    return nullptr;
+  }
+  pd->domain = std::move(*made);
+  pd->shown.context = context;
+  return &pd->shown;
+}
+
+int dealloc_domain(ibv_pd* pd) {
+  Domain& domain = Domain::of(pd);
+  if (auto status = domain.domain.destroy(); !status) return EBUSY;
+  delete &domain;
+  return 0;
+}
+
+ibv_mr* register_memory(ibv_pd* pd, void* memory, size_t length, uint64_t offset, int access) {
+  RegionOptions options{.access = rights(access), .offset = offset};
+  if ((access & IBV_ACCESS_ZERO_BASED) != 0) options.offset = 0;
+  auto made = Domain::of(pd).domain.register_memory(octets(memory, length), options);
+  auto* region = made ? new (std::nothrow) Region : nullptr;
+  if (region == nullptr) {
+    errno = made ? ENOMEM : as_errno(made.error());
+    return nullptr;
+  }
+  region->region = std::move(*made);
+  region->shown.access = access;
+  region->shown.mr.lkey = region->region.stag();
+  region->shown.mr.rkey = region->region.stag();
+  return &region->shown.mr;
+}
+
+int reregister(abi::Region* shown, int flags, ibv_pd* pd, void* memory, size_t length, int access) {
+  auto* region = reinterpret_cast<Region*>(shown);
+  RegionChanges changes;
+  if ((flags & IBV_REREG_MR_CHANGE_ACCESS) != 0) changes.access = rights(access);
+  if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0) changes.memory = octets(memory, length);
+  ibv_pd* into = (flags & IBV_REREG_MR_CHANGE_PD) != 0 ? pd : shown->mr.pd;
+  auto status = Domain::of(into).domain.reregister(region->region, changes);
+  if (!status) return as_errno(status.error());
+  shown->mr.lkey = region->region.stag();
+  shown->mr.rkey = region->region.stag();
+  return 0;
+}
+
+int deregister(abi::Region* shown) {
+  auto* region = reinterpret_cast<Region*>(shown);
+  if (auto status = region->region.deregister(); !status) return EBUSY;
+  delete region;
+  return 0;
+}
+
+void close_device(ibv_context* context) {
+  // verbs_context ends with its ibv_context.
+  auto* open = reinterpret_cast<OpenDevice*>(reinterpret_cast<char*>(context) -
+                                             offsetof(verbs_context, context));
+  close(context->async_fd);
+  close(open->async_writes);
+  abi::verbs_uninit_context(&open->shown);
+  free(open);  // libibverbs has allocated it by calloc()
+}
+
+const abi::ContextOps kOperations = [] {
+  abi::ContextOps ops{};
+  ops.alloc_pd = alloc_domain;
+  ops.cq_event = Completions::event_taken;
+  ops.create_cq = Completions::create;
+  ops.create_qp = QueuePairs::create;
+  ops.create_srq = SharedReceives::create;
+  ops.dealloc_pd = dealloc_domain;
+  ops.dereg_mr = deregister;
+  ops.destroy_cq = Completions::destroy;
+  ops.destroy_qp = QueuePairs::destroy;
+  ops.destroy_srq = SharedReceives::destroy;
+  ops.free_context = close_device;
+  ops.modify_qp = QueuePairs::modify;
+  ops.modify_srq = SharedReceives::modify;
+  ops.poll_cq = Completions::poll;
+  ops.post_recv = QueuePairs::post_receive;
+  ops.post_send = QueuePairs::post_send;
+  ops.post_srq_recv = SharedReceives::post;
+  ops.query_device_ex = query_device;
+  ops.query_port = query_port;
+  ops.query_qp = QueuePairs::query;
+  ops.query_srq = SharedReceives::query;
+  ops.reg_mr = register_memory;
+  ops.req_notify_cq = Completions::request_notify;
+  ops.rereg_mr = reregister;
+  ops.resize_cq = Completions::resize;
+  return ops;
+}();
+
+verbs_context* open_device(ibv_device* device, int command_fd, void*) {
+  constexpr uint32_t kNoDriver = 0;  // RDMA_DRIVER_UNKNOWN
+  if (Adapter::get() == nullptr) {
+    errno = ENODEV;
+    return nullptr;
+  }
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return nullptr;
+  auto* open = static_cast<OpenDevice*>(abi::_verbs_init_and_alloc_context(
+      device, command_fd, sizeof(OpenDevice), nullptr, kNoDriver));
+  if (open == nullptr) {
+    close(ends[0]);
+    close(ends[1]);
+    return nullptr;
+  }
+  abi::verbs_set_ops(&open->shown, &kOperations);
+  open->shown.context.async_fd = ends[0];
+  open->shown.context.num_comp_vectors = 1;
+  open->async_writes = ends[1];
+  return &open->shown;
+}
+
+abi::Device* make_device(abi::SysfsDevice*) {
+  return static_cast<abi::Device*>(calloc(1, sizeof(abi::Device)));
+}
+
+void free_device(abi::Device* device) { free(device); }
+
+// By the name alone: the tree has no device behind the name that a driver could be matched by.
+const abi::Match kMatches[] = {
+    {nullptr, {"rdma_device:*Nrnic*"}, 0, 0, abi::kMatchModalias},
+    {},
+};
+
+const abi::DeviceOps kProvider = {
+    .name = "rnic",
+    .match_min_abi_version = 1,
+    .match_max_abi_version = 1,
+    .match_table = kMatches,
+    .static_providers = nullptr,
+    .match_device = nullptr,
+    .alloc_context = open_device,
+    .import_context = nullptr,
+    .alloc_device = make_device,
+    .uninit_device = free_device,
+};
+
+const DoorOps kDoor = {
+    .cm_opened = [](int fd) { RdmaCm::instance().opened(fd); },
+    .cm_closed = [](int fd) { RdmaCm::instance().closed(fd); },
+    .cm_write = [](int fd, const void* command,
+                   size_t size) { return RdmaCm::instance().write(fd, command, size); },
+    .make_channel = [] { return Channels::all().make(); },
+    .channel_closed = [](int fd) { Channels::all().closed(fd); },
+};
+
+__attribute__((constructor)) void enter() {
+  Adapter::set_taker([](const Event& event) { RdmaCm::instance().take(event); });
+  if (auto* attach = reinterpret_cast<Attach*>(dlsym(RTLD_DEFAULT, kAttach))) {
+    attach(&kDoor);
+    abi::verbs_register_driver_34(&kProvider);
+  }
+}
+
+}  // namespace
+}  // namespace rnic::run

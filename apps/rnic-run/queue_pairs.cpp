@@ -1,0 +1,304 @@
+#include "rnic-run/queue_pairs.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <new>
+#include <optional>
+#include <span>
+
+#include "rnic-run/completions.hpp"
+#include "rnic-run/rdma_cm.hpp"
+
+namespace rnic::run {
+
+namespace {
+
+// Programs that were written for InfiniBand send before the peer has posted a receive, and count on
+// its retries.
+constexpr std::chrono::seconds kReceiveWait{10};
+
+/// The octets of an inline request, gathered from the program's pieces.
+class InlineOctets {
+ public:
+  /// \return false: there are more than kMaxInline
+  bool gather(const ibv_send_wr& wr) {
+    size_ = 0;
+    for (int i = 0; i < wr.num_sge; ++i) {
+      const ibv_sge& piece = wr.sg_list[i];
+      if (piece.length > octets_.size() - size_) return false;
+      std::memcpy(&octets_[size_], reinterpret_cast<const void*>(piece.addr), piece.length);
+      size_ += piece.length;
+    }
+    return true;
+  }
+  [[nodiscard]] std::span<const std::byte> view() const { return {octets_.data(), size_}; }
+
+ private:
+  std::array<std::byte, kMaxInline> octets_;
+  size_t size_ = 0;
+};
+
+SgeList pieces(const ibv_sge* list, int count) {
+  SgeList out;
+  for (int i = 0; i < count; ++i) out.push_back({list[i].addr, list[i].length, list[i].lkey});
+  return out;
+}
+
+ImmediateData immediate(uint32_t in_network_order) {
+  ImmediateData octets{};
+  std::memcpy(octets.data(), &in_network_order, sizeof(in_network_order));
+  return octets;
+}
+
+void put_atomic(const ibv_send_wr& wr, SendRequest& out) {
+  out.remote = {wr.wr.atomic.rkey, wr.wr.atomic.remote_addr};
+  if (wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+    out.opcode = Opcode::FetchAdd;
+    out.atomic.data = wr.wr.atomic.compare_add;
+    return;
+  }
+  out.opcode = Opcode::CompareSwap;
+  out.atomic = {.data = wr.wr.atomic.swap,
+                .mask = ~uint64_t{0},
+                .compare = wr.wr.atomic.compare_add,
+                .compare_mask = ~uint64_t{0}};
+}
+
+/// \return 0, or errno: the device has no such request
+int put_operation(const ibv_send_wr& wr, SendRequest& out) {
+  switch (wr.opcode) {
+    case IBV_WR_SEND: return 0;
+    case IBV_WR_SEND_WITH_INV:
+      out.opcode = Opcode::SendInvalidate;
+      out.invalidate_stag = wr.invalidate_rkey;
+      return 0;
+    case IBV_WR_SEND_WITH_IMM:
+      // RFC 7306 has no message with octets and immediate data.
+      if (!out.sges.empty() || !out.inline_data.empty()) return EOPNOTSUPP;
+      out.opcode = Opcode::Immediate;
+      out.immediate = immediate(wr.imm_data);
+      return 0;
+    case IBV_WR_RDMA_WRITE_WITH_IMM: out.immediate = immediate(wr.imm_data); [[fallthrough]];
+    case IBV_WR_RDMA_WRITE:
+      out.opcode = wr.opcode == IBV_WR_RDMA_WRITE ? Opcode::Write : Opcode::WriteImmediate;
+      out.remote = {wr.wr.rdma.rkey, wr.wr.rdma.remote_addr};
+      return 0;
+    case IBV_WR_RDMA_READ:
+      out.opcode = Opcode::Read;
+      out.remote = {wr.wr.rdma.rkey, wr.wr.rdma.remote_addr};
+      return 0;
+    case IBV_WR_ATOMIC_CMP_AND_SWP:
+    case IBV_WR_ATOMIC_FETCH_AND_ADD: put_atomic(wr, out); return 0;
+    case IBV_WR_LOCAL_INV:
+      out.opcode = Opcode::LocalInvalidate;
+      out.invalidate_stag = wr.invalidate_rkey;
+      return 0;
+    default: return EOPNOTSUPP;
+  }
+}
+
+/// Posts a list, and says by errno what became of the first request that was refused.
+template <typename Request, typename Post>
+int post_list(Request* list, Request** bad, Post post) {
+  for (; list != nullptr; list = list->next) {
+    if (const int refused = post(*list)) {
+      *bad = list;
+      return refused;
+    }
+  }
+  return 0;
+}
+
+ReceiveRequest as_ours(const ibv_recv_wr& wr) {
+  return {.id = wr.wr_id, .sges = pieces(wr.sg_list, wr.num_sge)};
+}
+
+int outcome(const Status& status) { return status ? 0 : as_errno(status.error()); }
+
+ibv_srq* no_srq(int error) {
+  errno = error;
+  return nullptr;
+}
+
+ibv_qp* no_qp(int error) {
+  errno = error;
+  return nullptr;
+}
+
+void fill(ibv_qp& shown, ibv_pd* pd, const ibv_qp_init_attr& attr, uint32_t number) {
+  shown.context = pd->context;
+  shown.qp_context = attr.qp_context;
+  shown.pd = pd;
+  shown.send_cq = attr.send_cq;
+  shown.recv_cq = attr.recv_cq;
+  shown.srq = attr.srq;
+  shown.handle = number;
+  shown.qp_num = number;
+  shown.state = IBV_QPS_RESET;
+  shown.qp_type = attr.qp_type;
+  pthread_mutex_init(&shown.mutex, nullptr);
+  pthread_cond_init(&shown.cond, nullptr);
+}
+
+bool can_be(const ibv_qp_cap& cap) {
+  return cap.max_send_sge <= kMaxSge && cap.max_recv_sge <= kMaxSge &&
+         cap.max_inline_data <= kMaxInline;
+}
+
+}  // namespace
+
+ibv_srq* SharedReceives::create(ibv_pd* pd, ibv_srq_init_attr* attr) {
+  if (attr->attr.max_wr == 0 || attr->attr.max_sge > kMaxSge) return no_srq(EINVAL);
+  SharedReceiveQueueOptions options;
+  options.depth = attr->attr.max_wr;
+  options.several_threads = true;
+  auto made = Domain::of(pd).domain.create_srq(options);
+  if (!made) return no_srq(as_errno(made.error()));
+  auto* srq = new (std::nothrow) SharedReceives;
+  if (srq == nullptr) return no_srq(ENOMEM);
+  srq->queue_ = std::move(*made);
+  attr->attr.max_sge = kMaxSge;
+  return &srq->shown_;
+}
+
+int SharedReceives::modify(ibv_srq* srq, ibv_srq_attr* attr, int mask) {
+  SharedReceiveQueue& queue = of(srq).queue_;
+  if ((mask & IBV_SRQ_MAX_WR) != 0) {
+    if (auto status = queue.resize(attr->max_wr); !status) return as_errno(status.error());
+  }
+  if ((mask & IBV_SRQ_LIMIT) != 0) return outcome(queue.arm_limit(attr->srq_limit));
+  return 0;
+}
+
+int SharedReceives::query(ibv_srq* srq, ibv_srq_attr* attr) {
+  auto info = of(srq).queue_.info();
+  if (!info) return as_errno(info.error());
+  attr->max_wr = info->depth;
+  attr->max_sge = info->max_sges;
+  attr->srq_limit = info->limit;
+  return 0;
+}
+
+int SharedReceives::destroy(ibv_srq* srq) {
+  SharedReceives& queue = of(srq);
+  if (auto status = queue.queue_.destroy(); !status) return EBUSY;
+  delete &queue;
+  return 0;
+}
+
+int SharedReceives::post(ibv_srq* srq, ibv_recv_wr* list, ibv_recv_wr** bad) {
+  SharedReceiveQueue& queue = of(srq).queue_;
+  return post_list(list, bad,
+                   [&](const ibv_recv_wr& wr) { return outcome(queue.post_receive(as_ours(wr))); });
+}
+
+ibv_qp* QueuePairs::create(ibv_pd* pd, ibv_qp_init_attr* attr) {
+  if (attr->qp_type != IBV_QPT_RC) {
+    complain(
+        "create_qp: iWARP has reliable connections alone (IBV_QPT_RC), no datagrams and no XRC");
+    return no_qp(EOPNOTSUPP);
+  }
+  if (!can_be(attr->cap)) return no_qp(EINVAL);
+  QueuePairOptions options;
+  options.send_depth = std::max(1u, attr->cap.max_send_wr);
+  options.receive_depth = std::max(1u, attr->cap.max_recv_wr);
+  options.receive_wait = kReceiveWait;
+  options.several_threads = true;
+  options.srq = attr->srq == nullptr ? nullptr : &SharedReceives::of(attr->srq).queue();
+  auto made = Domain::of(pd).domain.create_qp(Completions::of(attr->send_cq).queue(),
+                                              Completions::of(attr->recv_cq).queue(), options);
+  if (!made) return no_qp(as_errno(made.error()));
+  auto* qp = new (std::nothrow) QueuePairs;
+  if (qp == nullptr) return no_qp(ENOMEM);
+  qp->pair_ = std::move(*made);
+  attr->cap.max_inline_data = kMaxInline;
+  qp->made_with_ = *attr;
+  fill(qp->shown_.qp, pd, *attr, qp->pair_.number());
+  RdmaCm::instance().add(*qp);
+  return &qp->shown_.qp;
+}
+
+int QueuePairs::move(ibv_qp_state to) {
+  switch (to) {
+    case IBV_QPS_ERR: return outcome(pair_.modify({.state = QueuePairState::Error}));
+    // rdma_disconnect() and rshutdown() ask an iWARP device so for a close in order.
+    case IBV_QPS_SQD: return outcome(pair_.drain());
+    case IBV_QPS_RESET:
+      if (pair_.state() != QueuePairState::Error) return 0;
+      return outcome(pair_.modify({.state = QueuePairState::Idle}));
+    default: return 0;
+  }
+}
+
+int QueuePairs::modify(ibv_qp* shown, ibv_qp_attr* attr, int mask) {
+  if ((mask & IBV_QP_STATE) == 0) return 0;
+  if (attr->qp_state == IBV_QPS_RTR && (mask & (IBV_QP_DEST_QPN | IBV_QP_AV)) != 0) {
+    complain(
+        "modify_qp: an iWARP queue pair is connected by the connection manager (rdma_cm), not by "
+        "GID and number: give perftest -R");
+    return EINVAL;
+  }
+  if (const int refused = of(shown).move(attr->qp_state)) return refused;
+  shown->state = attr->qp_state;
+  return 0;
+}
+
+int QueuePairs::query(ibv_qp* shown, ibv_qp_attr* attr, int, ibv_qp_init_attr* made_with) {
+  QueuePairs& qp = of(shown);
+  auto now = qp.pair_.query();
+  if (!now) return as_errno(now.error());
+  if (now->state == QueuePairState::Error) shown->state = IBV_QPS_ERR;
+  *attr = {};
+  attr->qp_state = shown->state;
+  attr->cur_qp_state = shown->state;
+  attr->path_mtu = IBV_MTU_1024;
+  attr->port_num = 1;
+  attr->max_rd_atomic = static_cast<uint8_t>(std::min(now->ord, 255u));
+  attr->max_dest_rd_atomic = static_cast<uint8_t>(std::min(now->ird, 255u));
+  attr->qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+  attr->cap = qp.made_with_.cap;
+  *made_with = qp.made_with_;
+  return 0;
+}
+
+int QueuePairs::destroy(ibv_qp* shown) {
+  QueuePairs& qp = of(shown);
+  RdmaCm::instance().remove(qp);
+  if (auto status = qp.pair_.destroy(); !status) return as_errno(status.error());
+  pthread_mutex_destroy(&shown->mutex);
+  pthread_cond_destroy(&shown->cond);
+  delete &qp;
+  return 0;
+}
+
+int QueuePairs::post_send(ibv_qp* shown, ibv_send_wr* list, ibv_send_wr** bad) {
+  QueuePairs& qp = of(shown);
+  InlineOctets octets;
+  return post_list(list, bad, [&](const ibv_send_wr& wr) {
+    SendRequest request;
+    request.id = wr.wr_id;
+    request.signaled = qp.made_with_.sq_sig_all != 0 || (wr.send_flags & IBV_SEND_SIGNALED) != 0;
+    request.solicited = (wr.send_flags & IBV_SEND_SOLICITED) != 0;
+    request.fence = (wr.send_flags & IBV_SEND_FENCE) != 0;
+    if ((wr.send_flags & IBV_SEND_INLINE) != 0) {
+      if (!octets.gather(wr)) return EINVAL;
+      request.inline_data = octets.view();
+    } else {
+      request.sges = pieces(wr.sg_list, wr.num_sge);
+    }
+    if (const int refused = put_operation(wr, request)) return refused;
+    return outcome(qp.pair_.post_send(request));
+  });
+}
+
+int QueuePairs::post_receive(ibv_qp* shown, ibv_recv_wr* list, ibv_recv_wr** bad) {
+  QueuePairs& qp = of(shown);
+  return post_list(list, bad, [&](const ibv_recv_wr& wr) {
+    return outcome(qp.pair_.post_receive(as_ours(wr)));
+  });
+}
+
+}  // namespace rnic::run

@@ -1,0 +1,62 @@
+/// \file
+/// Queue pairs and shared receive queues of the program.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <unordered_map>
+
+#include "rnic-run/abi34.hpp"
+#include "rnic-run/adapter.hpp"
+
+namespace rnic::run {
+
+/// A protection domain: what libibverbs knows of it stands first.
+struct Domain {
+  ibv_pd shown{};
+  ProtectionDomain domain;
+
+  static Domain& of(ibv_pd* pd) { return *reinterpret_cast<Domain*>(pd); }
+};
+
+/// A shared receive queue.
+class SharedReceives {
+ public:
+  static ibv_srq* create(ibv_pd*, ibv_srq_init_attr*);
+  static int modify(ibv_srq*, ibv_srq_attr*, int mask);
+  static int query(ibv_srq*, ibv_srq_attr*);
+  static int destroy(ibv_srq*);
+  static int post(ibv_srq*, ibv_recv_wr*, ibv_recv_wr** bad);
+
+  static SharedReceives& of(ibv_srq* srq) { return *reinterpret_cast<SharedReceives*>(srq); }
+  [[nodiscard]] SharedReceiveQueue& queue() { return queue_; }
+
+ private:
+  ibv_srq shown_{};
+  SharedReceiveQueue queue_;
+};
+
+/// A queue pair. Its state follows what the program says, as iWARP's driver in the kernel does it:
+/// the start-up is the connection manager's.
+class QueuePairs {
+ public:
+  static ibv_qp* create(ibv_pd*, ibv_qp_init_attr*);
+  static int modify(ibv_qp*, ibv_qp_attr*, int mask);
+  static int query(ibv_qp*, ibv_qp_attr*, int mask, ibv_qp_init_attr*);
+  static int destroy(ibv_qp*);
+  static int post_send(ibv_qp*, ibv_send_wr*, ibv_send_wr** bad);
+  static int post_receive(ibv_qp*, ibv_recv_wr*, ibv_recv_wr** bad);
+
+  static QueuePairs& of(ibv_qp* qp) { return *reinterpret_cast<QueuePairs*>(qp); }
+  [[nodiscard]] QueuePair& pair() { return pair_; }
+  [[nodiscard]] uint32_t shown_number() const { return shown_.qp.qp_num; }
+
+ private:
+  int move(ibv_qp_state to);
+
+  abi::QueuePair shown_{};
+  QueuePair pair_;
+  ibv_qp_init_attr made_with_{};
+};
+
+}  // namespace rnic::run

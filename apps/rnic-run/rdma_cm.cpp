@@ -1,0 +1,595 @@
+#include "rnic-run/rdma_cm.hpp"
+
+#include <arpa/inet.h>
+#include <endian.h>
+#include <infiniband/verbs.h>
+#include <rdma/rdma_user_cm.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "rnic-run/queue_pairs.hpp"
+
+namespace rnic::run {
+
+namespace {
+
+constexpr size_t kMostEvents = 65536;  // that a channel holds
+constexpr uint32_t kNoIndex = UINT32_MAX;
+constexpr uint8_t kAnyReads = 0xff;      // RDMA_MAX_RESP_RES: as many as the device has
+constexpr int kRejectedByConsumer = 28;  // the code that programs of InfiniBand know
+
+IpAddress address_of(const in6_addr& address) {
+  uint64_t halves[2];
+  std::memcpy(halves, &address, sizeof(halves));
+  return {be64toh(halves[0]), be64toh(halves[1])};
+}
+
+std::optional<Endpoint> endpoint_of(const sockaddr_storage& stored) {
+  if (stored.ss_family == AF_INET) {
+    sockaddr_in in;
+    std::memcpy(&in, &stored, sizeof(in));
+    return Endpoint{IpAddress::v4(ntohl(in.sin_addr.s_addr)), ntohs(in.sin_port)};
+  }
+  if (stored.ss_family == AF_INET6) {
+    sockaddr_in6 in;
+    std::memcpy(&in, &stored, sizeof(in));
+    return Endpoint{address_of(in.sin6_addr), ntohs(in.sin6_port)};
+  }
+  return std::nullopt;
+}
+
+sockaddr_storage stored(const Endpoint& endpoint, bool v6) {
+  sockaddr_storage out{};
+  if (!v6) {
+    sockaddr_in in{};
+    in.sin_family = AF_INET;
+    in.sin_port = htons(endpoint.port);
+    in.sin_addr.s_addr =
+        endpoint.address.is_v4() ? htonl(endpoint.address.as_v4()) : htonl(INADDR_ANY);
+    std::memcpy(&out, &in, sizeof(in));
+    return out;
+  }
+  sockaddr_in6 in{};
+  in.sin6_family = AF_INET6;
+  in.sin6_port = htons(endpoint.port);
+  const uint64_t halves[2] = {htobe64(endpoint.address.high()), htobe64(endpoint.address.low())};
+  std::memcpy(&in.sin6_addr, halves, sizeof(halves));
+  std::memcpy(&out, &in, sizeof(in));
+  return out;
+}
+
+template <typename Address>
+sockaddr_storage widened(const Address& address, size_t size) {
+  sockaddr_storage out{};
+  std::memcpy(&out, &address, std::min(size, sizeof(out)));
+  return out;
+}
+
+/// This side's address towards `target`, as the system's routes have it.
+std::optional<IpAddress> source_towards(const sockaddr_storage& target) {
+  const int probe = socket(target.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (probe < 0) return std::nullopt;
+  sockaddr_storage source{};
+  socklen_t size = sizeof(source);
+  const socklen_t length = target.ss_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+  const bool found = ::connect(probe, reinterpret_cast<const sockaddr*>(&target), length) == 0 &&
+                     getsockname(probe, reinterpret_cast<sockaddr*>(&source), &size) == 0;
+  const int why = errno;
+  close(probe);
+  errno = why;
+  const auto endpoint = endpoint_of(source);
+  if (!found || !endpoint) return std::nullopt;
+  return endpoint->address;
+}
+
+/// The number of Reads at once, where the program leaves it to the device.
+std::optional<uint32_t> reads(uint8_t asked, uint32_t most) {
+  if (asked == kAnyReads) return std::nullopt;
+  return std::min<uint32_t>(asked, most);
+}
+
+uint8_t told_reads(const std::optional<uint32_t>& reads) {
+  constexpr uint32_t kDefault = 16;
+  const uint32_t count = reads.value_or(kDefault);
+  return static_cast<uint8_t>(count >= kReadsByApplication ? kDefault : std::min(count, 255u));
+}
+
+std::span<const uint8_t> private_data(const rdma_ucm_conn_param& param) {
+  return {param.private_data, param.private_data_len};
+}
+
+int status_of(const event::Ending& ending) {
+  switch (ending.end) {
+    case StreamEnd::TimedOut: return -ETIMEDOUT;
+    case StreamEnd::Unreachable: return -ENETUNREACH;
+    default: return -ECONNREFUSED;
+  }
+}
+
+}  // namespace
+
+/// One write() of librdmacm: a header and the command behind it.
+class RdmaCm::Command {
+ public:
+  Command(const void* octets, size_t size)
+      : octets_(static_cast<const char*>(octets)), size_(size) {
+    if (size >= sizeof(header_)) std::memcpy(&header_, octets, sizeof(header_));
+  }
+
+  [[nodiscard]] bool whole() const { return size_ >= sizeof(header_); }
+  [[nodiscard]] uint32_t number() const { return header_.cmd; }
+  /// What the command says; a library of an older version says less, and the rest is 0 then.
+  template <typename Body>
+  [[nodiscard]] Body body() const {
+    Body out{};
+    std::memcpy(&out, octets_ + sizeof(header_), std::min(sizeof(out), size_ - sizeof(header_)));
+    return out;
+  }
+  template <typename Answer>
+  void answer(uint64_t where, const Answer& answer) const {
+    std::memcpy(reinterpret_cast<void*>(where), &answer,
+                std::min<size_t>(header_.out, sizeof(answer)));
+  }
+
+ private:
+  const char* octets_;
+  size_t size_;
+  rdma_ucm_cmd_hdr header_{};
+};
+
+RdmaCm& RdmaCm::instance() {
+  static auto* const manager = new RdmaCm;
+  return *manager;
+}
+
+void RdmaCm::opened(int channel) {
+  const std::lock_guard lock(mutex_);
+  channels_[channel].clear();
+}
+
+void RdmaCm::closed(int channel) {
+  const std::lock_guard lock(mutex_);
+  channels_.erase(channel);
+  for (auto each = ids_.begin(); each != ids_.end();) {
+    CmId& id = *each->second;
+    ++each;
+    if (id.channel == channel) drop(id);
+  }
+}
+
+ssize_t RdmaCm::write(int channel, const void* octets, size_t size) {
+  const Command command(octets, size);
+  if (!command.whole()) {
+    errno = EINVAL;
+    return -1;
+  }
+  // It waits without the lock, and the program may cancel the thread there.
+  if (command.number() == RDMA_USER_CM_CMD_GET_EVENT) {
+    return get_event(channel, command) < 0 ? -1 : static_cast<ssize_t>(size);
+  }
+  const std::lock_guard lock(mutex_);
+  const int error = carry_out(channel, command);
+  if (error == 0) return static_cast<ssize_t>(size);
+  errno = error;
+  return -1;
+}
+
+int RdmaCm::carry_out(int channel, const Command& command) {
+  switch (command.number()) {
+    case RDMA_USER_CM_CMD_CREATE_ID: return create_id(channel, command);
+    case RDMA_USER_CM_CMD_DESTROY_ID: return destroy_id(command);
+    case RDMA_USER_CM_CMD_BIND_IP:
+    case RDMA_USER_CM_CMD_BIND: return bind(command);
+    case RDMA_USER_CM_CMD_RESOLVE_IP:
+    case RDMA_USER_CM_CMD_RESOLVE_ADDR: return resolve(command);
+    case RDMA_USER_CM_CMD_RESOLVE_ROUTE: return resolve_route(command);
+    case RDMA_USER_CM_CMD_QUERY_ROUTE: return query_route(command);
+    case RDMA_USER_CM_CMD_QUERY: return query(command);
+    case RDMA_USER_CM_CMD_INIT_QP_ATTR: return init_qp_attr(command);
+    case RDMA_USER_CM_CMD_LISTEN: return listen(command);
+    case RDMA_USER_CM_CMD_CONNECT: return connect(command);
+    case RDMA_USER_CM_CMD_ACCEPT: return accept(command);
+    case RDMA_USER_CM_CMD_REJECT: return reject(command);
+    case RDMA_USER_CM_CMD_DISCONNECT: return disconnect(command);
+    case RDMA_USER_CM_CMD_MIGRATE_ID: return migrate(channel, command);
+    case RDMA_USER_CM_CMD_SET_OPTION:
+    case RDMA_USER_CM_CMD_NOTIFY: return 0;
+    default: return ENOSYS;
+  }
+}
+
+CmId* RdmaCm::find(uint32_t handle) {
+  const auto found = ids_.find(handle);
+  return found == ids_.end() ? nullptr : found->second.get();
+}
+
+QueuePairs* RdmaCm::queue_pair(uint32_t number) {
+  for (QueuePairs* qp : queue_pairs_) {
+    if (qp->shown_number() == number) return qp;
+  }
+  return nullptr;
+}
+
+CmId* RdmaCm::of_queue_pair(uint32_t number) {
+  for (auto& [handle, id] : ids_) {
+    if (id->qp != nullptr && id->qp->pair().number() == number) return id.get();
+  }
+  return nullptr;
+}
+
+void RdmaCm::add(QueuePairs& qp) {
+  const std::lock_guard lock(mutex_);
+  queue_pairs_.push_back(&qp);
+}
+
+void RdmaCm::remove(QueuePairs& qp) {
+  const std::lock_guard lock(mutex_);
+  std::erase(queue_pairs_, &qp);
+  for (auto& [handle, id] : ids_) {
+    if (id->qp == &qp) id->qp = nullptr;
+  }
+}
+
+// ---- Events ----
+
+void RdmaCm::tell(CmEvent event) {
+  const CmId* id = find(event.id);
+  if (id == nullptr) return;
+  const auto channel = channels_.find(id->channel);
+  if (channel == channels_.end() || channel->second.size() == kMostEvents) return;
+  channel->second.push_back(std::move(event));
+  eventfd_write(channel->first, 1);
+}
+
+std::optional<CmEvent> RdmaCm::next_event(int channel, CmId*& id) {
+  const auto found = channels_.find(channel);
+  if (found == channels_.end() || found->second.empty()) return std::nullopt;
+  CmEvent event = std::move(found->second.front());
+  found->second.pop_front();
+  id = find(event.id);
+  return event;
+}
+
+ssize_t RdmaCm::get_event(int channel, const Command& command) {
+  const auto asked = command.body<rdma_ucm_get_event>();
+  for (;;) {
+    uint64_t one = 0;
+    if (read(channel, &one, sizeof(one)) != sizeof(one)) return -1;
+    const std::lock_guard lock(mutex_);
+    CmId* id = nullptr;
+    const auto event = next_event(channel, id);
+    if (!event || id == nullptr) continue;  // its id has gone meanwhile
+    rdma_ucm_event_resp out{};
+    out.uid = id->uid;
+    out.id = event->child != 0 ? event->child : id->handle;
+    out.event = static_cast<uint32_t>(event->kind);
+    out.status = static_cast<uint32_t>(event->status);
+    rdma_ucm_conn_param& param = out.param.conn;
+    const size_t octets = std::min<size_t>(event->private_data.size(), UINT8_MAX);
+    param.private_data_len = static_cast<uint8_t>(octets);
+    std::copy_n(event->private_data.begin(), octets, param.private_data);
+    param.responder_resources = event->responder_resources;
+    param.initiator_depth = event->initiator_depth;
+    ++id->events_read;
+    command.answer(asked.response, out);
+    return 0;
+  }
+}
+
+void RdmaCm::take(const event::ConnectRequest& request) {
+  const auto name = reinterpret_cast<uintptr_t>(request.listener_context);
+  CmId* listener = find(static_cast<uint32_t>(name));
+  if (listener == nullptr) {
+    (void)Adapter::get()->device().reject(request.request);
+    return;
+  }
+  auto made = std::make_unique<CmId>();
+  made->handle = ++last_handle_;
+  made->channel = listener->channel;
+  made->local = request.local;
+  made->remote = request.remote;
+  made->v6 = !request.remote.address.is_v4();
+  made->has_address = true;
+  made->request = request.request;
+  CmEvent event{.kind = CmEventKind::ConnectRequest,
+                .id = listener->handle,
+                .child = made->handle,
+                .private_data = request.private_data,
+                .responder_resources = told_reads(request.facts.peer_ord),
+                .initiator_depth = told_reads(request.facts.peer_ird)};
+  ids_[made->handle] = std::move(made);
+  tell(std::move(event));
+}
+
+void RdmaCm::end(const event::Common& event, CmEventKind kind, int status,
+                 const std::vector<uint8_t>& data) {
+  CmId* id = of_queue_pair(event.qp);
+  if (id == nullptr || id->ended) return;
+  id->ended = kind != CmEventKind::Established;
+  id->local = event.local;
+  tell({.kind = kind, .status = status, .id = id->handle, .private_data = data});
+}
+
+void RdmaCm::take(const Event& event) {
+  const std::lock_guard lock(mutex_);
+  if (const auto* request = std::get_if<event::ConnectRequest>(&event)) {
+    take(*request);
+  } else if (const auto* up = std::get_if<event::Established>(&event)) {
+    end(*up, CmEventKind::Established, 0, up->private_data);
+  } else if (const auto* no = std::get_if<event::Rejected>(&event)) {
+    end(*no, CmEventKind::Rejected, kRejectedByConsumer, no->private_data);
+  } else if (const auto* failed = std::get_if<event::ConnectFailed>(&event)) {
+    const int status = status_of(*failed);
+    const bool unreachable = status != -ECONNREFUSED;
+    end(*failed, unreachable ? CmEventKind::Unreachable : CmEventKind::Rejected, status, {});
+  } else if (const auto* gone = std::get_if<event::RequestWithdrawn>(&event)) {
+    end(*gone, CmEventKind::ConnectError, -ECONNRESET, {});
+  } else if (const auto* over = std::get_if<event::Disconnected>(&event)) {
+    end(*over, CmEventKind::Disconnected, 0, {});
+  }
+}
+
+// ---- Commands, in the order of a connection's life ----
+
+int RdmaCm::create_id(int channel, const Command& command) {
+  const auto asked = command.body<rdma_ucm_create_id>();
+  if (asked.ps == RDMA_PS_IB) return EPROTONOSUPPORT;  // librdmacm asks so whether there is AF_IB
+  if (asked.ps != RDMA_PS_TCP) {
+    complain("rdma_create_id: iWARP has the port space of TCP alone (RDMA_PS_TCP)");
+    return EPROTONOSUPPORT;
+  }
+  auto made = std::make_unique<CmId>();
+  made->handle = ++last_handle_;
+  made->uid = asked.uid;
+  made->channel = channel;
+  command.answer(asked.response, rdma_ucm_create_id_resp{made->handle});
+  ids_[made->handle] = std::move(made);
+  return 0;
+}
+
+void RdmaCm::drop(CmId& id) {
+  if (id.listening) (void)Adapter::get()->device().unlisten(*id.listening);
+  if (id.request) (void)Adapter::get()->device().reject(*id.request);
+  ids_.erase(id.handle);
+}
+
+int RdmaCm::destroy_id(const Command& command) {
+  const auto asked = command.body<rdma_ucm_destroy_id>();
+  CmId* id = find(asked.id);
+  if (id == nullptr) return ENOENT;
+  command.answer(asked.response, rdma_ucm_destroy_id_resp{id->events_read});
+  drop(*id);
+  return 0;
+}
+
+int RdmaCm::bind(const Command& command) {
+  sockaddr_storage address;
+  CmId* id;
+  if (command.number() == RDMA_USER_CM_CMD_BIND_IP) {
+    const auto asked = command.body<rdma_ucm_bind_ip>();
+    address = widened(asked.addr, sizeof(asked.addr));
+    id = find(asked.id);
+  } else {
+    const auto asked = command.body<rdma_ucm_bind>();
+    address = widened(asked.addr, asked.addr_size);
+    id = find(asked.id);
+  }
+  return id == nullptr ? ENOENT : bind_to(*id, address);
+}
+
+int RdmaCm::bind_to(CmId& id, const sockaddr_storage& address) {
+  const auto local = endpoint_of(address);
+  if (!local) return EAFNOSUPPORT;
+  if (id.has_address || id.port.local().port != 0) return EINVAL;
+  Adapter* adapter = Adapter::get();
+  if (adapter == nullptr) return ENODEV;
+  auto port = adapter->device().reserve(*local);
+  if (!port) return as_errno(port.error()) == EINVAL ? EADDRNOTAVAIL : as_errno(port.error());
+  id.port = std::move(*port);
+  id.local = {local->address, id.port.local().port};
+  id.v6 = address.ss_family == AF_INET6;
+  id.has_address = !local->address.is_unspecified();
+  return 0;
+}
+
+int RdmaCm::resolve(const Command& command) {
+  if (command.number() == RDMA_USER_CM_CMD_RESOLVE_IP) {
+    const auto asked = command.body<rdma_ucm_resolve_ip>();
+    CmId* id = find(asked.id);
+    if (id == nullptr) return ENOENT;
+    return resolve_to(*id, widened(asked.src_addr, sizeof(asked.src_addr)),
+                      widened(asked.dst_addr, sizeof(asked.dst_addr)));
+  }
+  const auto asked = command.body<rdma_ucm_resolve_addr>();
+  CmId* id = find(asked.id);
+  if (id == nullptr) return ENOENT;
+  return resolve_to(*id, widened(asked.src_addr, asked.src_size),
+                    widened(asked.dst_addr, asked.dst_size));
+}
+
+int RdmaCm::resolve_to(CmId& id, const sockaddr_storage& source, const sockaddr_storage& target) {
+  const auto remote = endpoint_of(target);
+  if (!remote) return EAFNOSUPPORT;
+  if (endpoint_of(source) && id.port.local().port == 0) {
+    if (const int refused = bind_to(id, source)) return refused;
+  }
+  if (id.local.address.is_unspecified()) {
+    const auto address = source_towards(target);
+    if (!address) return errno;
+    id.local.address = *address;
+  }
+  id.remote = *remote;
+  id.v6 = target.ss_family == AF_INET6;
+  id.has_address = true;
+  tell({.kind = CmEventKind::AddressResolved, .id = id.handle});
+  return 0;
+}
+
+int RdmaCm::resolve_route(const Command& command) {
+  const auto asked = command.body<rdma_ucm_resolve_route>();
+  CmId* id = find(asked.id);
+  if (id == nullptr) return ENOENT;
+  if (!id->has_address) return EINVAL;
+  tell({.kind = CmEventKind::RouteResolved, .id = id->handle});
+  return 0;
+}
+
+int RdmaCm::query_route(const Command& command) {
+  const auto asked = command.body<rdma_ucm_query>();
+  const CmId* id = find(asked.id);
+  if (id == nullptr) return ENOENT;
+  rdma_ucm_query_route_resp out{};
+  out.node_guid = id->has_address ? htobe64(kNodeGuid) : 0;
+  const sockaddr_storage local = stored(id->local, id->v6);
+  const sockaddr_storage remote = stored(id->remote, id->v6);
+  std::memcpy(&out.src_addr, &local, sizeof(out.src_addr));
+  std::memcpy(&out.dst_addr, &remote, sizeof(out.dst_addr));
+  out.port_num = 1;
+  out.ibdev_index = kNoIndex;
+  command.answer(asked.response, out);
+  return 0;
+}
+
+int RdmaCm::query(const Command& command) {
+  const auto asked = command.body<rdma_ucm_query>();
+  const CmId* id = find(asked.id);
+  if (id == nullptr) return ENOENT;
+  if (asked.option != RDMA_USER_CM_QUERY_ADDR) return ENOSYS;
+  rdma_ucm_query_addr_resp out{};
+  out.node_guid = id->has_address ? htobe64(kNodeGuid) : 0;
+  out.port_num = 1;
+  const sockaddr_storage local = stored(id->local, id->v6);
+  const sockaddr_storage remote = stored(id->remote, id->v6);
+  out.src_size = id->v6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+  out.dst_size = out.src_size;
+  std::memcpy(&out.src_addr, &local, sizeof(out.src_addr));
+  std::memcpy(&out.dst_addr, &remote, sizeof(out.dst_addr));
+  out.ibdev_index = kNoIndex;
+  command.answer(asked.response, out);
+  return 0;
+}
+
+int RdmaCm::init_qp_attr(const Command& command) {
+  const auto asked = command.body<rdma_ucm_init_qp_attr>();
+  if (find(asked.id) == nullptr) return ENOENT;
+  ib_uverbs_qp_attr out{};
+  out.qp_state = asked.qp_state;
+  if (asked.qp_state == IBV_QPS_INIT) out.qp_attr_mask = IBV_QP_STATE | IBV_QP_ACCESS_FLAGS;
+  out.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+  command.answer(asked.response, out);
+  return 0;
+}
+
+int RdmaCm::listen(const Command& command) {
+  const auto asked = command.body<rdma_ucm_listen>();
+  CmId* id = find(asked.id);
+  if (id == nullptr) return ENOENT;
+  if (id->port.local().port == 0) {
+    sockaddr_storage any{};
+    any.ss_family = AF_INET;
+    if (const int refused = bind_to(*id, any)) return refused;
+  }
+  ListenOptions options;
+  options.context = reinterpret_cast<void*>(uintptr_t{id->handle});
+  if (asked.backlog > 0) options.backlog = std::min<uint32_t>(asked.backlog, 1024);
+  auto listening = Adapter::get()->device().listen(id->port, options);
+  if (!listening) return as_errno(listening.error());
+  id->listening = *listening;
+  id->local.port = listening->port;
+  return 0;
+}
+
+int RdmaCm::connect(const Command& command) {
+  const auto asked = command.body<rdma_ucm_connect>();
+  CmId* id = find(asked.id);
+  if (id == nullptr) return ENOENT;
+  QueuePairs* qp = queue_pair(asked.conn_param.qp_num);
+  if (qp == nullptr || !id->has_address) return EINVAL;
+  const auto attributes = qp->pair().query();
+  if (!attributes) return as_errno(attributes.error());
+  ConnectOptions options;
+  // Either side may send first, as over InfiniBand.
+  options.start.revision = 2;
+  options.start.fall_back = true;
+  options.peer_to_peer = true;
+  options.ird = reads(asked.conn_param.responder_resources, attributes->ird);
+  options.ord = reads(asked.conn_param.initiator_depth, attributes->ord);
+  id->qp = qp;
+  const auto data = private_data(asked.conn_param);
+  const Status status = id->port.local().port != 0
+                            ? qp->pair().connect(id->port, id->remote, data, options)
+                            : qp->pair().connect(id->remote, data, options);
+  if (status) return 0;
+  id->qp = nullptr;
+  return as_errno(status.error());
+}
+
+int RdmaCm::accept(const Command& command) {
+  const auto asked = command.body<rdma_ucm_accept>();
+  CmId* id = find(asked.id);
+  if (id == nullptr) return ENOENT;
+  QueuePairs* qp = queue_pair(asked.conn_param.qp_num);
+  if (qp == nullptr || !id->request) return EINVAL;
+  const auto attributes = qp->pair().query();
+  if (!attributes) return as_errno(attributes.error());
+  ConnectOptions options;
+  options.ird = reads(asked.conn_param.responder_resources, attributes->ird);
+  options.ord = reads(asked.conn_param.initiator_depth, attributes->ord);
+  id->uid = asked.uid;
+  id->qp = qp;
+  const Status status = qp->pair().accept(*id->request, private_data(asked.conn_param), options);
+  if (!status) {
+    id->qp = nullptr;
+    return status.error().code == ErrorCode::NotFound ? ECONNRESET : as_errno(status.error());
+  }
+  id->request.reset();
+  return 0;
+}
+
+int RdmaCm::reject(const Command& command) {
+  const auto asked = command.body<rdma_ucm_reject>();
+  CmId* id = find(asked.id);
+  if (id == nullptr) return ENOENT;
+  if (!id->request) return EINVAL;
+  const auto status =
+      Adapter::get()->device().reject(*id->request, {asked.private_data, asked.private_data_len});
+  id->request.reset();
+  return status ? 0 : as_errno(status.error());
+}
+
+int RdmaCm::disconnect(const Command& command) {
+  const auto asked = command.body<rdma_ucm_disconnect>();
+  CmId* id = find(asked.id);
+  if (id == nullptr) return ENOENT;
+  if (id->qp == nullptr) return EINVAL;
+  const auto status = id->qp->pair().disconnect();
+  return status ? 0 : as_errno(status.error());
+}
+
+int RdmaCm::migrate(int channel, const Command& command) {
+  const auto asked = command.body<rdma_ucm_migrate_id>();
+  CmId* id = find(asked.id);
+  if (id == nullptr) return ENOENT;
+  const int before = std::exchange(id->channel, channel);
+  // The events that nobody has read go along. The count of the old channel stays too high, which
+  // get_event() passes over.
+  if (const auto old = channels_.find(before); old != channels_.end() && before != channel) {
+    auto rest = std::exchange(old->second, {});
+    for (CmEvent& event : rest) {
+      if (event.id == id->handle) {
+        tell(std::move(event));
+      } else {
+        old->second.push_back(std::move(event));
+      }
+    }
+  }
+  command.answer(asked.response, rdma_ucm_migrate_resp{id->events_read});
+  return 0;
+}
+
+}  // namespace rnic::run

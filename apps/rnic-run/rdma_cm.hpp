@@ -1,0 +1,123 @@
+/// \file
+/// RdmaCm: answers the commands of librdmacm (rdma_user_cm.h) by the device's
+/// connections.
+#pragma once
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "rnic-run/adapter.hpp"
+
+namespace rnic::run {
+
+class QueuePairs;
+
+/// What rdma_create_id() makes: a listener, or one end of a connection.
+struct CmId {
+  uint32_t handle = 0;
+  uint64_t uid = 0;  // the program's own; 0 until it accepts a request
+  int channel = -1;  // where its events are read
+  Endpoint local;
+  Endpoint remote;
+  bool v6 = false;           // the family of its addresses
+  bool has_address = false;  // it was bound, or its address is resolved
+  uint32_t events_read = 0;
+  PortReservation port;  // bound, and neither listening nor connected yet
+  std::optional<Endpoint> listening;
+  std::optional<RequestHandle> request;  // of a peer, not answered yet
+  QueuePairs* qp = nullptr;
+  bool ended = false;  // the end of its connection was told
+};
+
+/// The kinds of events, by librdmacm's numbers: its header and the kernel's exclude each other.
+enum class CmEventKind : uint32_t {
+  AddressResolved = 0,
+  RouteResolved = 2,
+  ConnectRequest = 4,
+  ConnectError = 6,
+  Unreachable = 7,
+  Rejected = 8,
+  Established = 9,
+  Disconnected = 10,
+};
+
+/// An event that the program has not read yet.
+struct CmEvent {
+  CmEventKind kind = CmEventKind::AddressResolved;
+  int status = 0;
+  uint32_t id = 0;     // whose event it is: for a request the listener
+  uint32_t child = 0;  // a request's new id; 0: no request
+  std::vector<uint8_t> private_data;
+  uint8_t responder_resources = 0;
+  uint8_t initiator_depth = 0;
+};
+
+/// All calls may be made by any thread. There is one in the process.
+class RdmaCm {
+ public:
+  static RdmaCm& instance();
+
+  // The door's calls.
+  void opened(int channel);
+  void closed(int channel);
+  ssize_t write(int channel, const void* command, size_t size);
+
+  // The queue pairs that a connection may be given.
+  void add(QueuePairs& qp);
+  void remove(QueuePairs& qp);
+
+  /// What happened on the device.
+  void take(const Event& event);
+
+ private:
+  class Command;
+
+  int carry_out(int channel, const Command& command);
+  ssize_t get_event(int channel, const Command& command);
+  std::optional<CmEvent> next_event(int channel, CmId*& id);
+
+  int create_id(int channel, const Command& command);
+  int destroy_id(const Command& command);
+  int bind(const Command& command);
+  int resolve(const Command& command);
+  int resolve_route(const Command& command);
+  int query_route(const Command& command);
+  int query(const Command& command);
+  int init_qp_attr(const Command& command);
+  int listen(const Command& command);
+  int connect(const Command& command);
+  int accept(const Command& command);
+  int reject(const Command& command);
+  int disconnect(const Command& command);
+  int migrate(int channel, const Command& command);
+
+  int bind_to(CmId& id, const sockaddr_storage& address);
+  int resolve_to(CmId& id, const sockaddr_storage& source, const sockaddr_storage& target);
+  void drop(CmId& id);
+
+  void take(const event::ConnectRequest& request);
+  void end(const event::Common& event, CmEventKind kind, int status,
+           const std::vector<uint8_t>& private_data);
+
+  void tell(CmEvent event);
+  CmId* find(uint32_t handle);
+  CmId* of_queue_pair(uint32_t number);
+  QueuePairs* queue_pair(uint32_t number);
+
+  std::mutex mutex_;  // guards all that follows
+  uint32_t last_handle_ = 0;
+  std::map<uint32_t, std::unique_ptr<CmId>> ids_;
+  std::map<int, std::deque<CmEvent>> channels_;
+  std::vector<QueuePairs*> queue_pairs_;
+};
+
+}  // namespace rnic::run

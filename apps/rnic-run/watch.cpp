@@ -1,0 +1,68 @@
+#include "rnic-run/watch.hpp"
+
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <system_error>
+
+namespace rnic::run {
+
+namespace {
+
+epoll_event once(Watched* who) {
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLONESHOT;
+  event.data.ptr = who;
+  return event;
+}
+
+}  // namespace
+
+Watch::Watch() : epoll_(epoll_create1(EPOLL_CLOEXEC)) {
+  if (epoll_ < 0) return;
+  // The program's signals are for its own threads.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    std::thread([this] { run(); }).detach();
+  } catch (const std::system_error&) {
+    close(epoll_);
+    epoll_ = -1;
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+bool Watch::add(int fd, Watched* who) {
+  {
+    const std::lock_guard telling(telling_);
+    known_.insert(who);
+  }
+  epoll_event event = once(who);
+  return epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+void Watch::look_again(int fd, Watched* who) {
+  epoll_event event = once(who);
+  epoll_ctl(epoll_, EPOLL_CTL_MOD, fd, &event);
+}
+
+void Watch::remove(int fd, Watched* who) {
+  epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr);
+  const std::lock_guard telling(telling_);
+  known_.erase(who);
+}
+
+void Watch::run() {
+  for (;;) {
+    epoll_event event{};
+    if (epoll_wait(epoll_, &event, 1, -1) != 1) continue;
+    const std::lock_guard telling(telling_);
+    auto* who = static_cast<Watched*>(event.data.ptr);
+    if (known_.contains(who)) who->readable();
+  }
+}
+
+}  // namespace rnic::run

@@ -1,0 +1,41 @@
+/// \file
+/// Watch: the thread that sleeps until one of the device's descriptors is readable.
+#pragma once
+
+#include <mutex>
+#include <set>
+#include <thread>
+
+namespace rnic::run {
+
+/// An object that is told when its descriptor is readable.
+class Watched {
+ public:
+  virtual ~Watched() = default;
+  virtual void readable() = 0;  ///< on the thread of the Watch
+};
+
+/// Each descriptor is looked at once, until look_again().
+class Watch {
+ public:
+  Watch();  ///< ok() says whether the system gave a descriptor and a thread
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+  ~Watch() = default;  // never: the only one lives as long as the process
+
+  [[nodiscard]] bool ok() const { return epoll_ >= 0; }
+  /// \param who stays until remove(); it may be told before the call returns
+  bool add(int fd, Watched* who);
+  void look_again(int fd, Watched* who);
+  /// When the call returns `who` is not told any more.
+  void remove(int fd, Watched* who);
+
+ private:
+  void run();
+
+  int epoll_;
+  std::mutex telling_;
+  std::set<Watched*> known_;  // guarded by telling_
+};
+
+}  // namespace rnic::run

@@ -1,0 +1,266 @@
+"""RDMA programs as Debian has them, on softrnic: no kernel module, no right, nothing rebuilt."""
+
+import ctypes
+import os
+import pwd
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+RUN = os.path.abspath(sys.argv[1])
+FOLDER = os.path.dirname(RUN)
+NOBODY = pwd.getpwnam("nobody").pw_uid
+SECONDS = 30  # no program takes longer, or it hangs
+
+
+def free_port():
+    """A port that nobody has now."""
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        return str(probe.getsockname()[1])
+
+
+def listens(port):
+    """Whether somebody waits for connections there."""
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with open(table, encoding="ascii") as lines:
+            for line in lines:
+                field = line.split()
+                if field[1].endswith(f":{int(port):04X}") and field[3] == "0A":
+                    return True
+    return False
+
+
+def dumpable():
+    # The kernel forgets who may read /proc/self of a process that has changed its user.
+    ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)
+
+
+class Programs(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        os.chmod(self.folder, 0o777)
+        self.root = os.getuid() == 0
+        # A user who has nothing has to be able to read what was built.
+        self.run_as = RUN
+        if self.root:
+            self.run_as = os.path.join(self.folder, "rnic-run")
+            for name in ("rnic-run", "librnic-door.so", "librnic-rdmav34.so"):
+                shutil.copy(os.path.join(FOLDER, name), self.folder)
+
+    def start(self, *words):
+        """Starts a program on softrnic, as nobody where that is possible."""
+        self.assertIsNotNone(shutil.which(words[0]), f"{words[0]} is not installed")
+        as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": [],
+                     "preexec_fn": dumpable} if self.root else {}
+        return subprocess.Popen([self.run_as, *words], text=True, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                cwd=self.folder, env={"PATH": os.environ["PATH"]}, **as_nobody)
+
+    def end(self, process, status=0):
+        """-> what the process has said; its status is as expected"""
+        try:
+            said, _ = process.communicate(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            said, _ = process.communicate()
+            self.fail(f"{process.args[1:]} hangs: {said[-2000:]}")
+        self.assertEqual(process.returncode, status, f"{process.args[1:]}: {said[-2000:]}")
+        return said
+
+    def pair(self, server, client, port):
+        """Runs a server, and a client as soon as it listens. -> what both have said"""
+        serving = self.start(*server)
+        self.addCleanup(serving.wait)
+        self.addCleanup(serving.kill)
+        deadline = time.monotonic() + SECONDS
+        while not listens(port):
+            self.assertIsNone(serving.poll(), "the server has ended before it listened")
+            self.assertLess(time.monotonic(), deadline, "the server does not listen")
+            time.sleep(0.02)
+        said = self.end(self.start(*client))
+        return self.end(serving), said
+
+    def test_device(self):
+        self.assertRegex(self.end(self.start("ibv_devices")), r"rnic0\s+020000fffe000001")
+        said = self.end(self.start("ibv_devinfo", "-v"))
+        for line in (r"hca_id:\s+rnic0", r"transport:\s+iWARP \(1\)", r"state:\s+PORT_ACTIVE",
+                     r"max_sge:\s+16\b", r"atomic_cap:\s+ATOMIC_HCA", r"link_layer:\s+Ethernet"):
+            self.assertRegex(said, line)
+
+    def test_rping(self):
+        # It compares every octet (-V).
+        for address in ("127.0.0.1", "::1"):
+            with self.subTest(address=address):
+                port = free_port()
+                common = ("-V", "-S", "65000", "-C", "100", "-p", port, "-a", address)
+                for said in self.pair(("rping", "-s", *common), ("rping", "-c", *common), port):
+                    self.assertNotIn("error", said)
+
+    def test_rdma_server_and_client(self):
+        # They have a fixed port.
+        for kind in ("", "x"):
+            with self.subTest(kind=kind):
+                port = "7471"
+                self.assertFalse(listens(port), f"somebody listens on port {port} already")
+                server, client = self.pair((f"rdma_{kind}server",), (f"rdma_{kind}client",), port)
+                self.assertIn("end 0", server)
+                self.assertIn("end 0", client)
+
+    def test_ucmatose(self):
+        # The server sends first, on each of its connections.
+        port = free_port()
+        common = ("ucmatose", "-c", "20", "-C", "20", "-p", port)
+        for said in self.pair(common, (*common, "-s", "127.0.0.1"), port):
+            self.assertIn("return status 0", said)
+
+    def perftest(self, name, *options):
+        # It listens, is connected to, ends that, and listens a second time: a client that is faster
+        # than that is refused (-111), on every device.
+        for _ in range(10):
+            port = free_port()
+            common = (name, "-R", "-F", "-p", port, "-n", "200", *options)
+            try:
+                server, client = self.pair(common, (*common, "127.0.0.1"), port)
+                break
+            except AssertionError as error:
+                if "RDMA_CM_EVENT_REJECTED; error: -111" not in str(error):
+                    raise
+        else:
+            self.fail(f"{name} is refused each time")
+        self.assertNotRegex(server + client, "(?i)error|fail")
+        # The row of figures: octets, iterations, and what was measured.
+        self.assertRegex(client, re.compile(r"^ *\d+ +200 +\d+\.\d+", re.MULTILINE))
+
+    def test_perftest_bandwidth(self):
+        for name in ("ib_write_bw", "ib_read_bw", "ib_send_bw"):
+            with self.subTest(name=name):
+                self.perftest(name, "-s", "65536")
+        with self.subTest(name="ib_atomic_bw"):
+            self.perftest("ib_atomic_bw")
+        with self.subTest(name="shared receive queue"):
+            self.perftest("ib_send_bw", "-s", "4096", "--use-srq")
+
+    def test_perftest_latency(self):
+        # The server of ib_write_lat polls its memory, and makes no call meanwhile.
+        for name in ("ib_send_lat", "ib_write_lat", "ib_read_lat"):
+            with self.subTest(name=name):
+                self.perftest(name, "-s", "64")
+
+    def test_perftest_without_the_connection_manager(self):
+        # Queue pairs of GIDs and numbers are not iWARP's. The program is told so, and ends.
+        port = free_port()
+        common = ("ib_write_bw", "-p", port, "-n", "10")
+        serving = self.start(*common)
+        self.addCleanup(serving.wait)
+        self.addCleanup(serving.kill)
+        while not listens(port):
+            self.assertIsNone(serving.poll())
+            time.sleep(0.02)
+        calling = self.start(*common, "127.0.0.1")
+        self.assertIn("softrnic: modify_qp: an iWARP queue pair is connected by the connection "
+                      "manager (rdma_cm), not by GID and number: give perftest -R",
+                      self.end(calling, 1))
+
+    def test_rsockets(self):
+        port = free_port()
+        said = self.pair(("rstream", "-p", port, "-S", "65536", "-C", "50"),
+                         ("rstream", "-p", port, "-S", "65536", "-C", "50", "-s", "127.0.0.1"),
+                         port)
+        self.assertRegex(said[1], r"64k +50 ")
+
+    def test_rcopy(self):
+        port = free_port()
+        sent = os.path.join(self.folder, "sent")
+        with open(sent, "wb") as file:
+            file.write(os.urandom(1_000_000))
+        os.chmod(sent, 0o644)
+        serving = self.start("rcopy", "-p", port)  # it serves until it is ended
+        self.addCleanup(serving.wait)
+        self.addCleanup(serving.kill)
+        while not listens(port):
+            self.assertIsNone(serving.poll())
+            time.sleep(0.02)
+        come = os.path.join(self.folder, "come")
+        self.end(self.start("rcopy", sent, f"127.0.0.1:{come}", "-p", port))
+        with open(sent, "rb") as one, open(come, "rb") as other:
+            self.assertTrue(one.read() == other.read(), "another file has come")
+
+    def test_nobody_listens(self):
+        said = self.start("rping", "-c", "-a", "127.0.0.1", "-p", free_port(), "-C", "1")
+        said.communicate(timeout=SECONDS)
+        self.assertNotEqual(said.returncode, 0)
+        self.assertGreater(said.returncode, 0, "it was ended by a signal")
+
+
+class Command(unittest.TestCase):
+    def run_it(self, *words):
+        return subprocess.run([RUN, *words], capture_output=True, text=True, check=False,
+                              timeout=SECONDS)
+
+    def test_bad_arguments(self):
+        for words, status, what in (
+                ((), 2, "name a program to run"),
+                (("--colour", "ls"), 2, "--colour"),
+                (("--config", "/no/such/file", "ls"), 2, "/no/such/file"),
+                (("no-such-program",), 127, "no-such-program: No such file or directory"),
+                (("/etc/passwd",), 126, "/etc/passwd: Permission denied")):
+            with self.subTest(words=words):
+                ran = self.run_it(*words)
+                self.assertEqual(ran.returncode, status)
+                self.assertEqual(ran.stdout, "")
+                self.assertRegex(ran.stderr, "^rnic-run: .*" + re.escape(what))
+                self.assertEqual(ran.stderr.count("\n"), 1, ran.stderr)
+
+    def test_bad_configuration(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+            file.write('[[device]]\nname = "rnic0"\nport = "socket"\nspeed = 3\n')
+            file.flush()
+            ran = self.run_it("--config", file.name, "true")
+            self.assertEqual(ran.returncode, 2)
+            self.assertRegex(ran.stderr, "^rnic-run: .*speed")
+
+    def test_a_program_without_rdma_is_left_alone(self):
+        ran = self.run_it("sh", "-c", "echo said; exit 7")
+        self.assertEqual((ran.returncode, ran.stdout, ran.stderr), (7, "said\n", ""))
+
+    def test_environment(self):
+        ran = self.run_it("--print-environment")
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        shell = subprocess.run(["sh", "-c", ran.stdout + "ibv_devices"], capture_output=True,
+                               text=True, check=False, timeout=SECONDS)
+        self.assertIn("rnic0", shell.stdout)
+
+
+class Door(unittest.TestCase):
+    def test_gives_what_is_meant_and_needs_libc_alone(self):
+        door = os.path.join(FOLDER, "librnic-door.so")
+        names = subprocess.run(["nm", "-D", "--defined-only", door], capture_output=True,
+                               text=True, check=True).stdout.split()[2::3]
+        self.assertEqual(sorted(names), ["close", "fstat", "open", "open64", "openat",
+                                         "rnic_door_attach", "socket", "stat", "write"])
+        needed = subprocess.run(["readelf", "-d", door], capture_output=True, text=True,
+                                check=True).stdout
+        self.assertEqual(re.findall(r"\(NEEDED\).*\[(.*)\]", needed), ["libc.so.6"])
+
+
+def in_own_network():
+    """Goes on in a network with a loopback alone, where no port is taken."""
+    inside = "ip link set lo up && exec \"$@\""
+    mapped = [] if os.getuid() == 0 else ["--map-root-user"]
+    os.environ["RNIC_OWN_NETWORK"] = "1"
+    os.execvp("unshare", ["unshare", "--net", *mapped, "sh", "-c", inside, "sh", sys.executable,
+                          *sys.argv])
+
+
+if __name__ == "__main__":
+    if "RNIC_OWN_NETWORK" not in os.environ:
+        in_own_network()
+    unittest.main(argv=sys.argv[:1])
