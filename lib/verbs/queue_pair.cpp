@@ -388,8 +388,9 @@ Status QueuePair::accept(const RequestHandle& request, std::span<const uint8_t> 
       return device_->device->accept(ours ? request : RequestHandle{}, *qp_,
                                      base::ByteView(private_data), now, options);
     });
-    const bool not_found = !accepted && accepted.error().code == ErrorCode::NotFound;
-    return !ours && not_found ? ours : accepted;
+    if (ours || accepted) return accepted;
+    const ErrorCode why = accepted.error().code;
+    return why == ErrorCode::NotFound || why == ErrorCode::WrongState ? ours : accepted;
   });
 }
 

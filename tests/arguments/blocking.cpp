@@ -176,16 +176,20 @@ void add_transfers(Table& table) {
           {Class::Illegal, "opcode 13", request(static_cast<Opcode>(13)), wrong({"opcode"})}});
 }
 
+using Call = std::function<Status(World&, nanoseconds)>;
+
+/// With a limit of 0 a call only looks, and a worker may have carried the request out by then.
+Call looking(const Call& call) {
+  return [call](World& w, nanoseconds limit) -> Status {
+    const Status done = call(w, limit);
+    if (!done || limit > nanoseconds(0) || !w.setting.threaded) return done;
+    return tl::unexpected(Error{ErrorCode::TimedOut, "it was done in no time"});
+  };
+}
+
 void add_limits(Table& table) {
-  using Call = std::function<Status(World&, nanoseconds)>;
   const auto limited = [&table](const char* name, const Call& call) {
-    // With 0 the call only looks, and a worker may have carried the request out by then.
-    const auto looks = [call](World& w, nanoseconds limit) -> Status {
-      const Status done = call(w, limit);
-      if (!done || limit > nanoseconds(0) || !w.setting.threaded) return done;
-      return tl::unexpected(Error{ErrorCode::TimedOut, "it was done in no time"});
-    };
-    table.row(std::string("Connection::") + name + " limit", linked, looks, limits(late()));
+    table.row(std::string("Connection::") + name + " limit", linked, looking(call), limits(late()));
   };
   limited("send", [](World& w, nanoseconds limit) {
     const Octets message(8);
@@ -220,13 +224,11 @@ void add_limits(Table& table) {
         return of(w.near_adapter->connect(Endpoint{w.far_address, kPort}, limit));
       },
       closing);
-  table.row(
-      "Adapter::connect_pair limit", with_adapters,
-      [](World& w, nanoseconds limit) {
-        return of(w.near_adapter->connect_pair(*w.far_adapter, kPort, limit,
-                                               {.receives = 4, .reads = 2}));
-      },
-      limits(late()));
+  table.row("Adapter::connect_pair limit", with_adapters, looking([](World& w, nanoseconds limit) {
+              return of(w.near_adapter->connect_pair(*w.far_adapter, kPort, limit,
+                                                     {.receives = 4, .reads = 2}));
+            }),
+            limits(late()));
 }
 
 Value<ConnectionOptions> options(Class of, const char* said,
