@@ -13,7 +13,7 @@ inline constexpr uint16_t kFramedPort = 7200;
 // Worlds: `a` is an End of the near device, `b` of the far one, where listeners are.
 void two_ends(World& w);
 void connected(World& w);
-void asked(World& w);  ///< `request` is the far device's, from `a`
+void asked(World& w);     ///< `request` is the far device's, from `a`
 void answered(World& w);  ///< `request` is rejected, and its connection gone
 void listening(World& w);
 void with_consumer(World& w);
