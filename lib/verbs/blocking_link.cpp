@@ -133,7 +133,8 @@ Status BlockingLink::connect(const Endpoint& remote, const blocking::ConnectionO
 
 Status BlockingLink::check_answer(const blocking::ConnectionOptions& options) {
   Status found = accept({}, options);
-  return found || found.error().code == ErrorCode::NotFound ? Status{} : found;
+  if (!found && found.error().code == ErrorCode::NotFound) return {};
+  return found;
 }
 
 Status BlockingLink::accept(const RequestHandle& request,

@@ -382,15 +382,17 @@ Status QueuePair::accept(const RequestHandle& request, std::span<const uint8_t> 
                          const ConnectOptions& options) {
   return guarded("QueuePair::accept", [&]() -> Status {
     if (device_ == nullptr) return empty_handle();
-    const Status ours = check_device("accept: the request", *device_, request.device);
+    Status ours = check_device("accept: the request", *device_, request.device);
     // Whoever has no request yet learns whether the options will do: as if it were nobody's.
-    const Status accepted = on_worker(*device_, [&](base::Now now) {
+    Status accepted = on_worker(*device_, [&](base::Now now) {
       return device_->device->accept(ours ? request : RequestHandle{}, *qp_,
                                      base::ByteView(private_data), now, options);
     });
     if (ours || accepted) return accepted;
     const ErrorCode why = accepted.error().code;
-    return why == ErrorCode::NotFound || why == ErrorCode::WrongState ? ours : accepted;
+    // Moved, since a copy of the text would need memory.
+    if (why == ErrorCode::NotFound || why == ErrorCode::WrongState) return ours;
+    return accepted;
   });
 }
 
