@@ -13,9 +13,12 @@ using base::fail;
 
 namespace {
 
+/// RFC 6581 s.9.1: what is above is kReadsByApplication.
+constexpr uint32_t kMostReads = kReadsByApplication - 1u;
+
 uint16_t reads_of(std::optional<uint32_t> option, uint32_t own) {
   if (option == kReadsByApplication) return kReadsByApplication;
-  return static_cast<uint16_t>(std::min<uint32_t>(option.value_or(own), kReadsByApplication - 1u));
+  return static_cast<uint16_t>(std::min<uint32_t>(option.value_or(own), kMostReads));
 }
 
 /// ULP framing knows only the time-out; any other field of a policy would change nothing.
@@ -59,8 +62,7 @@ framing::StartOptions ConnectRules::make_start_options(const ConnectOptions& opt
   start_options.peer_to_peer = options.peer_to_peer.value_or(config.peer_to_peer);
   start_options.ird = reads_of(options.ird, spec.ird);
   start_options.ord = reads_of(options.ord, spec.ord);
-  start_options.ord_required =
-      static_cast<uint16_t>(std::min<uint32_t>(options.ord_required, 0x3ffe));
+  start_options.ord_required = static_cast<uint16_t>(options.ord_required);  // in its range
   return start_options;
 }
 
@@ -114,8 +116,19 @@ Status ConnectRules::check_options(const QueuePair& qp, const ConnectOptions& op
     return fail(ErrorCode::InvalidArgument,
                 "IRD or ORD of the connection is above the queue pair's: create it with more");
   }
+  if (options.ord_required > kMostReads) {
+    return fail(ErrorCode::InvalidArgument,
+                "ConnectOptions::ord_required " + std::to_string(options.ord_required) +
+                    ": a start-up tells of at most " + std::to_string(kMostReads) + " Reads");
+  }
   if (options.packing && !own_stack_) return no_own_tcp();
   return check_tcp(options.tcp, "ConnectOptions::tcp");
+}
+
+Status ConnectRules::check_answer(const QueuePair& qp, const ConnectOptions& options) const {
+  // An answer follows the listener's policy; what could be nobody's is a mistake all the same.
+  if (auto status = check_policy(options.start, Framing::Mpa); !status) return status;
+  return check_options(qp, options);
 }
 
 Status ConnectRules::check_tcp(const TcpOptions& options, const char* what) const {

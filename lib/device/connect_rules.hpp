@@ -22,8 +22,8 @@ class ConnectRules {
   [[nodiscard]] Status check_listen(const ListenOptions& options) const;
   /// Checks a connect. \param options name a framing
   [[nodiscard]] Status check_connect(const QueuePair& qp, const ConnectOptions& options) const;
-  /// Checks the options that a connect and an accept have in common.
-  [[nodiscard]] Status check_options(const QueuePair& qp, const ConnectOptions& options) const;
+  /// Checks the options of an accept.
+  [[nodiscard]] Status check_answer(const QueuePair& qp, const ConnectOptions& options) const;
   /// Checks the length of the private data that a Request would carry.
   [[nodiscard]] static Status check_request(base::ByteView private_data, const mpa::Config& config,
                                             const framing::StartOptions& start_options);
@@ -40,6 +40,8 @@ class ConnectRules {
   [[nodiscard]] Status check_tcp(const TcpOptions& options, const char* what) const;
 
  private:
+  /// Checks the options that a connect and an accept have in common.
+  [[nodiscard]] Status check_options(const QueuePair& qp, const ConnectOptions& options) const;
   [[nodiscard]] static Status check_policy(const StartPolicy& policy, Framing framing);
   const DeviceConfig& config_;
   bool own_stack_ = false;

@@ -57,8 +57,7 @@ ConnectionService::ConnectionService(const DeviceConfig& config, const Parts& pa
   unreported_.reserve(config.limits.max_pending_requests);
 }
 
-Status ConnectionService::choose_tcp(llp::Stream& stream, const TcpChoice& choice,
-                                     base::Now now) {
+Status ConnectionService::choose_tcp(llp::Stream& stream, const TcpChoice& choice, base::Now now) {
   if (choice == TcpChoice{}) return {};
   if (own_ == nullptr) return transport_->choose(stream, choice.options, now);
   return own_->stack.set_options(stream, chosen(own_->stack.options(stream), choice), now);
@@ -77,11 +76,10 @@ Result<Endpoint> ConnectionService::listen(const Endpoint& local, const ListenOp
   // The listener's memory comes before the transport listens.
   Listeners::Node node = listeners_.make(options, consumer);
   auto listening =
-      own_ == nullptr
-          ? transport_->listen(listened_on(local), *this, claim, options.tcp)
-          : own_->stack.listen(listened_on(local), *this,
-                               chosen(own_->stack.default_options(), {.options = options.tcp}),
-                               claim);
+      own_ == nullptr ? transport_->listen(listened_on(local), *this, claim, options.tcp)
+                      : own_->stack.listen(
+                            listened_on(local), *this,
+                            chosen(own_->stack.default_options(), {.options = options.tcp}), claim);
   if (!listening) {
     return tl::unexpected(reserved_ports_.named(std::move(listening.error()), listened_on(local)));
   }
@@ -234,14 +232,12 @@ Result<Connection*> ConnectionService::start(base::Handle handle, QueuePair& qp,
   const Status opened =
       own_ == nullptr
           ? connection->open(*transport_, qp.tcp_choice().options, *local, remote, now, claim)
-          : connection->open(own_->stack,
-                             chosen(own_->stack.default_options(), qp.tcp_choice()), *local, remote,
-                             now, claim);
+          : connection->open(own_->stack, chosen(own_->stack.default_options(), qp.tcp_choice()),
+                             *local, remote, now, claim);
   if (!opened) {
     // A reservation is not in the way of the call that claims it.
     const bool claimed = claim == llp::PortClaim::Reserved;
-    return tl::unexpected(claimed ? opened.error()
-                                  : reserved_ports_.named(opened.error(), *local));
+    return tl::unexpected(claimed ? opened.error() : reserved_ports_.named(opened.error(), *local));
   }
   reserved_ports_.used(source, claim);
   place.keep();
@@ -300,6 +296,13 @@ Status ConnectionService::connect(QueuePair& qp, StreamSocket& socket, base::Byt
 
 Status ConnectionService::await_rdma(StreamSocket& socket, base::ByteView last_message,
                                      base::Now now) {
+  // The session keeps a copy of it beside the stream's rings.
+  if (last_message.size() > socket.ring_octets()) {
+    return fail(ErrorCode::InvalidArgument,
+                "await_rdma: a last message of " + std::to_string(last_message.size()) +
+                    " octets: at most limits.stream_buffer (" +
+                    std::to_string(socket.ring_octets()) + "), send() what comes before");
+  }
   if (pending_requests_ >= config_.limits.max_pending_requests) {
     return fail(ErrorCode::ResourceExhausted,
                 "too many connection requests wait: answer them, or raise "
@@ -544,7 +547,7 @@ Result<Connection*> ConnectionService::find_request(RequestHandle request) {
 Status ConnectionService::accept(RequestHandle request, QueuePair& qp, base::ByteView private_data,
                                  base::Now now, const ConnectOptions& options) {
   if (auto status = control_.check_unconnected(qp); !status) return status;
-  if (auto status = rules_.check_options(qp, options); !status) return status;
+  if (auto status = rules_.check_answer(qp, options); !status) return status;
   auto connection = find_request(request);
   if (!connection) return tl::unexpected(connection.error());
   if ((*connection)->listener().consumer != resources_.consumer_of(qp)) {

@@ -190,14 +190,15 @@ class Device {
 
   // --- Plain and framed streams (worker; see socket_table.hpp). Unsupported without a port ---
 
-  /// \param local, claim as for listen() \param options nothing: default_options()
+  /// \param local, claim as for listen() \param backlog nothing: the kind's own, or all that there
+  /// may be \param options nothing: default_options()
   Result<StreamListener*> listen_stream(
-      const Endpoint& local, uint32_t backlog,
+      const Endpoint& local, std::optional<uint32_t> backlog,
       const std::optional<tcp::ConnectionOptions>& options = std::nullopt,
       llp::PortClaim claim = llp::PortClaim::None) {
     return listen_for<StreamKind>(local, backlog, options.value_or(default_options()), {}, claim);
   }
-  Result<FramedListener*> listen_framed(const Endpoint& local, uint32_t backlog,
+  Result<FramedListener*> listen_framed(const Endpoint& local, std::optional<uint32_t> backlog,
                                         const tcp::ConnectionOptions& options,
                                         const FramingOptions& setup,
                                         llp::PortClaim claim = llp::PortClaim::None) {
@@ -294,7 +295,7 @@ class Device {
   uint32_t receive(base::Now now);
   uint32_t receive_burst(base::Now now, DoorbellTurn& doorbells);
   template <class Kind>
-  Result<SocketListener<Kind>*> listen_for(const Endpoint& local, uint32_t backlog,
+  Result<SocketListener<Kind>*> listen_for(const Endpoint& local, std::optional<uint32_t> backlog,
                                            const tcp::ConnectionOptions& options,
                                            const typename Kind::Setup& setup,
                                            llp::PortClaim claim) {

@@ -44,9 +44,12 @@ Status check_key(wire::TufKey key) {
 }
 
 Status check_pdu_max(uint32_t octets, const FrameFormat& format) {
-  if (octets >= std::max(format.head(), 1u) && octets <= wire::kTufPduMax) return {};
+  const uint32_t least = std::max(format.head(), 1u);
+  if (octets >= least && octets <= wire::kTufPduMax) return {};
   return fail(ErrorCode::InvalidArgument,
-              "the longest frame of marker mode is 65528 octets at most, and holds its length");
+              "max_frame " + std::to_string(octets) + ": the longest frame of marker mode has " +
+                  std::to_string(least) + " to " + std::to_string(wire::kTufPduMax) +
+                  " octets, so that it holds its length");
 }
 
 Status FramedKind::check(const FramingOptions& framing) {

@@ -61,6 +61,8 @@ struct FramedKind {
   static uint32_t max_sockets(const Limits& limits) { return limits.max_framed_streams; }
   static constexpr const char* kLimit = "limits.max_framed_streams";
   static constexpr const char* kName = "framed stream";
+  static constexpr const char* kListen = "listen_framed";
+  static constexpr uint32_t kBacklog = 16;
   static constexpr uint64_t DeviceCounters::*kOpened = &DeviceCounters::framed_opened;
   static constexpr uint64_t DeviceCounters::*kAccepted = &DeviceCounters::framed_accepted;
   static constexpr uint64_t DeviceCounters::*kRefused = &DeviceCounters::framed_refused;

@@ -11,12 +11,15 @@
 ///       static Status check(const Setup&);  // what is wrong with it
 ///       using Shared;   // what all sockets share: made of (limits, counters), first_room()
 ///       static uint32_t max_sockets(const Limits&);
-///       static constexpr const char *kLimit, *kName;
+///       static constexpr const char *kLimit, *kName, *kListen;
+///       static constexpr uint32_t kBacklog;  // of a listener that is not told
 ///       static constexpr uint64_t DeviceCounters::*kOpened, *kAccepted, *kRefused;
 ///     };
 #pragma once
 
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -202,13 +205,16 @@ class SocketTable final : private SocketOwner, private ListenerOwner<Kind> {
 
   // --- Worker ---
 
-  /// \param options, setup apply to each connection accepted here
-  Result<Listener*> listen(const Endpoint& local, uint32_t backlog,
+  /// \param options, setup apply to each connection accepted here \param wanted nothing:
+  /// Kind::kBacklog, or as many as there may be
+  Result<Listener*> listen(const Endpoint& local, std::optional<uint32_t> wanted,
                            const tcp::ConnectionOptions& options, const Setup& setup,
                            llp::PortClaim claim = llp::PortClaim::None) {
+    const uint32_t backlog = wanted.value_or(std::min(Kind::kBacklog, max_sockets_));
     if (backlog == 0 || backlog > max_sockets_) {
-      return base::fail(ErrorCode::InvalidArgument, "listen: backlog " + std::to_string(backlog) +
-                                                        ": give 1 to " + Kind::kLimit + " (" +
+      return base::fail(ErrorCode::InvalidArgument, std::string(Kind::kListen) + ": backlog " +
+                                                        std::to_string(backlog) + ": give 1 to " +
+                                                        Kind::kLimit + " (" +
                                                         std::to_string(max_sockets_) + ")");
     }
     if (auto status = Kind::check(setup); !status) return tl::unexpected(status.error());

@@ -48,6 +48,8 @@ struct StreamKind {
   static uint32_t max_sockets(const Limits& limits) { return limits.max_streams; }
   static constexpr const char* kLimit = "limits.max_streams";
   static constexpr const char* kName = "streaming socket";
+  static constexpr const char* kListen = "listen_stream";
+  static constexpr uint32_t kBacklog = 128;
   static constexpr uint64_t DeviceCounters::*kOpened = &DeviceCounters::streams_opened;
   static constexpr uint64_t DeviceCounters::*kAccepted = &DeviceCounters::streams_accepted;
   static constexpr uint64_t DeviceCounters::*kRefused = &DeviceCounters::streams_refused;

@@ -54,6 +54,9 @@ Result<std::optional<Connection>> accept_one(const std::shared_ptr<EventDesk>& d
                                              const ConnectionOptions& options) {
   auto link = BlockingLink::make(desk, options);
   if (!link) return tl::unexpected(std::move(link.error()));
+  if (auto good = (*link)->check_answer(options); !good) {
+    return tl::unexpected(std::move(good.error()));
+  }
   std::optional<RequestHandle> request;
   const auto asked = [&] { return (request = desk->request_at(local)).has_value(); };
   if (!desk->wait(std::ref(asked), end)) {

@@ -54,14 +54,19 @@ Error error_of(const Completion& done) {
 }
 
 Status check(const blocking::ConnectionOptions& options) {
+  if (options.private_data.size() > kMaxPrivateData) {
+    return base::fail(ErrorCode::InvalidArgument,
+                      "private data of " + std::to_string(options.private_data.size()) +
+                          " octets: at most " + std::to_string(kMaxPrivateData));
+  }
   const uint64_t octets = (uint64_t{options.receives} + 1) * options.message_size;
   if (options.receives != 0 && options.message_size != 0 && octets <= blocking::kMaxBufferOctets) {
     return {};
   }
   return base::fail(ErrorCode::InvalidArgument,
-                    std::to_string(options.receives) + " receives of " +
+                    "receives " + std::to_string(options.receives) + ", message_size " +
                         std::to_string(options.message_size) +
-                        " octets: at least 1 of each, and with one buffer for sending at most " +
+                        ": at least 1 of each, and with one buffer for sending at most " +
                         std::to_string(blocking::kMaxBufferOctets) + " octets together");
 }
 
@@ -124,6 +129,12 @@ Status BlockingLink::post_receive(uint64_t slot) {
 
 Status BlockingLink::connect(const Endpoint& remote, const blocking::ConnectionOptions& options) {
   return qp_.connect(remote, options.private_data, options.connect);
+}
+
+Status BlockingLink::check_answer(const blocking::ConnectionOptions& options) {
+  Status found = accept({}, options);
+  if (!found && found.error().code == ErrorCode::NotFound) return {};
+  return found;
 }
 
 Status BlockingLink::accept(const RequestHandle& request,

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "base/fail.hpp"
 #include "rnic/verbs.hpp"
 #include "verbs/boundary.hpp"
 #include "verbs/machine_memory.hpp"
@@ -135,6 +136,10 @@ Status CompletionQueue::arm(Notify what) {
   return guarded("CompletionQueue::arm", [&]() -> Status {
     if (device_ == nullptr) return empty_handle();
     if (device_->is_abandoned()) return abandoned();
+    if (what > Notify::Solicited) {
+      return base::fail(ErrorCode::InvalidArgument,
+                        "arm: a number without a name for Notify: Next or Solicited");
+    }
     if (auto armed = alone(lock_.get(), [&] { return arm_alarm(what); }); !armed) return armed;
     device_->worker == nullptr ? device_->runtime->settle() : device_->take_over();
     return {};

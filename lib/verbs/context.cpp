@@ -118,6 +118,7 @@ bool Context::threaded() const { return runtime_ != nullptr && runtime_->threade
 uint32_t Context::poll() { return runtime_ == nullptr ? 0 : runtime_->poll(); }
 
 bool Context::wait_for(const std::function<bool()>& done, std::chrono::nanoseconds timeout) {
+  if (!done) return false;
   if (runtime_ == nullptr) return done();
   return runtime_->wait_until(done, base::after(runtime_->now(), timeout));
 }

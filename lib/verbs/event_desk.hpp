@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -44,8 +45,15 @@ class EventDesk {
   /// limits.max_pending_requests.
   static constexpr size_t kMaxKept = 256;
 
+  /// Gives back a device's only place for a desk.
+  struct Leave {
+    void operator()(std::atomic<bool>* taken) const { taken->store(false); }
+  };
+  using Place = std::unique_ptr<std::atomic<bool>, Leave>;
+
+  /// AlreadyExists: the device has a desk, which would miss the events that this one takes.
   static Result<std::shared_ptr<EventDesk>> open(Context& context, const std::string& device);
-  EventDesk(Device device, ProtectionDomain pd);
+  EventDesk(Device device, Place place, ProtectionDomain pd);
 
   [[nodiscard]] Context& context() { return context_; }
   [[nodiscard]] Device& device() { return device_; }
@@ -85,6 +93,7 @@ class EventDesk {
   void sort(Event&& event);
 
   Device device_;
+  Place place_;
   Context context_;  // a handle of our own: the application's may be gone
   ProtectionDomain pd_;
   pid_t owner_;

@@ -185,6 +185,10 @@ Status FramedStream::change(Change&& make) {
 
 Status FramedStream::set_send_mode(FramedSendMode mode, uint64_t key) {
   return guarded("FramedStream::set_send_mode", [&]() -> Status {
+    if (mode > FramedSendMode::Markers) {
+      return error(ErrorCode::InvalidArgument,
+                   "a mode without a name: FramedSendMode has Plain, Atomic, Align and Markers");
+    }
     if (is_live() && !supports(mode)) {
       return error(ErrorCode::Unsupported, "this stream cannot send in that mode: see supports()");
     }
@@ -197,6 +201,10 @@ Status FramedStream::set_send_mode(FramedSendMode mode, uint64_t key) {
 
 Status FramedStream::set_receive_mode(FramedReceiveMode mode, uint64_t key) {
   return guarded("FramedStream::set_receive_mode", [&]() -> Status {
+    if (mode > FramedReceiveMode::Markers) {
+      return error(ErrorCode::InvalidArgument,
+                   "a mode without a name: FramedReceiveMode has Plain, Align and Markers");
+    }
     if (is_live() && !supports(mode)) {
       return error(ErrorCode::Unsupported,
                    "this stream cannot receive in that mode: see supports()");

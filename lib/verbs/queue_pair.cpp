@@ -173,8 +173,8 @@ Result<QueuePairInfo> QueuePair::info() const {
 Status QueuePair::modify(const QueuePairChange& change) {
   return guarded("QueuePair::modify", [&]() -> Status {
     if (device_ == nullptr) return empty_handle();
-    return on_worker(
-        *device_, [&](base::Now now) { return device_->device->modify_qp(*qp_, change, now); });
+    return on_worker(*device_,
+                     [&](base::Now now) { return device_->device->modify_qp(*qp_, change, now); });
   });
 }
 
@@ -382,12 +382,17 @@ Status QueuePair::accept(const RequestHandle& request, std::span<const uint8_t> 
                          const ConnectOptions& options) {
   return guarded("QueuePair::accept", [&]() -> Status {
     if (device_ == nullptr) return empty_handle();
-    if (auto ours = check_device("accept: the request", *device_, request.device); !ours) {
-      return ours;
-    }
-    return on_worker(*device_, [&](base::Now now) {
-      return device_->device->accept(request, *qp_, base::ByteView(private_data), now, options);
+    Status ours = check_device("accept: the request", *device_, request.device);
+    // Whoever has no request yet learns whether the options will do: as if it were nobody's.
+    Status accepted = on_worker(*device_, [&](base::Now now) {
+      return device_->device->accept(ours ? request : RequestHandle{}, *qp_,
+                                     base::ByteView(private_data), now, options);
     });
+    if (ours || accepted) return accepted;
+    const ErrorCode why = accepted.error().code;
+    // Moved, since a copy of the text would need memory.
+    if (why == ErrorCode::NotFound || why == ErrorCode::WrongState) return ours;
+    return accepted;
   });
 }
 

@@ -20,6 +20,9 @@ namespace {
 
 using Answers = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
+/// Characters of the longest name, with a dot behind it (RFC 1035 s.2.3.4).
+constexpr size_t kLongestName = 254;
+
 ErrorCode code_of(int error, int system) {
   switch (error) {
     case EAI_NONAME:
@@ -53,6 +56,11 @@ Result<std::vector<Endpoint>> resolve(const std::string& host, uint16_t port) {
     if (host.empty() || host.find('\0') != std::string::npos) {
       return base::fail(ErrorCode::InvalidArgument,
                         "resolve: give the name of a host, or an address");
+    }
+    if (host.size() > kLongestName) {
+      return base::fail(ErrorCode::InvalidArgument,
+                        "resolve: a host of " + std::to_string(host.size()) +
+                            " characters: a name has at most " + std::to_string(kLongestName));
     }
     addrinfo hints{};
     hints.ai_family = AF_UNSPEC;

@@ -45,6 +45,7 @@ struct DeviceRuntime {
   std::unique_ptr<device::Device> device;
   QueueAlarm* event_alarm = nullptr;  // the device's; nullptr: nobody has asked for a descriptor
   bool arms_driver = false;           // inline: a wait for events waits for the device, too
+  std::atomic<bool> has_desk{false};  // somebody has an EventDesk of the device
   bool several_threads = false;       // all its queues may be used by several threads at once
   /// Inline: work was added, or a call made, since the latest turn. Only a hint where several
   /// threads add work: what they have added is found by the look at the doorbells behind arm().
@@ -154,9 +155,9 @@ class Runtime {
   std::string environment_;
   settings::WorkerSettings::Idle idle_ = settings::WorkerSettings::Idle::Auto;
   std::vector<std::unique_ptr<DeviceRuntime>> devices_;
-  std::unique_ptr<Sleeper> sleeper_;  // inline, once somebody sleeps
+  std::unique_ptr<Sleeper> sleeper_;        // inline, once somebody sleeps
   std::atomic<Sleeper*> to_ring_{nullptr};  // the same one, for threads that do not drive
-  std::optional<wakeup::Poller> fd_;  // of the sleeper's descriptor and the events'
+  std::optional<wakeup::Poller> fd_;        // of the sleeper's descriptor and the events'
   Activity activity_;
   std::vector<std::unique_ptr<Worker>> workers_;  // stop before the devices go
 };

@@ -355,6 +355,39 @@ TEST_P(Blocking, WrongOptions) {
   EXPECT_EQ(code_of(world.far.listen(kPort)), ErrorCode::AlreadyExists);
 }
 
+// Whoever waits for a peer learns of a mistake of its own at once.
+TEST_P(Blocking, AnAcceptLooksAtItsOptionsFirst) {
+  Adapters world(GetParam());
+  Listener listener = must(world.far.listen(kPort));
+  const std::vector<uint8_t> much(kMaxPrivateData + 1);
+  ConnectionOptions wrong[4];
+  wrong[0].private_data = much;
+  wrong[1].connect.start.revision = 3;
+  wrong[2].connect.ord_required = kReadsByApplication;
+  wrong[3].connect.tcp.dscp = 64;
+  for (const ConnectionOptions& options : wrong) {
+    EXPECT_EQ(code_of(listener.accept(kForever, options)), ErrorCode::InvalidArgument);
+  }
+  ConnectionOptions good;
+  good.private_data = std::span(much).first(kMaxPrivateData);
+  good.connect.ord_required = kReadsByApplication - 1u;
+  EXPECT_EQ(code_of(listener.accept(kNow, good)), ErrorCode::TimedOut);
+}
+
+// Two adapters of one device would take each other's events.
+TEST_P(Blocking, ADeviceHasOneAdapter) {
+  Context context = must(Context::open(config_of(GetParam())));
+  std::optional<Adapter> first(must(Adapter::open(context, "rnic0")));
+  EXPECT_EQ(code_of(Adapter::open(context, "rnic0")), ErrorCode::AlreadyExists);
+  auto listener = std::make_unique<Listener>(must(first->listen(kPort)));
+  first.reset();
+  EXPECT_EQ(code_of(Adapter::open(context, "rnic0")), ErrorCode::AlreadyExists)
+      << "the listener waits for its requests";
+  listener.reset();
+  EXPECT_TRUE(Adapter::open(context, "rnic0").has_value());
+  EXPECT_TRUE(Adapter::open(context, "rnic0").has_value()) << "the other one has ended";
+}
+
 /// What stands on a context, and the context, each of which may end at any time.
 struct Ending {
   std::unique_ptr<Context> context;

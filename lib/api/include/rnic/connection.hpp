@@ -68,7 +68,7 @@ struct ConnectOptions {
   std::optional<uint32_t> ord;     ///< outbound Reads at once; not above the queue pair's
   std::optional<bool> packing;     ///< put several FPDUs into one segment; default:
                                    ///< tcp.pack_records
-  uint32_t ord_required = 0;       ///< accept: reject a peer that serves fewer Reads
+  uint32_t ord_required = 0;       ///< accept: reject a peer that serves fewer Reads; to 0x3ffe
   std::optional<Framing> framing;  ///< connect: the framing that the peer listens with
   TcpOptions tcp{};                ///< from the handshake on; accept: from the answer on
   /// connect: this side's endpoint. An unspecified address: the route chooses it; port 0: any free

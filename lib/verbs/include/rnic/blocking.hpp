@@ -40,7 +40,6 @@
 
 namespace rnic::verbs {
 class BlockingLink;
-class EventDesk;
 }  // namespace rnic::verbs
 
 namespace rnic::blocking {
@@ -74,7 +73,8 @@ struct ConnectionOptions {
   uint32_t receives = 16;
   uint32_t reads = 16;  ///< Reads and atomics of the peer at once (IRD), and of this side (ORD)
   ConnectOptions connect{};
-  std::span<const uint8_t> private_data{};  ///< for the peer, which reads it by peer_data()
+  /// For the peer, which reads it by peer_data(): at most kMaxPrivateData octets.
+  std::span<const uint8_t> private_data{};
 };
 
 /// One connection. Its destructor aborts it; close() ends it in order.
@@ -152,7 +152,8 @@ class Listener {
   ~Listener();
 
   /// Accepts the next connection and returns it in full operation. Peers that went away before they
-  /// were accepted are passed over. An error leaves the listener as it was.
+  /// were accepted are passed over. An error leaves the listener as it was. InvalidArgument, before
+  /// anybody has asked: a value of `options` that fits no peer.
   Result<Connection> accept(TimeLimit limit = kTimeLimit, const ConnectionOptions& options = {});
   /// The endpoint that it listens on.
   [[nodiscard]] const Endpoint& local() const { return local_; }
@@ -169,7 +170,8 @@ class Adapter {
   Adapter(const Adapter&) = default;
   Adapter& operator=(const Adapter&) = default;
   ~Adapter() = default;
-  /// Opens a device by its name, once for each device. NotFound names the devices that exist.
+  /// Opens a device by its name. NotFound names the devices that exist. AlreadyExists: the device
+  /// has an adapter, or a Listener or Connection of one; two would take each other's events.
   static Result<Adapter> open(Context& context, const std::string& device);
 
   /// Connects to the first address of `host` that answers. \param host a name, or an address as a

@@ -44,9 +44,11 @@ class FramedSocket;
 }  // namespace device
 
 struct FramedListenerOptions {
-  uint32_t backlog = 16;  ///< connections that wait for accept(); more are refused (RST)
-  FramingOptions framing;
-  StreamOptions stream;  ///< of the connections accepted
+  /// Connections that wait for accept(), 1 to limits.max_framed_streams; more are refused (RST).
+  /// Nothing: 16, or limits.max_framed_streams if that is less.
+  std::optional<uint32_t> backlog{};
+  FramingOptions framing{};
+  StreamOptions stream{};  ///< of the connections accepted
 };
 
 /// One TCP connection that carries frames.
@@ -98,8 +100,8 @@ class FramedStream : public TcpHandle {
   // ended.
 
   /// Sets the mode from the next frame on. Unsupported: see supports(). WrongState: the mode is
-  /// Markers, and frames of the former mode are not sent yet. InvalidArgument: the key is not
-  /// valid, or differs from the one set before.
+  /// Markers, and frames of the former mode are not sent yet. InvalidArgument: the mode has no
+  /// name, or the key is not valid or differs from the one set before.
   Status set_send_mode(FramedSendMode mode, uint64_t key = 0);
   /// Sets the mode from the next octet on that receive() would return.
   Status set_receive_mode(FramedReceiveMode mode, uint64_t key = 0);
@@ -109,7 +111,9 @@ class FramedStream : public TcpHandle {
   Status set_receive_interval(uint16_t octets);
   Status set_packing(bool on);
   Status set_emergency(bool on);
-  Status set_max_frame(uint32_t octets);  ///< marker mode, both directions
+  /// Marker mode, both directions. InvalidArgument: above 65528, or too short for the frame to tell
+  /// its length.
+  Status set_max_frame(uint32_t octets);
 
  private:
   friend class Device;

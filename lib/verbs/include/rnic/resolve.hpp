@@ -16,9 +16,9 @@ namespace rnic {
 /// and drives no device meanwhile: call it beforehand, or in a thread of its own. An IPv6 address
 /// with a zone ("fe80::1%eth0") loses the zone. \param host a name or an address; not empty \param
 /// port the port of each endpoint \return the endpoints in the system's order (RFC 6724), each
-/// once; never empty InvalidArgument: `host` is no name at all. NotFound: nobody has that name, or
-/// it has no address. TimedOut: no name server answers now. ResourceExhausted: no memory.
-/// Environment: all other errors.
+/// once; never empty InvalidArgument: `host` is no name at all, or has more than 254 characters.
+/// NotFound: nobody has that name, or it has no address. TimedOut: no name server answers now.
+/// ResourceExhausted: no memory. Environment: all other errors.
 [[nodiscard]] Result<std::vector<Endpoint>> resolve(const std::string& host, uint16_t port);
 
 }  // namespace rnic

@@ -45,8 +45,10 @@ class StreamSocket;
 using StreamOptions = TcpOptions;
 
 struct StreamListenerOptions {
-  uint32_t backlog = 128;  ///< connections that wait for accept(); more are refused (RST)
-  StreamOptions stream;    ///< options of accepted connections
+  /// Connections that wait for accept(), 1 to limits.max_streams; more are refused (RST). Nothing:
+  /// 128, or limits.max_streams if that is less.
+  std::optional<uint32_t> backlog{};
+  StreamOptions stream{};  ///< options of accepted connections
 };
 
 /// One TCP connection.
@@ -71,7 +73,8 @@ class Stream : public TcpHandle {
   /// which comes as a ConnectRequest event. After QueuePair::accept() the connection belongs to the
   /// queue pair; after Device::reject() the stream streams again. Until then send() and receive()
   /// are refused. WrongState, and nothing changes, when the stream is not open both ways or octets
-  /// of the peer are unread. A stream can be converted once. The call waits for the worker.
+  /// of the peer are unread. InvalidArgument: `last_message` is longer than limits.stream_buffer. A
+  /// stream can be converted once. The call waits for the worker.
   Status await_rdma(std::span<const uint8_t> last_message = {});
   /// \return whether the stream carries RDMA or its MPA start-up
   [[nodiscard]] bool is_converted() const;

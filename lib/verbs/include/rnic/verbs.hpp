@@ -61,6 +61,7 @@
 namespace rnic {
 
 namespace verbs {
+class EventDesk;
 class QueueAlarm;
 class QueueLock;
 class Runtime;
@@ -162,9 +163,12 @@ class MemoryWindow {
   /// Type 1: binds the window to `length` octets of `region` from the tagged offset `from`, and
   /// replaces an earlier binding. The octets have the same offsets in the window. stag() changes.
   /// InvalidArgument: the region is of another device or domain, or does not have these octets.
+  /// NotFound: the window is of type 2.
   /// PermissionDenied: the region may not give that access. After an error the window is bound as
   /// before.
-  /// \param access some of RemoteRead, RemoteWrite and RemoteAtomic
+  /// \param access some of RemoteRead, RemoteWrite and RemoteAtomic, also where the region gives
+  /// peers nothing: RemoteRead of any region with Access::Bind, the other two of one that has
+  /// LocalWrite, too
   Status bind(const MemoryRegion& region, uint64_t from, uint32_t length, AccessSet access);
   /// Unbinds the window from its region: the access that it gives ends at once.
   Status unbind();
@@ -238,10 +242,10 @@ class CompletionQueue {
   /// Has the next completion of the kind `what` make fd() readable. Poll once more after the call,
   /// then sleep: no completion is missed. Notify::Solicited after Notify::Next still waits for any
   /// completion. In an inline context the call first gives the devices a few turns, so that posted
-  /// work is on its way. ResourceExhausted as for fd(). For the thread that polls; with
-  /// `several_threads` any thread of a threaded context, and fd() stays readable if there are
-  /// completions now, which another thread may have left. In an inline context it is the thread
-  /// that drives the device.
+  /// work is on its way. InvalidArgument: `what` has no name. ResourceExhausted as for fd(). For
+  /// the thread that polls; with `several_threads` any thread of a threaded context, and fd() stays
+  /// readable if there are completions now, which another thread may have left. In an inline
+  /// context it is the thread that drives the device.
   Status arm(Notify what = Notify::Next);
 
  private:
@@ -253,7 +257,7 @@ class CompletionQueue {
   std::shared_ptr<verbs::DeviceRuntime> device_;
   device::CompletionQueue* cq_ = nullptr;
   std::unique_ptr<verbs::QueueLock> lock_;  // of several threads; nullptr: one at a time
-  verbs::QueueAlarm* alarm_ = nullptr;  // the device's; nullptr until fd() or arm()
+  verbs::QueueAlarm* alarm_ = nullptr;      // the device's; nullptr until fd() or arm()
 };
 
 /// The outcome of posting a list of requests.
@@ -392,7 +396,8 @@ class QueuePair {
                  const ConnectOptions& options = {});
   /// Accepts a ConnectRequest. Established follows, in peer-to-peer mode only when the RTR has
   /// come. NotFound: the request is gone, or was answered already. InvalidArgument: it came to
-  /// another device than the queue pair's.
+  /// another device than the queue pair's, or `options` have a value that no accept takes, which is
+  /// looked at first.
   Status accept(const RequestHandle& request, std::span<const uint8_t> private_data = {},
                 const ConnectOptions& options = {});
   /// Ends a connect() that is under way, its fall-back included: ConnectFailed follows. WrongState:
@@ -604,6 +609,7 @@ class Device {
   [[nodiscard]] bool quiescent() const;
 
  private:
+  friend class verbs::EventDesk;
   Result<StreamListener> listen_for_streams(verbs::PortUse& port,
                                             const StreamListenerOptions& options);
   Result<FramedStreamListener> listen_for_framed(verbs::PortUse& port,
@@ -651,7 +657,8 @@ class Context {
   /// call asks `done` whenever the devices have done something, and every 10 ms. In between the
   /// thread spins for 50 us and then sleeps in the kernel (with worker.idle = "spin" or "yield" it
   /// never sleeps). \param timeout any span; 0 or less: over at once; kForever: never over \return
-  /// false: the timeout was over before `done` returned true
+  /// false: the timeout was over before `done` returned true, or `done` is empty, which is told at
+  /// once
   template <typename Rep, typename Period>
   bool wait_until(const std::function<bool()>& done, std::chrono::duration<Rep, Period> timeout) {
     return wait_for(done, to_nanoseconds(timeout));
