@@ -202,7 +202,7 @@ void add_reregistering(Table& table) {
 }
 
 void add_windows(Table& table) {
-  constexpr auto kBoth = Access::RemoteRead | Access::RemoteWrite;
+  static constexpr AccessSet kBoth = Access::RemoteRead | Access::RemoteWrite;
   static const MemoryRegion none;
   table.row(
       "MemoryWindow::bind region", with_window,
