@@ -29,7 +29,7 @@ BROUGHT_BY = {
                  "minmax none_of partition ranges remove remove_if replace reverse rotate search "
                  "shuffle sort stable_sort transform unique upper_bound",
     "array": "array to_array",
-    "atomic": "atomic atomic_flag atomic_ref atomic_thread_fence memory_order_acq_rel "
+    "atomic": "atomic atomic_flag atomic_ref atomic_thread_fence memory_order memory_order_acq_rel "
               "memory_order_acquire memory_order_relaxed memory_order_release "
               "memory_order_seq_cst",
     "bit": "bit_cast bit_ceil bit_floor bit_width countl_zero countr_zero endian has_single_bit "
@@ -61,13 +61,13 @@ BROUGHT_BY = {
     "map": "map multimap",
     "memory": "addressof align allocator make_shared make_unique make_unique_for_overwrite "
               "shared_ptr unique_ptr weak_ptr construct_at destroy_at uninitialized_copy_n",
-    "mutex": "lock_guard mutex once_flag scoped_lock unique_lock call_once",
+    "mutex": "lock_guard mutex once_flag scoped_lock try_to_lock unique_lock call_once",
     "new": "align_val_t bad_alloc launder nothrow",
     "numeric": "accumulate gcd iota",
     "optional": "make_optional nullopt nullopt_t optional",
     "ostream": "ostream endl",
     "queue": "queue priority_queue",
-    "random": "mt19937 mt19937_64 random_device uniform_int_distribution",
+    "random": "minstd_rand mt19937 mt19937_64 random_device uniform_int_distribution",
     "set": "multiset set",
     "span": "as_bytes as_writable_bytes dynamic_extent span",
     "sstream": "istringstream ostringstream stringstream",
