@@ -14,6 +14,7 @@
 #include <fstream>
 #include <iostream>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -106,16 +107,27 @@ Result<fs::path> make_tree() {
   for (const auto& [name, text] : tree()) {
     const fs::path file = root / name;
     std::error_code error;
-    if (fs::exists(file, error)) continue;
     fs::create_directories(file.parent_path(), error);
     const fs::path draft = file.string() + "." + std::to_string(getpid());
-    std::ofstream(draft) << text << "\n";
-    fs::rename(draft, file, error);
+    const bool written = static_cast<bool>(std::ofstream(draft) << text << std::endl);
+    if (written) {
+      fs::rename(draft, file, error);
+    } else {
+      error = std::make_error_code(std::errc::no_space_on_device);
+      unlink(draft.c_str());
+    }
     if (error) {
       return tl::unexpected(Error{ErrorCode::Environment, file.string() + ": " + error.message()});
     }
   }
   return root;
+}
+
+/// The text as one word of a shell.
+std::string quoted(const std::string& text) {
+  std::string out = "'";
+  for (const char each : text) out += each == '\'' ? std::string("'\\''") : std::string(1, each);
+  return out + "'";
 }
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
@@ -191,7 +203,7 @@ int run_program(int argc, char** argv) {
   auto variables = environment(config);
   if (!variables) return refuse(variables.error().message);
   for (const auto& [name, value] : *variables) {
-    if (print) std::cout << "export " << name << "='" << value << "'\n";
+    if (print) std::cout << "export " << name << "=" << quoted(value) << "\n";
     setenv(name.c_str(), value.c_str(), 1);
   }
   std::cout.flush();

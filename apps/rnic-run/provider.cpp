@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <new>
 
@@ -68,7 +69,8 @@ int query_device(ibv_context*, const ibv_query_device_ex_input*, ibv_device_attr
   attr.max_pd = static_cast<int>(limits->max_pds);
   attr.max_qp_rd_atom = static_cast<int>(limits->max_reads);
   attr.max_qp_init_rd_atom = attr.max_qp_rd_atom;
-  attr.max_res_rd_atom = attr.max_qp_rd_atom * attr.max_qp;
+  attr.max_res_rd_atom =
+      static_cast<int>(std::min<uint64_t>(uint64_t{limits->max_reads} * limits->max_qps, INT_MAX));
   attr.atomic_cap = IBV_ATOMIC_HCA;
   attr.max_srq = static_cast<int>(limits->max_srqs);
   attr.max_srq_wr = attr.max_qp_wr;

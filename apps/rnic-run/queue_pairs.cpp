@@ -29,7 +29,7 @@ class InlineOctets {
     for (int i = 0; i < wr.num_sge; ++i) {
       const ibv_sge& piece = wr.sg_list[i];
       if (piece.length > octets_.size() - size_) return false;
-      std::memcpy(&octets_[size_], reinterpret_cast<const void*>(piece.addr), piece.length);
+      std::memcpy(octets_.data() + size_, reinterpret_cast<const void*>(piece.addr), piece.length);
       size_ += piece.length;
     }
     return true;

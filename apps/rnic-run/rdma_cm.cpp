@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "rnic-run/queue_pairs.hpp"
@@ -18,7 +19,8 @@ namespace rnic::run {
 
 namespace {
 
-constexpr size_t kMostEvents = 65536;  // that a channel holds
+// Requests come from anybody, each with an id: those that the program does not read are limited.
+constexpr size_t kMostUnread = 4096;
 constexpr uint32_t kNoIndex = UINT32_MAX;
 constexpr uint8_t kAnyReads = 0xff;      // RDMA_MAX_RESP_RES: as many as the device has
 constexpr int kRejectedByConsumer = 28;  // the code that programs of InfiniBand know
@@ -172,11 +174,20 @@ ssize_t RdmaCm::write(int channel, const void* octets, size_t size) {
   if (command.number() == RDMA_USER_CM_CMD_GET_EVENT) {
     return get_event(channel, command) < 0 ? -1 : static_cast<ssize_t>(size);
   }
-  const std::lock_guard lock(mutex_);
-  const int error = carry_out(channel, command);
+  const int error = carry_out_or_starve(channel, command);
   if (error == 0) return static_cast<ssize_t>(size);
   errno = error;
   return -1;
+}
+
+int RdmaCm::carry_out_or_starve(int channel, const Command& command) {
+  // C is above: nothing may be thrown there.
+  try {
+    const std::lock_guard lock(mutex_);
+    return carry_out(channel, command);
+  } catch (const std::bad_alloc&) {
+    return ENOMEM;
+  }
 }
 
 int RdmaCm::carry_out(int channel, const Command& command) {
@@ -237,11 +248,16 @@ void RdmaCm::remove(QueuePairs& qp) {
 
 // ---- Events ----
 
+size_t RdmaCm::unread(int channel) const {
+  const auto found = channels_.find(channel);
+  return found == channels_.end() ? 0 : found->second.size();
+}
+
 void RdmaCm::tell(CmEvent event) {
   const CmId* id = find(event.id);
   if (id == nullptr) return;
   const auto channel = channels_.find(id->channel);
-  if (channel == channels_.end() || channel->second.size() == kMostEvents) return;
+  if (channel == channels_.end()) return;
   channel->second.push_back(std::move(event));
   eventfd_write(channel->first, 1);
 }
@@ -284,7 +300,8 @@ ssize_t RdmaCm::get_event(int channel, const Command& command) {
 void RdmaCm::take(const event::ConnectRequest& request) {
   const auto name = reinterpret_cast<uintptr_t>(request.listener_context);
   CmId* listener = find(static_cast<uint32_t>(name));
-  if (listener == nullptr) {
+  if (listener == nullptr || unread(listener->channel) >= kMostUnread) {
+    // The device counts it (start_rejects).
     (void)Adapter::get()->device().reject(request.request);
     return;
   }

@@ -81,6 +81,7 @@ class RdmaCm {
  private:
   class Command;
 
+  int carry_out_or_starve(int channel, const Command& command);
   int carry_out(int channel, const Command& command);
   ssize_t get_event(int channel, const Command& command);
   std::optional<CmEvent> next_event(int channel, CmId*& id);
@@ -108,6 +109,7 @@ class RdmaCm {
   void end(const event::Common& event, CmEventKind kind, int status,
            const std::vector<uint8_t>& private_data);
 
+  [[nodiscard]] size_t unread(int channel) const;
   void tell(CmEvent event);
   CmId* find(uint32_t handle);
   CmId* of_queue_pair(uint32_t number);
