@@ -1,5 +1,7 @@
 #include "wire/ipv4.hpp"
 
+#include <random>
+
 #include "exact.hpp"
 
 namespace rnic::wire {
@@ -100,6 +102,26 @@ TEST(Ipv4Wire, AnyFlippedBitSpoilsTheChecksum) {
     Octets flipped = kIpv4Octets;
     flipped[i / 8] ^= static_cast<uint8_t>(1 << i % 8);
     EXPECT_FALSE(ipv4_checksum_good(flipped)) << i;
+  }
+}
+
+// The header's sum has a loop of its own; the one of RFC 1071 over any octets is the reference.
+TEST(Ipv4Wire, TheChecksumOfAHeaderOfAnyLengthIsTheInternetChecksum) {
+  std::mt19937 random(791);
+  for (size_t length = 20; length <= 60; length += 4) {
+    for (const int fill : {0x00, 0xff, -1}) {  // no carry, every carry, random octets
+      Octets header(length, static_cast<uint8_t>(fill));
+      for (size_t i = 0; fill == -1 && i < length; ++i) header[i] = static_cast<uint8_t>(random());
+      EXPECT_EQ(ipv4_checksum_good(Exact(header).view()),
+                checksum_fold(checksum_add(0, header)) == 0)
+          << length << " filled with " << fill;
+      base::store_be16(&header[kIpv4ChecksumAt], 0);
+      for (uint32_t sum = 0; sum <= 0xffff; ++sum) {
+        base::store_be16(&header[kIpv4ChecksumAt], static_cast<uint16_t>(sum));
+        ASSERT_EQ(ipv4_checksum_good(header), checksum_fold(checksum_add(0, header)) == 0)
+            << length << " filled with " << fill << ", sum " << sum;
+      }
+    }
   }
 }
 
