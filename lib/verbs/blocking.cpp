@@ -210,7 +210,9 @@ Result<Connection> Listener::accept(TimeLimit limit, const ConnectionOptions& op
 
 Result<Adapter> Adapter::open(Context& context, const std::string& device) {
   return guarded("Adapter::open", [&]() -> Result<Adapter> {
-    auto desk = EventDesk::open(context, device);
+    auto found = context.device(device);
+    if (!found) return tl::unexpected(std::move(found.error()));
+    auto desk = found->open_event_desk();
     if (!desk) return tl::unexpected(std::move(desk.error()));
     return Adapter(std::move(*desk));
   });

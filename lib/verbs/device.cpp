@@ -1,12 +1,17 @@
 // A handle of the public API: a device, its listeners, events and counters.
 
 #include <functional>
+#include <memory>
 #include <string>
+#include <utility>
 
+#include "base/fail.hpp"
 #include "rnic/verbs.hpp"
 #include "verbs/belonging.hpp"
 #include "verbs/boundary.hpp"
 #include "verbs/consumer_calls.hpp"
+#include "verbs/desk_place.hpp"
+#include "verbs/event_desk.hpp"
 #include "verbs/runtime.hpp"
 
 namespace rnic {
@@ -171,6 +176,21 @@ bool Device::quiescent() const {
       return device_->device->quiescent() &&
              (device_->socket == nullptr || device_->socket->quiescent());
     });
+  });
+}
+
+Result<std::shared_ptr<verbs::EventDesk>> Device::open_event_desk() {
+  return guarded("Device::open_event_desk", [&]() -> Result<std::shared_ptr<verbs::EventDesk>> {
+    if (device_->has_desk.exchange(true)) {
+      return base::fail(ErrorCode::AlreadyExists,
+                        "open: device " + name() +
+                            " has an adapter already: copy that, or end it with its listeners and "
+                            "connections");
+    }
+    verbs::DeskPlace place(&device_->has_desk);
+    auto pd = alloc_pd();
+    if (!pd) return tl::unexpected(std::move(pd.error()));
+    return std::make_shared<verbs::EventDesk>(*this, std::move(place), std::move(*pd));
   });
 }
 

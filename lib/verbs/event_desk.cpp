@@ -7,7 +7,6 @@
 #include <utility>
 #include <variant>
 
-#include "base/fail.hpp"
 #include "base/starved.hpp"
 #include "llp/framing.hpp"
 #include "verbs/boundary.hpp"
@@ -86,23 +85,7 @@ std::chrono::nanoseconds WaitEnd::left(const Context& context) const {
 
 // --- EventDesk ---
 
-Result<std::shared_ptr<EventDesk>> EventDesk::open(Context& context, const std::string& device) {
-  auto found = context.device(device);
-  if (!found) return tl::unexpected(std::move(found.error()));
-  std::atomic<bool>& taken = found->device_->has_desk;
-  if (taken.exchange(true)) {
-    return base::fail(ErrorCode::AlreadyExists,
-                      "open: device " + device +
-                          " has an adapter already: copy that, or end it with its listeners and "
-                          "connections");
-  }
-  Place place(&taken);
-  auto pd = found->alloc_pd();
-  if (!pd) return tl::unexpected(std::move(pd.error()));
-  return std::make_shared<EventDesk>(*found, std::move(place), std::move(*pd));
-}
-
-EventDesk::EventDesk(Device device, Place place, ProtectionDomain pd)
+EventDesk::EventDesk(Device device, DeskPlace place, ProtectionDomain pd)
     : device_(std::move(device)),
       place_(std::move(place)),
       context_(device_.context()),

@@ -6,10 +6,8 @@
 
 #include <sys/types.h>
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -17,6 +15,7 @@
 #include <vector>
 
 #include "rnic/verbs.hpp"
+#include "verbs/desk_place.hpp"
 
 namespace rnic::verbs {
 
@@ -45,15 +44,8 @@ class EventDesk {
   /// limits.max_pending_requests.
   static constexpr size_t kMaxKept = 256;
 
-  /// Gives back a device's only place for a desk.
-  struct Leave {
-    void operator()(std::atomic<bool>* taken) const { taken->store(false); }
-  };
-  using Place = std::unique_ptr<std::atomic<bool>, Leave>;
-
-  /// AlreadyExists: the device has a desk, which would miss the events that this one takes.
-  static Result<std::shared_ptr<EventDesk>> open(Context& context, const std::string& device);
-  EventDesk(Device device, Place place, ProtectionDomain pd);
+  /// Device::open_event_desk() makes it: two desks of a device would miss each other's events.
+  EventDesk(Device device, DeskPlace place, ProtectionDomain pd);
 
   [[nodiscard]] Context& context() { return context_; }
   [[nodiscard]] Device& device() { return device_; }
@@ -93,7 +85,7 @@ class EventDesk {
   void sort(Event&& event);
 
   Device device_;
-  Place place_;
+  DeskPlace place_;
   Context context_;  // a handle of our own: the application's may be gone
   ProtectionDomain pd_;
   pid_t owner_;

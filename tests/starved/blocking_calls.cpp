@@ -104,7 +104,9 @@ void event_waits(World& w) {
 
 std::vector<Call> adapter_calls() {
   return {
-      {"Adapter::open, Adapter::~Adapter, Adapter::device, Adapter::events_lost", nullptr,
+      {"Adapter::open, Device::open_event_desk, Adapter::~Adapter, Adapter::device, "
+       "Adapter::events_lost",
+       nullptr,
        [](World& w) {
          auto made = blocking::Adapter::open(*w.context, "rnic0");
          const Outcome outcome = of(made);

@@ -17,6 +17,7 @@ for module in virtio_pci virtio_console crc32c_generic crc32c_intel virtio_net; 
   modprobe "$module" 2>/dev/null
 done
 hostname siw
+echo 1 >/proc/sys/kernel/print-fatal-signals
 ip link set lo up
 turns=0
 while [ ! -e /sys/class/net/eth0 ] && [ "$turns" -lt 100 ]; do

@@ -146,7 +146,7 @@ class Terminates(Siw):
 
 
 # What each thread of the guest's program waits for in its kernel, and what that has said.
-WHERE_IT_WAITS = ("for task in /proc/$(pidof -s guest_peer)/task/*; do echo $task $(cat $task/wchan "
+WHERE_IT_WAITS = ("for task in /proc/$(pidof guest_peer | cut -d' ' -f1)/task/*; do echo $task $(cat $task/wchan "
                   "$task/stack); done; dmesg | tail -n 20")
 
 
@@ -200,7 +200,8 @@ class Deaths(Siw):
                 seeds = f"{self.streaming_seed}|{self.streaming_seed + 1}"
                 told = self.bench.guest.execute(
                     f"for turn in $(seq 600); do [ $(grep -cE '^({seeds}) failed' /tmp/{name}.out) "
-                    f"= 2 ] && exit 0; sleep 0.1; done; cat /tmp/{name}.out; {WHERE_IT_WAITS}; exit 1",
+                    f"= 2 ] && exit 0; sleep 0.1; done; cat /tmp/{name}.out; "
+                    f"cat /tmp/client.status; {WHERE_IT_WAITS}; exit 1",
                     90)
                 self.assertEqual(told.status, 0, told.text)
                 self.works_again(port)

@@ -608,8 +608,11 @@ class Device {
   /// \return whether nothing is connected, queued or held
   [[nodiscard]] bool quiescent() const;
 
+  /// The library's own: blocking::Adapter::open() takes the events of the device. AlreadyExists: an
+  /// adapter has them.
+  Result<std::shared_ptr<verbs::EventDesk>> open_event_desk();
+
  private:
-  friend class verbs::EventDesk;
   Result<StreamListener> listen_for_streams(verbs::PortUse& port,
                                             const StreamListenerOptions& options);
   Result<FramedStreamListener> listen_for_framed(verbs::PortUse& port,
