@@ -15,6 +15,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <rdma/rdma_cma.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -833,6 +834,9 @@ static int connect_all(const char *address, int port, int count, const char *hex
 
 int main(int argc, char **argv)
 {
+	/* siw sends on its connection's socket within our calls, and without MSG_NOSIGNAL: where the
+	 * peer has reset it the caller would be killed, silently and with all its connections. */
+	signal(SIGPIPE, SIG_IGN);
 	if (argc == 3 && !strcmp(argv[1], "server"))
 		return serve_in_background(atoi(argv[2]));
 	if (argc == 6 && !strcmp(argv[1], "client"))
