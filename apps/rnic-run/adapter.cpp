@@ -12,14 +12,29 @@ namespace {
 Result<Config> configuration() {
   const char* file = std::getenv("RNIC_CONFIG");
   if (file != nullptr && file[0] != '\0') return Config::from_file(file);
-  return Config::from_text("[[device]]\nname = \"rnic0\"\nport = \"socket\"\n", "rnic-run");
+  // libfabric asks for completion queues that are deep beyond the need.
+  return Config::from_text(
+      "[[device]]\nname = \"rnic0\"\nport = \"socket\"\n[limits]\nmax_cq_depth = 1048576\n",
+      "rnic-run");
+}
+
+/// \return whether each refusal is told
+bool explains() {
+  static const bool asked = std::getenv("RNIC_EXPLAIN") != nullptr;
+  return asked;
 }
 
 }  // namespace
 
 void complain(const std::string& what) { std::fprintf(stderr, "softrnic: %s\n", what.c_str()); }
 
+int refused(int error, const char* why) {
+  if (explains()) complain(why);
+  return error;
+}
+
 int as_errno(const Error& error) {
+  if (explains()) complain(error.message);
   switch (error.code) {
     case ErrorCode::InvalidArgument:
     case ErrorCode::WrongState: return EINVAL;

@@ -39,7 +39,11 @@ class Adapter final : private Watched {
 
 /// One line on stderr, which begins with the name of the product.
 void complain(const std::string& what);
-/// errno for an error of the device.
+/// errno for an error of the device. With RNIC_EXPLAIN set its text goes to stderr, as errno has
+/// none.
 int as_errno(const Error& error);
+/// As as_errno() for what the plugin refuses by itself.
+/// \return `error`
+int refused(int error, const char* why);
 
 }  // namespace rnic::run

@@ -120,7 +120,7 @@ ibv_cq* Completions::create(ibv_context*, int depth, ibv_comp_channel* channel, 
     errno = EINVAL;
     return nullptr;
   }
-  auto made = adapter->device().create_cq(static_cast<uint32_t>(depth), {.several_threads = true});
+  auto made = adapter->device().create_cq(static_cast<uint32_t>(depth));
   if (!made) {
     errno = as_errno(made.error());
     return nullptr;
@@ -147,6 +147,7 @@ ibv_cq* Completions::create(ibv_context*, int depth, ibv_comp_channel* channel, 
 
 int Completions::resize(ibv_cq* shown, int depth) {
   if (depth <= 0) return EINVAL;
+  const std::lock_guard turn(of(shown).turn_);
   auto status = of(shown).queue_.resize(static_cast<uint32_t>(depth));
   if (!status) return as_errno(status.error());
   shown->cqe = depth;
@@ -177,6 +178,7 @@ int Completions::poll(ibv_cq* shown, int count, ibv_wc* out) {
   constexpr int kAtOnce = 16;
   std::array<Completion, kAtOnce> taken;
   int filled = 0;
+  const std::lock_guard turn(of(shown).turn_);
   while (filled < count) {
     const auto room = static_cast<size_t>(std::min(count - filled, kAtOnce));
     const uint32_t got = of(shown).queue_.poll({taken.data(), room});
@@ -189,6 +191,7 @@ int Completions::poll(ibv_cq* shown, int count, ibv_wc* out) {
 int Completions::request_notify(ibv_cq* shown, int solicited_only) {
   Completions& queue = of(shown);
   if (queue.fd_ < 0) return 0;
+  const std::lock_guard turn(queue.turn_);
   queue.armed_ = true;
   auto status = queue.queue_.arm(solicited_only != 0 ? Notify::Solicited : Notify::Next);
   if (!status) return as_errno(status.error());

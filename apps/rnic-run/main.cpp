@@ -132,7 +132,7 @@ std::string quoted(const std::string& text) {
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
-Result<Variables> environment(const std::string& config) {
+Result<Variables> environment(const std::string& config, bool explain) {
   auto folder = libraries();
   if (!folder) return tl::unexpected(folder.error());
   auto root = make_tree();
@@ -148,6 +148,7 @@ Result<Variables> environment(const std::string& config) {
                 {"SYSFS_PATH", root->string()},
                 {"IBV_DRIVERS", plugin},
                 {"RDMAV_DRIVERS", plugin}};
+  if (explain) out.emplace_back("RNIC_EXPLAIN", "1");
   if (!config.empty()) {
     std::error_code error;
     out.emplace_back("RNIC_CONFIG", fs::absolute(config, error).string());
@@ -184,8 +185,11 @@ int run_program(int argc, char** argv) {
       "Usage: rnic-run [OPTIONS] PROGRAM [ARGUMENTS]");
   std::string config;
   bool print = false;
+  bool explain = false;
   app.add_option("--config", config, "configuration (TOML); default: the sockets of the system")
       ->check(CLI::ExistingFile);
+  app.add_flag("--explain", explain,
+               "say on stderr why the device refuses a call: the program gets an errno alone");
   app.add_flag("--print-environment", print,
                "print the variables that do the same for every program of a shell");
   try {
@@ -200,7 +204,7 @@ int run_program(int argc, char** argv) {
     if (!read) return refuse(read.error().message);
     if (Status status = read->check(); !status) return refuse(status.error().message);
   }
-  auto variables = environment(config);
+  auto variables = environment(config, explain);
   if (!variables) return refuse(variables.error().message);
   for (const auto& [name, value] : *variables) {
     if (print) std::cout << "export " << name << "=" << quoted(value) << "\n";

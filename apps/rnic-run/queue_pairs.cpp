@@ -19,6 +19,7 @@ namespace {
 // Programs that were written for InfiniBand send before the peer has posted a receive, and count on
 // its retries.
 constexpr std::chrono::seconds kReceiveWait{10};
+constexpr std::chrono::seconds kAbandonTime{1};
 
 /// The octets of an inline request, gathered from the program's pieces.
 class InlineOctets {
@@ -151,7 +152,10 @@ bool can_be(const ibv_qp_cap& cap) {
 }  // namespace
 
 ibv_srq* SharedReceives::create(ibv_pd* pd, ibv_srq_init_attr* attr) {
-  if (attr->attr.max_wr == 0 || attr->attr.max_sge > kMaxSge) return no_srq(EINVAL);
+  if (attr->attr.max_wr == 0 || attr->attr.max_sge > kMaxSge) {
+    return no_srq(
+        refused(EINVAL, "create_srq: it has room for no receive, or for too many pieces"));
+  }
   SharedReceiveQueueOptions options;
   options.depth = attr->attr.max_wr;
   options.several_threads = true;
@@ -201,7 +205,9 @@ ibv_qp* QueuePairs::create(ibv_pd* pd, ibv_qp_init_attr* attr) {
         "create_qp: iWARP has reliable connections alone (IBV_QPT_RC), no datagrams and no XRC");
     return no_qp(EOPNOTSUPP);
   }
-  if (!can_be(attr->cap)) return no_qp(EINVAL);
+  if (!can_be(attr->cap)) {
+    return no_qp(refused(EINVAL, "create_qp: more pieces or inline octets than the device has"));
+  }
   QueuePairOptions options;
   options.send_depth = std::max(1u, attr->cap.max_send_wr);
   options.receive_depth = std::max(1u, attr->cap.max_recv_wr);
@@ -221,11 +227,19 @@ ibv_qp* QueuePairs::create(ibv_pd* pd, ibv_qp_init_attr* attr) {
   return &qp->shown_.qp;
 }
 
+Status QueuePairs::close() {
+  const auto info = pair_.info();
+  // A program that leaves requests behind does not ask for them: over InfiniBand they would be
+  // flushed at once. The peer may wait for a receive that its program posts no more.
+  const bool abandons = info && sends_posted_ != info->sends_completed;
+  return abandons ? pair_.drain(kAbandonTime) : pair_.drain();
+}
+
 int QueuePairs::move(ibv_qp_state to) {
   switch (to) {
     case IBV_QPS_ERR: return outcome(pair_.modify({.state = QueuePairState::Error}));
     // rdma_disconnect() and rshutdown() ask an iWARP device so for a close in order.
-    case IBV_QPS_SQD: return outcome(pair_.drain());
+    case IBV_QPS_SQD: return outcome(close());
     case IBV_QPS_RESET:
       if (pair_.state() != QueuePairState::Error) return 0;
       return outcome(pair_.modify({.state = QueuePairState::Idle}));
@@ -289,8 +303,10 @@ int QueuePairs::post_send(ibv_qp* shown, ibv_send_wr* list, ibv_send_wr** bad) {
     } else {
       request.sges = pieces(wr.sg_list, wr.num_sge);
     }
-    if (const int refused = put_operation(wr, request)) return refused;
-    return outcome(qp.pair_.post_send(request));
+    if (const int unknown = put_operation(wr, request)) return unknown;
+    const int refused = outcome(qp.pair_.post_send(request));
+    if (refused == 0) ++qp.sends_posted_;
+    return refused;
   });
 }
 

@@ -2,6 +2,7 @@
 /// Queue pairs and shared receive queues of the program.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <unordered_map>
@@ -53,10 +54,12 @@ class QueuePairs {
 
  private:
   int move(ibv_qp_state to);
+  Status close();
 
   abi::QueuePair shown_{};
   QueuePair pair_;
   ibv_qp_init_attr made_with_{};
+  std::atomic<uint32_t> sends_posted_{0};  // wraps, as the device's count of those completed
 };
 
 }  // namespace rnic::run

@@ -242,7 +242,12 @@ void RdmaCm::remove(QueuePairs& qp) {
   const std::lock_guard lock(mutex_);
   std::erase(queue_pairs_, &qp);
   for (auto& [handle, id] : ids_) {
-    if (id->qp == &qp) id->qp = nullptr;
+    if (id->qp != &qp) continue;
+    id->qp = nullptr;
+    // The device says nothing of a queue pair that is gone; the kernel tells of its connection.
+    if (std::exchange(id->told, CmTold::End) == CmTold::Established) {
+      tell({.kind = CmEventKind::Disconnected, .id = handle});
+    }
   }
 }
 
@@ -323,11 +328,11 @@ void RdmaCm::take(const event::ConnectRequest& request) {
   tell(std::move(event));
 }
 
-void RdmaCm::end(const event::Common& event, CmEventKind kind, int status,
-                 const std::vector<uint8_t>& data) {
+void RdmaCm::tell_of(const event::Common& event, CmEventKind kind, int status,
+                     const std::vector<uint8_t>& data) {
   CmId* id = of_queue_pair(event.qp);
-  if (id == nullptr || id->ended) return;
-  id->ended = kind != CmEventKind::Established;
+  if (id == nullptr || id->told == CmTold::End) return;
+  id->told = kind == CmEventKind::Established ? CmTold::Established : CmTold::End;
   id->local = event.local;
   tell({.kind = kind, .status = status, .id = id->handle, .private_data = data});
 }
@@ -337,17 +342,17 @@ void RdmaCm::take(const Event& event) {
   if (const auto* request = std::get_if<event::ConnectRequest>(&event)) {
     take(*request);
   } else if (const auto* up = std::get_if<event::Established>(&event)) {
-    end(*up, CmEventKind::Established, 0, up->private_data);
+    tell_of(*up, CmEventKind::Established, 0, up->private_data);
   } else if (const auto* no = std::get_if<event::Rejected>(&event)) {
-    end(*no, CmEventKind::Rejected, kRejectedByConsumer, no->private_data);
+    tell_of(*no, CmEventKind::Rejected, kRejectedByConsumer, no->private_data);
   } else if (const auto* failed = std::get_if<event::ConnectFailed>(&event)) {
     const int status = status_of(*failed);
     const bool unreachable = status != -ECONNREFUSED;
-    end(*failed, unreachable ? CmEventKind::Unreachable : CmEventKind::Rejected, status, {});
+    tell_of(*failed, unreachable ? CmEventKind::Unreachable : CmEventKind::Rejected, status, {});
   } else if (const auto* gone = std::get_if<event::RequestWithdrawn>(&event)) {
-    end(*gone, CmEventKind::ConnectError, -ECONNRESET, {});
+    tell_of(*gone, CmEventKind::ConnectError, -ECONNRESET, {});
   } else if (const auto* over = std::get_if<event::Disconnected>(&event)) {
-    end(*over, CmEventKind::Disconnected, 0, {});
+    tell_of(*over, CmEventKind::Disconnected, 0, {});
   }
 }
 
@@ -537,6 +542,7 @@ int RdmaCm::connect(const Command& command) {
   options.ird = reads(asked.conn_param.responder_resources, attributes->ird);
   options.ord = reads(asked.conn_param.initiator_depth, attributes->ord);
   id->qp = qp;
+  id->told = CmTold::Nothing;
   const auto data = private_data(asked.conn_param);
   const Status status = id->port.local().port != 0
                             ? qp->pair().connect(id->port, id->remote, data, options)
@@ -559,6 +565,7 @@ int RdmaCm::accept(const Command& command) {
   options.ord = reads(asked.conn_param.initiator_depth, attributes->ord);
   id->uid = asked.uid;
   id->qp = qp;
+  id->told = CmTold::Nothing;
   const Status status = qp->pair().accept(*id->request, private_data(asked.conn_param), options);
   if (!status) {
     id->qp = nullptr;

@@ -21,6 +21,9 @@ namespace rnic::run {
 
 class QueuePairs;
 
+/// What the program was told of an id's connection.
+enum class CmTold { Nothing, Established, End };
+
 /// What rdma_create_id() makes: a listener, or one end of a connection.
 struct CmId {
   uint32_t handle = 0;
@@ -35,7 +38,7 @@ struct CmId {
   std::optional<Endpoint> listening;
   std::optional<RequestHandle> request;  // of a peer, not answered yet
   QueuePairs* qp = nullptr;
-  bool ended = false;  // the end of its connection was told
+  CmTold told = CmTold::Nothing;
 };
 
 /// The kinds of events, by librdmacm's numbers: its header and the kernel's exclude each other.
@@ -106,8 +109,8 @@ class RdmaCm {
   void drop(CmId& id);
 
   void take(const event::ConnectRequest& request);
-  void end(const event::Common& event, CmEventKind kind, int status,
-           const std::vector<uint8_t>& private_data);
+  void tell_of(const event::Common& event, CmEventKind kind, int status,
+               const std::vector<uint8_t>& private_data);
 
   [[nodiscard]] size_t unread(int channel) const;
   void tell(CmEvent event);

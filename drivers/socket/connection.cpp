@@ -78,6 +78,13 @@ void Connection::close() {
 
 void Connection::abort() { end_with(StreamEnd::Aborted); }
 
+// A RST would take octets with it that the system still has to send, and whose requests have
+// completed. Their FIN goes with the descriptor; what still comes the system answers by RST.
+void Connection::leave() {
+  const bool all_taken = our_half_ == OurHalf::Closing && unsent_.empty() && !readiness_.user_has();
+  end_with(all_taken || our_half_ == OurHalf::Closed ? StreamEnd::Closed : StreamEnd::Aborted);
+}
+
 void Connection::room_grew() {
   if (is_over()) return;
   owner_.room_grew();

@@ -94,6 +94,7 @@ class Connection final : public llp::Stream {
   void ready() override;
   void close() override;
   void abort() override;
+  void leave() override;
   void room_grew() override;
   void set_user(llp::StreamUser& user) override { user_ = &user; }
   void set_trace(base::TraceSink* sink) override { trace_ = sink; }

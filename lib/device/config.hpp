@@ -30,6 +30,7 @@ struct Limits {
   uint32_t max_pending_requests = 128;  ///< inbound requests the application has not answered
   uint32_t max_events = 4096;           ///< asynchronous events not yet read
   uint32_t max_work_depth = 65536;      ///< deepest send or receive queue
+  uint32_t max_cq_depth = 0;            ///< deepest completion queue; 0: twice max_work_depth
   uint32_t max_reads = 128;             ///< highest IRD and ORD of a queue pair
   uint64_t registered_octets = 0;       ///< of all regions; 0: no limit
   uint64_t cq_entries = 0;              ///< of all completion queues; 0: no limit
@@ -47,6 +48,10 @@ struct Limits {
 /// \return whether established connections that are silent give way to newcomers
 [[nodiscard]] inline bool evicts_silent(const Limits& limits) {
   return limits.silence > base::Duration(0);
+}
+
+[[nodiscard]] inline uint32_t deepest_cq(const Limits& limits) {
+  return limits.max_cq_depth != 0 ? limits.max_cq_depth : 2 * limits.max_work_depth;
 }
 
 /// What all consumers may have together, beyond what the tables limit.

@@ -112,6 +112,10 @@ void Connection::abort() {
   if (stream_ != nullptr) stream_->abort();
 }
 
+void Connection::leave() {
+  if (stream_ != nullptr) stream_->leave();
+}
+
 void Connection::set_trace(base::TraceSink* sink) {
   if (stream_ != nullptr) stream_->set_trace(sink);
 }

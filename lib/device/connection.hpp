@@ -112,6 +112,7 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   [[nodiscard]] bool was_converted() const { return socket_ != nullptr; }
   /// Resets the stream if there is one.
   void abort();
+  void leave();  ///< its queue pair goes (llp::Stream::leave())
   /// Sets the trace sink of the stream; nullptr ends a trace. Does nothing without a stream.
   void set_trace(base::TraceSink* sink);
   /// The connection has to give way to others: its stream is reset. \param why a literal, for the

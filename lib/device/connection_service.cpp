@@ -748,7 +748,7 @@ void ConnectionService::orphan(std::unique_ptr<QueuePair> qp) {
   // The endpoint has to outlive the session's last call; its events reach nobody from here on.
   qp->orphan();
   orphans_.push_back(std::move(qp));
-  connection->abort();
+  connection->leave();
 }
 
 void ConnectionService::abort_all() {

@@ -84,8 +84,8 @@ Result<mem::Stag> Resources::register_memory(const mem::RegionSpec& spec) {
   if (!has_pd(spec.pd)) {
     return fail(ErrorCode::NotFound, "register_memory: no such protection domain");
   }
-  TakenShare share = share_in(spec.pd, "register_memory",
-                              {.regions = 1, .registered_octets = spec.octets()});
+  TakenShare share =
+      share_in(spec.pd, "register_memory", {.regions = 1, .registered_octets = spec.octets()});
   if (!share.status()) return tl::unexpected(share.status().error());
   auto stag = memory_.add(spec);
   if (!stag) return stag;
@@ -186,11 +186,12 @@ void Resources::release_memory(mem::Stag stag) {
 }
 
 Status Resources::check_cq_depth(const char* call, uint32_t depth) const {
-  if (depth != 0 && depth <= 2 * limits_.max_work_depth) return {};
+  if (depth != 0 && depth <= deepest_cq(limits_)) return {};
   return fail(ErrorCode::InvalidArgument,
               std::string(call) + ": a depth of " + std::to_string(depth) + " is outside 1.." +
-                  std::to_string(2 * limits_.max_work_depth) +
-                  " (twice limits.max_work_depth): raise that, or use several queues");
+                  std::to_string(deepest_cq(limits_)) +
+                  " (limits.max_cq_depth, or twice "
+                  "limits.max_work_depth): raise one of them, or use several queues");
 }
 
 Result<CompletionQueue*> Resources::create_cq(uint32_t depth, const CompletionQueueOptions& options,
@@ -446,7 +447,7 @@ void Resources::describe(DeviceLimits& limits) const {
   limits.max_regions = limits_.max_regions;
   limits.regions = memory_.live();
   limits.max_work_depth = limits_.max_work_depth;
-  limits.max_cq_depth = 2 * limits_.max_work_depth;
+  limits.max_cq_depth = deepest_cq(limits_);
   limits.max_reads = limits_.max_reads;
 }
 

@@ -205,6 +205,11 @@ class Stream {
   /// Ends the connection by a RST. ended(Aborted) follows.
   virtual void abort() = 0;
 
+  /// The user goes, and waits for no answer of the peer. A transport that has taken all octets, the
+  /// FIN behind them, and can send them without the user, does so; any other aborts. ended()
+  /// follows.
+  virtual void leave() { abort(); }
+
   /// receive_room() has grown: the transport asks for it again.
   virtual void room_grew() = 0;
 

@@ -70,7 +70,7 @@ Status CompletionQueue::resize(uint32_t depth) {
   return guarded("CompletionQueue::resize", [&]() -> Status {
     if (device_ == nullptr) return empty_handle();
     if (device_->is_abandoned()) return abandoned();
-    const uint32_t most = 2 * device_->device->config().limits.max_work_depth;
+    const uint32_t most = device::deepest_cq(device_->device->config().limits);
     const uint64_t octets = device::CompletionQueue::octets_for(std::min(depth, most));
     if (octets >= verbs::kWorthAsking) {
       auto enough = verbs::enough_memory(

@@ -21,7 +21,7 @@ Result<ProtectionDomain> alloc_pd(const DevicePtr& device, uint32_t consumer) {
 Result<CompletionQueue> create_cq(const DevicePtr& device, uint32_t depth,
                                   const CompletionQueueOptions& options, uint32_t consumer) {
   return guarded("create_cq", [&]() -> Result<CompletionQueue> {
-    const uint32_t deepest = 2 * device->device->config().limits.max_work_depth;
+    const uint32_t deepest = device::deepest_cq(device->device->config().limits);
     if (const uint64_t octets = device::CompletionQueue::octets_for(std::min(depth, deepest));
         octets >= kWorthAsking) {
       auto enough = enough_memory("create_cq: " + std::to_string(depth) + " completions", octets);

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include <csignal>
 #include <system_error>
 
 #include "base/log.hpp"
@@ -26,6 +27,26 @@ void pin_to(uint32_t core) {
   }
 }
 
+/// While it lives, threads that are made are not interrupted by signals to the process, which are
+/// for the application's own threads. Those that a thread brings upon itself it still takes.
+class SignalsHeld {
+ public:
+  SignalsHeld() {
+    sigset_t held;
+    sigfillset(&held);
+    for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, SIGPROF}) {
+      sigdelset(&held, own);
+    }
+    pthread_sigmask(SIG_BLOCK, &held, &before_);
+  }
+  SignalsHeld(const SignalsHeld&) = delete;
+  SignalsHeld& operator=(const SignalsHeld&) = delete;
+  ~SignalsHeld() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
+
 }  // namespace
 
 uint32_t turn(device::Device& device, base::Now now) {
@@ -39,6 +60,7 @@ Result<std::unique_ptr<Worker>> Worker::start(const Options& options, Clock cloc
                                               Activity& activity) {
   auto sleeper = Sleeper::open(devices);
   if (!sleeper) return tl::unexpected(sleeper.error());
+  const SignalsHeld held;
   try {
     return std::unique_ptr<Worker>(
         new Worker(options, std::move(clock), std::move(devices), activity, std::move(*sleeper)));

@@ -16,6 +16,8 @@ RUN = os.path.abspath(sys.argv[1])
 FOLDER = os.path.dirname(RUN)
 NOBODY = pwd.getpwnam("nobody").pw_uid
 SECONDS = 30  # no program takes longer, or it hangs
+CHOSEN = "RNIC_NETWORK_IS_CHOSEN"  # the address in the network made for the test, or "none"
+ADDRESS = "10.9.0.1"
 
 
 def free_port():
@@ -77,14 +79,7 @@ class Programs(unittest.TestCase):
 
     def pair(self, server, client, port):
         """Runs a server, and a client as soon as it listens. -> what both have said"""
-        serving = self.start(*server)
-        self.addCleanup(serving.wait)
-        self.addCleanup(serving.kill)
-        deadline = time.monotonic() + SECONDS
-        while not listens(port):
-            self.assertIsNone(serving.poll(), "the server has ended before it listened")
-            self.assertLess(time.monotonic(), deadline, "the server does not listen")
-            time.sleep(0.02)
+        serving = self.serve(port, *server)
         said = self.end(self.start(*client))
         return self.end(serving), said
 
@@ -121,6 +116,28 @@ class Programs(unittest.TestCase):
         for said in self.pair(common, (*common, "-s", "127.0.0.1"), port):
             self.assertIn("return status 0", said)
 
+    def test_cmtime(self):
+        # The client destroys its queue pairs at once after it has disconnected, and waits for the
+        # events; the server serves for ever.
+        port = free_port()
+        serving = self.serve(port, "cmtime", "-p", port)
+        said = self.end(self.start("cmtime", "-p", port, "-c", "50", "-s", "127.0.0.1"))
+        self.assertRegex(said, r"disconnect +: +\d+\.\d+")
+        self.assertNotIn("event:", said)  # none has failed
+        self.assertIsNone(serving.poll(), "the server has ended")
+
+    def serve(self, port, *words):
+        """Starts a server that serves until it is ended, and waits until it listens."""
+        serving = self.start(*words)
+        self.addCleanup(serving.wait)
+        self.addCleanup(serving.kill)
+        deadline = time.monotonic() + SECONDS
+        while not listens(port):
+            self.assertIsNone(serving.poll(), "the server has ended before it listened")
+            self.assertLess(time.monotonic(), deadline, "the server does not listen")
+            time.sleep(0.02)
+        return serving
+
     def perftest(self, name, *options):
         # It listens, is connected to, ends that, and listens a second time: a client that is faster
         # than that is refused (-111), on every device.
@@ -153,17 +170,14 @@ class Programs(unittest.TestCase):
         for name in ("ib_send_lat", "ib_write_lat", "ib_read_lat"):
             with self.subTest(name=name):
                 self.perftest(name, "-s", "64")
+        with self.subTest(name="completion events"):
+            self.perftest("ib_send_lat", "-s", "64", "-e")
 
     def test_perftest_without_the_connection_manager(self):
         # Queue pairs of GIDs and numbers are not iWARP's. The program is told so, and ends.
         port = free_port()
         common = ("ib_write_bw", "-p", port, "-n", "10")
-        serving = self.start(*common)
-        self.addCleanup(serving.wait)
-        self.addCleanup(serving.kill)
-        while not listens(port):
-            self.assertIsNone(serving.poll())
-            time.sleep(0.02)
+        self.serve(port, *common)
         calling = self.start(*common, "127.0.0.1")
         self.assertIn("softrnic: modify_qp: an iWARP queue pair is connected by the connection "
                       "manager (rdma_cm), not by GID and number: give perftest -R",
@@ -182,16 +196,39 @@ class Programs(unittest.TestCase):
         with open(sent, "wb") as file:
             file.write(os.urandom(1_000_000))
         os.chmod(sent, 0o644)
-        serving = self.start("rcopy", "-p", port)  # it serves until it is ended
-        self.addCleanup(serving.wait)
-        self.addCleanup(serving.kill)
-        while not listens(port):
-            self.assertIsNone(serving.poll())
-            time.sleep(0.02)
+        self.serve(port, "rcopy", "-p", port)
         come = os.path.join(self.folder, "come")
         self.end(self.start("rcopy", sent, f"127.0.0.1:{come}", "-p", port))
         with open(sent, "rb") as one, open(come, "rb") as other:
             self.assertTrue(one.read() == other.read(), "another file has come")
+
+    def fio(self, port, verb):
+        """-> what server and client have said of 8 MB in blocks of 64 KB"""
+        jobs = os.path.join(self.folder, verb)
+        with open(jobs + ".server", "w", encoding="ascii") as file:
+            file.write(f"[global]\nioengine=rdma\nport={port}\nbs=64k\nsize=8m\niodepth=32\n"
+                       "[in]\nrw=read\n")
+        with open(jobs + ".client", "w", encoding="ascii") as file:
+            file.write(f"[global]\nioengine=rdma\nhostname=127.0.0.1\nport={port}\nbs=64k\n"
+                       f"size=8m\niodepth=32\nverb={verb}\n[out]\nrw=write\n")
+        return self.pair(("fio", jobs + ".server"), ("fio", jobs + ".client"), port)
+
+    def test_fio(self):
+        for verb in ("write", "read"):
+            with self.subTest(verb=verb):
+                _, client = self.fio(free_port(), verb)
+                self.assertRegex(client, r"issued rwts: total=0,128,0,0 .*dropped=0,0,0,0")
+
+    def test_libfabric(self):
+        # It leaves out the loopback interface.
+        if os.environ[CHOSEN] != ADDRESS:
+            self.skipTest("no network of its own can be made here")
+        for provider, endpoint in (("verbs", "msg"), ("verbs;ofi_rxm", "rdm")):
+            with self.subTest(provider=provider):
+                port = free_port()
+                common = ("fi_pingpong", "-p", provider, "-e", endpoint, "-I", "20", "-c")
+                for said in self.pair((*common, "-B", port), (*common, "-P", port, ADDRESS), port):
+                    self.assertRegex(said, r"1m +20 +=20 ")
 
     def test_nobody_listens(self):
         said = self.start("rping", "-c", "-a", "127.0.0.1", "-p", free_port(), "-C", "1")
@@ -252,16 +289,20 @@ class Door(unittest.TestCase):
 
 
 def in_own_network():
-    """Goes on in a network with a loopback alone, where no port is taken, if that may be made."""
+    """Goes on in a network where no port is taken, if that may be made."""
     own = ["unshare", "--net"] + ([] if os.getuid() == 0 else ["--map-root-user"])
-    inside = ["sh", "-c", "ip link set lo up && exec \"$@\"", "sh"]
-    os.environ["RNIC_NETWORK_IS_CHOSEN"] = "1"
+    make = ("ip link set lo up && ip link add rnic-a type veth peer name rnic-b && "
+            f"ip addr add {ADDRESS}/24 dev rnic-a && ip link set rnic-a up && "
+            "ip link set rnic-b up && exec \"$@\"")
+    inside = ["sh", "-c", make, "sh"]
+    os.environ[CHOSEN] = "none"
     if subprocess.run([*own, *inside, "true"], stderr=subprocess.DEVNULL, check=False).returncode:
         return
+    os.environ[CHOSEN] = ADDRESS
     os.execvp(own[0], [*own, *inside, sys.executable, *sys.argv])
 
 
 if __name__ == "__main__":
-    if "RNIC_NETWORK_IS_CHOSEN" not in os.environ:
+    if CHOSEN not in os.environ:
         in_own_network()
     unittest.main(argv=sys.argv[:1])

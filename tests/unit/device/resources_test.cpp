@@ -323,7 +323,7 @@ TEST_F(Resources, ACompletionQueueIsAsDeepAsTwoQueues) {
     ASSERT_FALSE(refused.has_value());
     EXPECT_EQ(refused.error().message,
               "create_cq: a depth of " + std::to_string(depth) +
-                  " is outside 1..32 (twice limits.max_work_depth): raise that, or use several "
+                  " is outside 1..32 (limits.max_cq_depth, or twice limits.max_work_depth): raise "
                   "queues");
   }
 }

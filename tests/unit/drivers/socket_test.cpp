@@ -300,6 +300,39 @@ TEST_F(SocketDriver, Resets) {
   EXPECT_EQ(right_->counters().resets_in, 1u);
 }
 
+// What the system has taken comes, although the sender has gone before the peer has read it.
+TEST_F(SocketDriver, WhatWasTakenComesWhenTheUserLeaves) {
+  Config small;
+  small.system_receive_buffer = 16 << 10;
+  open({}, small);
+  connect(near_, far_);
+  far_.room = 0;
+  constexpr uint64_t kAll = 100'000;
+  near_.queue(kAll);
+  near_.stream->close();
+  ASSERT_TRUE(run_until([&] { return near_.released_to == kAll; }));
+  near_.stream->leave();
+  ASSERT_TRUE(run_until([&] { return near_.how_ended.has_value(); }));
+  EXPECT_EQ(near_.how_ended, StreamEnd::Closed);
+  EXPECT_EQ(far_.ordered_to, 0u);
+  far_.room = 4u << 20;
+  far_.stream->room_grew();
+  ASSERT_TRUE(run_until([&] { return far_.peer_has_finished; }));
+  EXPECT_EQ(far_.ordered_to, kAll);
+  EXPECT_TRUE(far_.clean());
+  EXPECT_EQ(left_->counters().aborted, 0u);
+}
+
+TEST_F(SocketDriver, AUserThatLeavesWithoutClosingResets) {
+  open();
+  connect(near_, far_);
+  near_.queue(100);
+  near_.stream->leave();
+  ASSERT_TRUE(run_until([&] { return near_.how_ended && far_.how_ended; }));
+  EXPECT_EQ(near_.how_ended, StreamEnd::Aborted);
+  EXPECT_EQ(far_.how_ended, StreamEnd::PeerReset);
+}
+
 // Octets that came before the reset are handed up although writing has failed.
 TEST_F(SocketDriver, ReadsWhatCameBeforeTheEnd) {
   open();

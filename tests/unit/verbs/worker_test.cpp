@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <future>
 #include <memory>
 #include <stdexcept>
@@ -25,7 +26,8 @@ using Idle = settings::WorkerSettings::Idle;
 /// The cores that a worker with these options may run on, as its thread sees them.
 cpu_set_t cores_of(const Worker::Options& options) {
   Activity activity;
-  auto worker = Worker::start(options, [] { return base::Now(); }, {}, activity);
+  auto worker = Worker::start(
+      options, [] { return base::Now(); }, {}, activity);
   cpu_set_t cores;
   CPU_ZERO(&cores);
   (*worker)->run([&](base::Now) { pthread_getaffinity_np(pthread_self(), sizeof cores, &cores); });
@@ -51,6 +53,27 @@ TEST(AWorker, RunsOnItsCoreOnly) {
   }
   const cpu_set_t anywhere = cores_of({.idle = Idle::Spin});
   EXPECT_TRUE(CPU_EQUAL(&anywhere, &all)) << "nobody has asked for a core";
+}
+
+TEST(AWorker, LeavesSignalsToTheApplicationsThreads) {
+  sigset_t before;
+  pthread_sigmask(SIG_SETMASK, nullptr, &before);
+  Activity activity;
+  auto worker = Worker::start(
+      {.idle = Idle::Spin}, [] { return base::Now(); }, {}, activity);
+  sigset_t its;
+  sigset_t after;
+  (*worker)->run([&](base::Now) { pthread_sigmask(SIG_SETMASK, nullptr, &its); });
+  for (const int sent : {SIGINT, SIGTERM, SIGALRM, SIGCHLD, SIGUSR1, SIGPIPE, SIGRTMIN, SIGRTMAX}) {
+    EXPECT_EQ(sigismember(&its, sent), 1) << sent;
+  }
+  for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) {
+    EXPECT_EQ(sigismember(&its, own), 0) << own;
+  }
+  pthread_sigmask(SIG_SETMASK, nullptr, &after);
+  for (int each = 1; each <= SIGRTMAX; ++each) {
+    EXPECT_EQ(sigismember(&after, each), sigismember(&before, each)) << each;
+  }
 }
 
 TEST(AWorker, RunsAnywhereWhereItsCoreIsNotThere) {
@@ -132,9 +155,8 @@ TEST_P(AWorkerThat, ServesWhomTheHelmIsTakenFrom) {
   is_in.get_future().wait();
   EXPECT_FALSE(worker->drive());
   std::thread::id carried_out_by;
-  std::thread second([&] {
-    worker->run([&](base::Now) { carried_out_by = std::this_thread::get_id(); });
-  });
+  std::thread second(
+      [&] { worker->run([&](base::Now) { carried_out_by = std::this_thread::get_id(); }); });
   const std::thread::id callers = second.get_id();
   may_go.set_value();
   first.join();

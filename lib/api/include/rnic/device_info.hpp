@@ -32,7 +32,7 @@ struct DeviceLimits {
   uint32_t max_consumers = 0;    ///< limits.max_consumers
   uint32_t consumers = 0;        ///< there are now, beside the application itself
   uint32_t max_work_depth = 0;   ///< of a send or receive queue: limits.max_work_depth
-  uint32_t max_cq_depth = 0;     ///< of a completion queue: twice limits.max_work_depth
+  uint32_t max_cq_depth = 0;     ///< of a completion queue: limits.max_cq_depth
   uint32_t max_reads = 0;        ///< IRD and ORD of a queue pair: limits.max_reads
   uint64_t max_registered_octets = 0;  ///< limits.registered_octets; kNoQuota: no limit
   uint64_t registered_octets = 0;      ///< of all regions
