@@ -328,6 +328,28 @@ TEST_F(Resources, ACompletionQueueIsAsDeepAsTwoQueues) {
   }
 }
 
+class DeepCompletionQueues : public DevicePair {
+ protected:
+  DeepCompletionQueues()
+      : DevicePair([](DeviceConfig& config) {
+          config.limits.max_work_depth = 16;
+          config.limits.max_cq_depth = 200;
+        }) {}
+};
+
+// SEC-6.4.3.2-01
+TEST_F(DeepCompletionQueues, AreAsDeepAsTheirOwnLimitAllows) {
+  Device& device = *left().device;
+  EXPECT_EQ(device.limits().max_cq_depth, 200u);
+  EXPECT_EQ(device.limits().max_work_depth, 16u);
+  EXPECT_TRUE(device.create_cq(200).has_value());
+  const auto refused = device.create_cq(201);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, ErrorCode::InvalidArgument);
+  EXPECT_NE(refused.error().message.find("outside 1..200 (limits.max_cq_depth"), std::string::npos)
+      << refused.error().message;
+}
+
 /// What one limit costs, by the limits of a device with a port of its own.
 uint64_t cost(const std::string& key, const Limits& limits) {
   DeviceConfig config;
