@@ -1,15 +1,13 @@
 #include "rnic-run/completions.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <new>
-#include <string>
-#include <vector>
+#include <utility>
+
+#include "rnic-run/async_events.hpp"
 
 namespace rnic::run {
 
@@ -70,51 +68,33 @@ Channels& Channels::all() {
 }
 
 int Channels::make() {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return -1;
-  // A full pipe must not hold the thread that tells of every other queue.
-  fcntl(ends[1], F_SETFL, O_NONBLOCK);
+  EventPipe<uint64_t> pipe;
+  if (!pipe.open()) return -1;
   const std::lock_guard lock(mutex_);
-  writes_[ends[0]] = ends[1];
-  return ends[0];
+  return pipes_.insert_or_assign(pipe.reads(), std::move(pipe)).first->first;
 }
 
 void Channels::closed(int reads) {
   const std::lock_guard lock(mutex_);
-  const auto found = writes_.find(reads);
-  if (found == writes_.end()) return;
-  close(found->second);
-  writes_.erase(found);
+  pipes_.erase(reads);
 }
 
 bool Channels::tell(int reads, const ibv_cq* queue) {
   const std::lock_guard lock(mutex_);
-  const auto found = writes_.find(reads);
-  if (found == writes_.end()) return false;
-  const uint64_t record = reinterpret_cast<uintptr_t>(queue);
-  return write(found->second, &record, sizeof(record)) == sizeof(record);
+  const auto found = pipes_.find(reads);
+  return found != pipes_.end() && found->second.tell(reinterpret_cast<uintptr_t>(queue));
 }
 
 void Channels::withdraw(int reads, const ibv_cq* queue) {
   const std::lock_guard lock(mutex_);
-  const auto found = writes_.find(reads);
-  if (found == writes_.end()) return;
-  // An open file of its own, so that the program's descriptor blocks as before.
-  const std::string path = "/proc/self/fd/" + std::to_string(reads);
-  const int again = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  if (again < 0) return;
-  std::vector<uint64_t> kept;
-  uint64_t record = 0;
-  while (read(again, &record, sizeof(record)) == sizeof(record)) {
-    if (record != reinterpret_cast<uintptr_t>(queue)) kept.push_back(record);
-  }
-  close(again);
-  for (const uint64_t each : kept) {
-    if (write(found->second, &each, sizeof(each)) != sizeof(each)) return;
-  }
+  const auto found = pipes_.find(reads);
+  if (found == pipes_.end()) return;
+  found->second.withdraw(
+      [queue](uint64_t record) { return record == reinterpret_cast<uintptr_t>(queue); });
 }
 
-ibv_cq* Completions::create(ibv_context*, int depth, ibv_comp_channel* channel, int vector) {
+ibv_cq* Completions::create(ibv_context* context, int depth, ibv_comp_channel* channel,
+                            int vector) {
   Adapter* adapter = Adapter::get();
   if (adapter == nullptr || depth <= 0 || vector != 0) {
     errno = EINVAL;
@@ -142,6 +122,8 @@ ibv_cq* Completions::create(ibv_context*, int depth, ibv_comp_channel* channel, 
     queue->fd_ = *fd;
     queue->channel_ = channel->fd;
   }
+  AsyncEvents::all().add(AsyncEvents::Kind::CompletionQueue, queue->queue_.number(),
+                         &queue->shown_.cq, context);
   return &queue->shown_.cq;
 }
 
@@ -163,10 +145,11 @@ int Completions::destroy(ibv_cq* shown) {
     return EBUSY;
   }
   if (queue.channel_ >= 0) Channels::all().withdraw(queue.channel_, shown);
+  const uint32_t errors = AsyncEvents::all().remove(shown);
   // As the kernel's: the call returns when the program has acknowledged every event. Some programs
   // acknowledge more than they got.
   pthread_mutex_lock(&shown->mutex);
-  while (shown->comp_events_completed < queue.taken_) {
+  while (shown->comp_events_completed < queue.taken_ || shown->async_events_completed < errors) {
     pthread_cond_wait(&shown->cond, &shown->mutex);
   }
   pthread_mutex_unlock(&shown->mutex);

@@ -9,10 +9,11 @@
 
 #include "rnic-run/abi34.hpp"
 #include "rnic-run/adapter.hpp"
+#include "rnic-run/event_pipe.hpp"
 
 namespace rnic::run {
 
-/// The writing ends of the channels' pipes, by what the program reads from.
+/// The channels, by what the program reads from.
 class Channels {
  public:
   static Channels& all();
@@ -26,7 +27,7 @@ class Channels {
 
  private:
   std::mutex mutex_;
-  std::unordered_map<int, int> writes_;  // guarded by mutex_
+  std::unordered_map<int, EventPipe<uint64_t>> pipes_;  // guarded by mutex_
 };
 
 /// A completion queue: what libibverbs knows of it stands first, so that nothing may be virtual.

@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <endian.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 
 #include "rnic-run/abi34.hpp"
 #include "rnic-run/adapter.hpp"
+#include "rnic-run/async_events.hpp"
 #include "rnic-run/completions.hpp"
 #include "rnic-run/door.hpp"
 #include "rnic-run/queue_pairs.hpp"
@@ -20,11 +20,6 @@
 
 namespace rnic::run {
 namespace {
-
-struct OpenDevice {
-  verbs_context shown;
-  int async_writes;
-};
 
 /// A region: what libibverbs knows of it stands first.
 struct Region {
@@ -153,17 +148,18 @@ int deregister(abi::Region* shown) {
 
 void close_device(ibv_context* context) {
   // verbs_context ends with its ibv_context.
-  auto* open = reinterpret_cast<OpenDevice*>(reinterpret_cast<char*>(context) -
-                                             offsetof(verbs_context, context));
+  auto* open = reinterpret_cast<verbs_context*>(reinterpret_cast<char*>(context) -
+                                                offsetof(verbs_context, context));
+  AsyncEvents::all().close(context);
   close(context->async_fd);
-  close(open->async_writes);
-  abi::verbs_uninit_context(&open->shown);
+  abi::verbs_uninit_context(open);
   free(open);  // libibverbs has allocated it by calloc()
 }
 
 const abi::ContextOps kOperations = [] {
   abi::ContextOps ops{};
   ops.alloc_pd = alloc_domain;
+  ops.async_event = [](ibv_context*, ibv_async_event* event) { AsyncEvents::all().read(*event); };
   ops.cq_event = Completions::event_taken;
   ops.create_cq = Completions::create;
   ops.create_qp = QueuePairs::create;
@@ -197,20 +193,18 @@ verbs_context* open_device(ibv_device* device, int command_fd, void*) {
     errno = ENODEV;
     return nullptr;
   }
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return nullptr;
-  auto* open = static_cast<OpenDevice*>(abi::_verbs_init_and_alloc_context(
-      device, command_fd, sizeof(OpenDevice), nullptr, kNoDriver));
-  if (open == nullptr) {
-    close(ends[0]);
-    close(ends[1]);
+  auto* open = static_cast<verbs_context*>(abi::_verbs_init_and_alloc_context(
+      device, command_fd, sizeof(verbs_context), nullptr, kNoDriver));
+  if (open == nullptr) return nullptr;
+  open->context.async_fd = AsyncEvents::all().open(&open->context);
+  if (open->context.async_fd < 0) {
+    abi::verbs_uninit_context(open);
+    free(open);
     return nullptr;
   }
-  abi::verbs_set_ops(&open->shown, &kOperations);
-  open->shown.context.async_fd = ends[0];
-  open->shown.context.num_comp_vectors = 1;
-  open->async_writes = ends[1];
-  return &open->shown;
+  abi::verbs_set_ops(open, &kOperations);
+  open->context.num_comp_vectors = 1;
+  return open;
 }
 
 abi::Device* make_device(abi::SysfsDevice*) {
@@ -248,7 +242,10 @@ const DoorOps kDoor = {
 };
 
 __attribute__((constructor)) void enter() {
-  Adapter::set_taker([](const Event& event) { RdmaCm::instance().take(event); });
+  Adapter::set_taker([](const Event& event) {
+    RdmaCm::instance().take(event);
+    AsyncEvents::all().take(event);
+  });
   if (auto* attach = reinterpret_cast<Attach*>(dlsym(RTLD_DEFAULT, kAttach))) {
     attach(&kDoor);
     abi::verbs_register_driver_34(&kProvider);

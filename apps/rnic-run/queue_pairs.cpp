@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 
+#include "rnic-run/async_events.hpp"
 #include "rnic-run/completions.hpp"
 #include "rnic-run/rdma_cm.hpp"
 
@@ -165,6 +166,8 @@ ibv_srq* SharedReceives::create(ibv_pd* pd, ibv_srq_init_attr* attr) {
   if (srq == nullptr) return no_srq(ENOMEM);
   srq->queue_ = std::move(*made);
   attr->attr.max_sge = kMaxSge;
+  AsyncEvents::all().add(AsyncEvents::Kind::SharedReceiveQueue, srq->queue_.number(), &srq->shown_,
+                         pd->context);
   return &srq->shown_;
 }
 
@@ -189,6 +192,7 @@ int SharedReceives::query(ibv_srq* srq, ibv_srq_attr* attr) {
 int SharedReceives::destroy(ibv_srq* srq) {
   SharedReceives& queue = of(srq);
   if (auto status = queue.queue_.destroy(); !status) return EBUSY;
+  await_acknowledgements(*srq, AsyncEvents::all().remove(srq));
   delete &queue;
   return 0;
 }
@@ -223,6 +227,8 @@ ibv_qp* QueuePairs::create(ibv_pd* pd, ibv_qp_init_attr* attr) {
   attr->cap.max_inline_data = kMaxInline;
   qp->made_with_ = *attr;
   fill(qp->shown_.qp, pd, *attr, qp->pair_.number());
+  AsyncEvents::all().add(AsyncEvents::Kind::QueuePair, qp->pair_.number(), &qp->shown_.qp,
+                         pd->context);
   RdmaCm::instance().add(*qp);
   return &qp->shown_.qp;
 }
@@ -282,6 +288,7 @@ int QueuePairs::destroy(ibv_qp* shown) {
   QueuePairs& qp = of(shown);
   RdmaCm::instance().remove(qp);
   if (auto status = qp.pair_.destroy(); !status) return as_errno(status.error());
+  await_acknowledgements(*shown, AsyncEvents::all().remove(shown));
   pthread_mutex_destroy(&shown->mutex);
   pthread_cond_destroy(&shown->cond);
   delete &qp;

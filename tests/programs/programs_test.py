@@ -13,6 +13,7 @@ import time
 import unittest
 
 RUN = os.path.abspath(sys.argv[1])
+ASYNC_EVENTS = os.path.abspath(sys.argv[2])
 FOLDER = os.path.dirname(RUN)
 NOBODY = pwd.getpwnam("nobody").pw_uid
 SECONDS = 30  # no program takes longer, or it hangs
@@ -129,6 +130,7 @@ class Programs(unittest.TestCase):
     def serve(self, port, *words):
         """Starts a server that serves until it is ended, and waits until it listens."""
         serving = self.start(*words)
+        self.addCleanup(serving.stdout.close)
         self.addCleanup(serving.wait)
         self.addCleanup(serving.kill)
         deadline = time.monotonic() + SECONDS
@@ -229,6 +231,11 @@ class Programs(unittest.TestCase):
                 common = ("fi_pingpong", "-p", provider, "-e", endpoint, "-I", "20", "-c")
                 for said in self.pair((*common, "-B", port), (*common, "-P", port, ADDRESS), port):
                     self.assertRegex(said, r"1m +20 +=20 ")
+
+    def test_async_events(self):
+        # A program of this tree, which reads events as no other here does.
+        program = shutil.copy(ASYNC_EVENTS, self.folder)
+        self.assertRegex(self.end(self.start(program)), r"(?m)^ok$")
 
     def test_nobody_listens(self):
         said = self.start("rping", "-c", "-a", "127.0.0.1", "-p", free_port(), "-C", "1")

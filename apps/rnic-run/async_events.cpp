@@ -1,0 +1,114 @@
+#include "rnic-run/async_events.hpp"
+
+#include <variant>
+
+namespace rnic::run {
+
+namespace {
+
+constexpr uint64_t kPort = 1;
+
+ibv_event_type type_of(QueuePairError error) {
+  switch (error) {
+    case QueuePairError::Access: return IBV_EVENT_QP_ACCESS_ERR;
+    case QueuePairError::Request: return IBV_EVENT_QP_REQ_ERR;
+    case QueuePairError::Fatal:
+    case QueuePairError::None: break;
+  }
+  return IBV_EVENT_QP_FATAL;
+}
+
+const void* element_of(const ibv_async_event& event) {
+  switch (event.event_type) {
+    case IBV_EVENT_CQ_ERR: return event.element.cq;
+    case IBV_EVENT_SRQ_ERR:
+    case IBV_EVENT_SRQ_LIMIT_REACHED: return event.element.srq;
+    case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_QP_REQ_ERR:
+    case IBV_EVENT_QP_ACCESS_ERR:
+    case IBV_EVENT_QP_LAST_WQE_REACHED: return event.element.qp;
+    default: return nullptr;
+  }
+}
+
+}  // namespace
+
+AsyncEvents& AsyncEvents::all() {
+  static auto* const events = new AsyncEvents;
+  return *events;
+}
+
+int AsyncEvents::open(const ibv_context* context) {
+  const std::lock_guard lock(mutex_);
+  auto& pipe = pipes_[context];
+  if (pipe.open()) return pipe.reads();
+  pipes_.erase(context);
+  return -1;
+}
+
+void AsyncEvents::close(const ibv_context* context) {
+  const std::lock_guard lock(mutex_);
+  pipes_.erase(context);
+}
+
+void AsyncEvents::add(Kind kind, uint32_t number, const void* element, const ibv_context* context) {
+  const std::lock_guard lock(mutex_);
+  objects_[element] = {.kind = kind, .number = number, .context = context};
+}
+
+uint32_t AsyncEvents::remove(const void* element) {
+  const std::lock_guard lock(mutex_);
+  const auto found = objects_.find(element);
+  if (found == objects_.end()) return 0;
+  const Named named = found->second;
+  objects_.erase(found);
+  if (const auto pipe = pipes_.find(named.context); pipe != pipes_.end()) {
+    pipe->second.withdraw([element](const AsyncRecord& record) {
+      return record.element == reinterpret_cast<uintptr_t>(element);
+    });
+  }
+  return named.read;
+}
+
+void AsyncEvents::read(const ibv_async_event& event) {
+  const std::lock_guard lock(mutex_);
+  const auto found = objects_.find(element_of(event));
+  if (found != objects_.end()) ++found->second.read;
+}
+
+void AsyncEvents::tell(Kind kind, uint32_t number, ibv_event_type type) {
+  for (const auto& [element, named] : objects_) {
+    if (named.kind != kind || named.number != number) continue;
+    const auto pipe = pipes_.find(named.context);
+    if (pipe == pipes_.end()) return;
+    pipe->second.tell({.element = reinterpret_cast<uintptr_t>(element), .type = type});
+    return;
+  }
+}
+
+void AsyncEvents::tell_all(ibv_event_type type) {
+  for (auto& [context, pipe] : pipes_) pipe.tell({.element = kPort, .type = type});
+}
+
+void AsyncEvents::take(const Event& event) {
+  const std::lock_guard lock(mutex_);
+  if (const auto* sent = std::get_if<event::TerminateSent>(&event)) {
+    tell(Kind::QueuePair, sent->qp, type_of(sent->error));
+  } else if (const auto* received = std::get_if<event::TerminateReceived>(&event)) {
+    tell(Kind::QueuePair, received->qp, IBV_EVENT_QP_FATAL);
+  } else if (const auto* last = std::get_if<event::LastReceiveDone>(&event)) {
+    tell(Kind::QueuePair, last->qp, IBV_EVENT_QP_LAST_WQE_REACHED);
+  } else if (const auto* few = std::get_if<event::SrqLimitReached>(&event)) {
+    tell(Kind::SharedReceiveQueue, few->srq, IBV_EVENT_SRQ_LIMIT_REACHED);
+  } else if (const auto* over = std::get_if<event::CompletionOverrun>(&event)) {
+    tell(Kind::CompletionQueue, over->cq, IBV_EVENT_CQ_ERR);
+  } else if (std::holds_alternative<event::PortDown>(event)) {
+    tell_all(IBV_EVENT_PORT_ERR);
+  } else if (std::holds_alternative<event::PortUp>(event)) {
+    tell_all(IBV_EVENT_PORT_ACTIVE);
+  } else if (std::holds_alternative<event::DeviceFatal>(event)) {
+    tell_all(IBV_EVENT_DEVICE_FATAL);
+  }
+}
+
+}  // namespace rnic::run

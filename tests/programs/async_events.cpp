@@ -1,0 +1,178 @@
+// A program of libibverbs and librdmacm that reads asynchronous events: both ends in one process.
+// Prints what is wrong and returns 1, or prints "ok".
+
+#include <arpa/inet.h>
+#include <poll.h>
+#include <rdma/rdma_cma.h>
+
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <future>
+
+namespace {
+
+constexpr int kSeconds = 10;
+constexpr uint32_t kReceives = 4;
+constexpr uint32_t kLimit = 3;
+
+template <typename Value>
+Value need(Value value, bool good, const char* what) {
+  if (good) return value;
+  std::perror(what);
+  std::exit(1);
+}
+
+void need(int status, const char* what) { need(status, status == 0, what); }
+
+/// The next event of the device; its type has to be the expected one.
+ibv_async_event next_event(ibv_context* device, ibv_event_type type) {
+  pollfd ready{device->async_fd, POLLIN, 0};
+  need(0, poll(&ready, 1, kSeconds * 1000) == 1, "no event has come");
+  ibv_async_event event{};
+  need(ibv_get_async_event(device, &event), "ibv_get_async_event");
+  if (event.event_type != type) {
+    std::printf("event \"%s\" instead of \"%s\"\n", ibv_event_type_str(event.event_type),
+                ibv_event_type_str(type));
+    std::exit(1);
+  }
+  return event;
+}
+
+ibv_qp_init_attr queues(ibv_cq* cq, ibv_srq* srq) {
+  ibv_qp_init_attr attr{};
+  attr.send_cq = cq;
+  attr.recv_cq = cq;
+  attr.srq = srq;
+  attr.cap = {.max_send_wr = 8,
+              .max_recv_wr = 8,
+              .max_send_sge = 1,
+              .max_recv_sge = 1,
+              .max_inline_data = 0};
+  attr.qp_type = IBV_QPT_RC;
+  return attr;
+}
+
+struct Memory {
+  std::array<char, 64> octets{};
+  ibv_mr* region = nullptr;
+
+  explicit Memory(ibv_pd* pd) {
+    region = ibv_reg_mr(pd, octets.data(), octets.size(), IBV_ACCESS_LOCAL_WRITE);
+    need(0, region != nullptr, "ibv_reg_mr");
+  }
+  ibv_sge piece() {
+    return {reinterpret_cast<uintptr_t>(octets.data()), static_cast<uint32_t>(octets.size()),
+            region->lkey};
+  }
+};
+
+/// The end that a peer connects to, with a shared receive queue.
+struct Server {
+  explicit Server(rdma_cm_id* request) : id(request), pd(ibv_alloc_pd(id->verbs)), memory(pd) {
+    ibv_srq_init_attr attr{};
+    attr.attr = {.max_wr = kReceives, .max_sge = 1, .srq_limit = 0};
+    srq = ibv_create_srq(pd, &attr);
+    need(0, srq != nullptr, "ibv_create_srq");
+    ibv_sge piece = memory.piece();
+    for (uint32_t i = 0; i < kReceives; ++i) {
+      ibv_recv_wr wr{};
+      ibv_recv_wr* bad = nullptr;
+      wr.sg_list = &piece;
+      wr.num_sge = 1;
+      need(ibv_post_srq_recv(srq, &wr, &bad), "ibv_post_srq_recv");
+    }
+    ibv_srq_attr limit{.max_wr = 0, .max_sge = 0, .srq_limit = kLimit};
+    need(ibv_modify_srq(srq, &limit, IBV_SRQ_LIMIT), "ibv_modify_srq");
+    cq = ibv_create_cq(id->verbs, 16, nullptr, nullptr, 0);
+    ibv_qp_init_attr made = queues(cq, srq);
+    need(rdma_create_qp(id, pd, &made), "rdma_create_qp");
+    need(rdma_accept(id, nullptr), "rdma_accept");
+  }
+
+  rdma_cm_id* id;
+  ibv_pd* pd;
+  Memory memory;
+  ibv_srq* srq = nullptr;
+  ibv_cq* cq = nullptr;
+};
+
+struct Client {
+  explicit Client(const sockaddr_in& to) {
+    need(rdma_create_id(nullptr, &id, nullptr, RDMA_PS_TCP), "rdma_create_id");
+    sockaddr_in target = to;
+    need(rdma_resolve_addr(id, nullptr, reinterpret_cast<sockaddr*>(&target), 1000),
+         "rdma_resolve_addr");
+    need(rdma_resolve_route(id, 1000), "rdma_resolve_route");
+    pd = ibv_alloc_pd(id->verbs);
+    cq = ibv_create_cq(id->verbs, 16, nullptr, nullptr, 0);
+    ibv_qp_init_attr made = queues(cq, nullptr);
+    need(rdma_create_qp(id, pd, &made), "rdma_create_qp");
+    rdma_conn_param param{};
+    need(rdma_connect(id, &param), "rdma_connect");
+  }
+
+  void post(ibv_wr_opcode opcode, Memory& memory, uint32_t rkey) {
+    ibv_sge piece = memory.piece();
+    ibv_send_wr wr{};
+    ibv_send_wr* bad = nullptr;
+    wr.sg_list = &piece;
+    wr.num_sge = 1;
+    wr.opcode = opcode;
+    wr.send_flags = IBV_SEND_SIGNALED;
+    wr.wr.rdma.rkey = rkey;
+    wr.wr.rdma.remote_addr = 4096;
+    need(ibv_post_send(id->qp, &wr, &bad), "ibv_post_send");
+  }
+
+  rdma_cm_id* id = nullptr;
+  ibv_pd* pd = nullptr;
+  ibv_cq* cq = nullptr;
+};
+
+}  // namespace
+
+int main() {
+  rdma_cm_id* listener = nullptr;
+  sockaddr_in here{};
+  here.sin_family = AF_INET;
+  here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  need(rdma_create_id(nullptr, &listener, nullptr, RDMA_PS_TCP), "rdma_create_id");
+  need(rdma_bind_addr(listener, reinterpret_cast<sockaddr*>(&here)), "rdma_bind_addr");
+  need(rdma_listen(listener, 1), "rdma_listen");
+  here.sin_port = rdma_get_src_port(listener);
+
+  auto connecting = std::async(std::launch::async, [&] { return Client(here); });
+  rdma_cm_id* request = nullptr;
+  need(rdma_get_request(listener, &request), "rdma_get_request");
+  Server server(request);
+  Client client = connecting.get();
+  Memory memory(client.pd);
+
+  // Two of four receives are taken, and fewer than the limit are left.
+  for (uint32_t i = 0; i + kLimit <= kReceives; ++i) client.post(IBV_WR_SEND, memory, 0);
+  ibv_async_event few = next_event(server.id->verbs, IBV_EVENT_SRQ_LIMIT_REACHED);
+  need(0, few.element.srq == server.srq, "another shared receive queue");
+  ibv_ack_async_event(&few);
+
+  // A Write to memory that was never registered. Both ends are of one open device: the events of
+  // both come there. The queue pair's receives have come back before its error is told.
+  client.post(IBV_WR_RDMA_WRITE, memory, 0x12345678);
+  ibv_async_event last = next_event(server.id->verbs, IBV_EVENT_QP_LAST_WQE_REACHED);
+  ibv_ack_async_event(&last);
+  ibv_async_event access = next_event(server.id->verbs, IBV_EVENT_QP_ACCESS_ERR);
+  need(0, access.element.qp == server.id->qp, "another queue pair");
+  // The other end's event is left unread, and goes with its queue pair.
+  auto destroying = std::async(std::launch::async, [&] { rdma_destroy_qp(server.id); });
+  need(0, destroying.wait_for(std::chrono::milliseconds(50)) == std::future_status::timeout,
+       "a queue pair went before its event was acknowledged");
+  ibv_ack_async_event(&access);
+  destroying.get();
+  rdma_destroy_qp(client.id);
+  need(ibv_destroy_srq(server.srq), "ibv_destroy_srq");
+  pollfd ready{server.id->verbs->async_fd, POLLIN, 0};
+  need(0, poll(&ready, 1, 0) == 0, "an event of a queue pair that is gone");
+  std::puts("ok");
+  return 0;
+}
