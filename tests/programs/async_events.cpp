@@ -59,7 +59,8 @@ struct Memory {
   ibv_mr* region = nullptr;
 
   explicit Memory(ibv_pd* pd) {
-    region = ibv_reg_mr(pd, octets.data(), octets.size(), IBV_ACCESS_LOCAL_WRITE);
+    const int rights = IBV_ACCESS_LOCAL_WRITE;
+    region = ibv_reg_mr(pd, octets.data(), octets.size(), rights);
     need(0, region != nullptr, "ibv_reg_mr");
   }
   ibv_sge piece() {
