@@ -79,6 +79,7 @@ BROUGHT_BY = {
     "tuple": "make_tuple tie tuple apply",
     "type_traits": "conditional_t decay_t enable_if_t is_integral_v is_same_v "
                    "is_trivially_copyable_v is_trivially_destructible_v is_unsigned_v "
+                   "has_unique_object_representations_v "
                    "is_void_v make_unsigned_t remove_cvref_t remove_reference_t "
                    "underlying_type_t is_constant_evaluated",
     "unordered_map": "unordered_map",
