@@ -324,7 +324,7 @@ TEST_F(Resources, ACompletionQueueIsAsDeepAsTwoQueues) {
     EXPECT_EQ(refused.error().message,
               "create_cq: a depth of " + std::to_string(depth) +
                   " is outside 1..32 (limits.max_cq_depth, or twice limits.max_work_depth): raise "
-                  "queues");
+                  "one of them, or use several queues");
   }
 }
 
