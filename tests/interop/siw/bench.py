@@ -31,12 +31,13 @@ class DefectOfSiw(Failed):
 class Bench:
     """One guest, our program with the settings of the cell at hand, and what both are set to."""
 
+    seed = 1000  # of the latest trial; no two have the same, as the guest's server tells all by it
+
     def __init__(self, laboratory):
         self.laboratory = laboratory
         self.ours = None
         self.ours_key = None
         self.guest_key = None
-        self.seed = 1000
         self.defects = collections.Counter()  # connections that siw lost, by name of the defect
         self.most_drops = 0  # on suspicion, a connection
 
@@ -56,8 +57,8 @@ class Bench:
         self.ours = self.ours_key = None
 
     def next_seed(self):
-        self.seed += 1000
-        return self.seed
+        Bench.seed += 1000
+        return Bench.seed
 
     def set_ours(self, port="packet", mtu=1500, crc=True, rtr="none", **settings):
         """Our program with these settings; the one that runs, when it has them."""
