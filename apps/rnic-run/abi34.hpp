@@ -88,7 +88,7 @@ struct ContextOps {
   Slot alloc_parent_domain;
   ibv_pd* (*alloc_pd)(ibv_context*);
   Slot alloc_td;
-  void (*async_event)(ibv_context*, ibv_async_event*);
+  Slot async_event;
   Slot attach_counters_point_flow;
   Slot attach_mcast;
   int (*bind_mw)(ibv_qp*, ibv_mw*, ibv_mw_bind*);

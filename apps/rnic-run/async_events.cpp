@@ -18,19 +18,6 @@ ibv_event_type type_of(QueuePairError error) {
   return IBV_EVENT_QP_FATAL;
 }
 
-const void* element_of(const ibv_async_event& event) {
-  switch (event.event_type) {
-    case IBV_EVENT_CQ_ERR: return event.element.cq;
-    case IBV_EVENT_SRQ_ERR:
-    case IBV_EVENT_SRQ_LIMIT_REACHED: return event.element.srq;
-    case IBV_EVENT_QP_FATAL:
-    case IBV_EVENT_QP_REQ_ERR:
-    case IBV_EVENT_QP_ACCESS_ERR:
-    case IBV_EVENT_QP_LAST_WQE_REACHED: return event.element.qp;
-    default: return nullptr;
-  }
-}
-
 }  // namespace
 
 AsyncEvents& AsyncEvents::all() {
@@ -62,26 +49,20 @@ uint32_t AsyncEvents::remove(const void* element) {
   if (found == objects_.end()) return 0;
   const Named named = found->second;
   objects_.erase(found);
-  if (const auto pipe = pipes_.find(named.context); pipe != pipes_.end()) {
-    pipe->second.withdraw([element](const AsyncRecord& record) {
-      return record.element == reinterpret_cast<uintptr_t>(element);
-    });
-  }
-  return named.read;
-}
-
-void AsyncEvents::read(const ibv_async_event& event) {
-  const std::lock_guard lock(mutex_);
-  const auto found = objects_.find(element_of(event));
-  if (found != objects_.end()) ++found->second.read;
+  const auto pipe = pipes_.find(named.context);
+  if (pipe == pipes_.end()) return 0;
+  return named.told - pipe->second.withdraw([element](const AsyncRecord& record) {
+    return record.element == reinterpret_cast<uintptr_t>(element);
+  });
 }
 
 void AsyncEvents::tell(Kind kind, uint32_t number, ibv_event_type type) {
-  for (const auto& [element, named] : objects_) {
+  for (auto& [element, named] : objects_) {
     if (named.kind != kind || named.number != number) continue;
     const auto pipe = pipes_.find(named.context);
     if (pipe == pipes_.end()) return;
-    pipe->second.tell({.element = reinterpret_cast<uintptr_t>(element), .type = type});
+    const AsyncRecord record{.element = reinterpret_cast<uintptr_t>(element), .type = type};
+    if (pipe->second.tell(record)) ++named.told;
     return;
   }
 }

@@ -36,8 +36,6 @@ class AsyncEvents {
   /// From now on no event names the object, and those that nobody has read are gone.
   /// \return how many the program has read: it has to acknowledge as many
   uint32_t remove(const void* element);
-  /// The program has read an event.
-  void read(const ibv_async_event& event);
 
   /// What happened on the device.
   void take(const Event& event);
@@ -47,7 +45,7 @@ class AsyncEvents {
     Kind kind = Kind::QueuePair;
     uint32_t number = 0;
     const ibv_context* context = nullptr;
-    uint32_t read = 0;  // events that the program has got
+    uint32_t told = 0;  // events in the pipe, and those that the program has read from it
   };
 
   void tell(Kind kind, uint32_t number, ibv_event_type type);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -50,21 +51,28 @@ class EventPipe {
   }
 
   /// Takes out the records that nobody has read and that `goes` returns true for.
+  /// \return how many
   template <typename Goes>
-  void withdraw(Goes goes) {
+  uint32_t withdraw(Goes goes) {
     // An open file of its own, so that the program's descriptor blocks as before.
     const std::string path = "/proc/self/fd/" + std::to_string(reads_);
     const int again = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (again < 0) return;
+    if (again < 0) return 0;
+    uint32_t gone = 0;
     std::vector<Record> kept;
     Record record{};
     while (::read(again, &record, sizeof(record)) == sizeof(record)) {
-      if (!goes(record)) kept.push_back(record);
+      if (goes(record)) {
+        ++gone;
+      } else {
+        kept.push_back(record);
+      }
     }
     ::close(again);
     for (const Record& each : kept) {
-      if (!tell(each)) return;
+      if (!tell(each)) break;
     }
+    return gone;
   }
 
  private:

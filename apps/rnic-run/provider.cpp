@@ -159,7 +159,6 @@ void close_device(ibv_context* context) {
 const abi::ContextOps kOperations = [] {
   abi::ContextOps ops{};
   ops.alloc_pd = alloc_domain;
-  ops.async_event = [](ibv_context*, ibv_async_event* event) { AsyncEvents::all().read(*event); };
   ops.cq_event = Completions::event_taken;
   ops.create_cq = Completions::create;
   ops.create_qp = QueuePairs::create;
