@@ -1,21 +1,56 @@
 #include "rnic-run/adapter.hpp"
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
+#include <thread>
 #include <utility>
+
+#include "rnic-run/wire_company.hpp"
+#include "rnic-run/wishes.hpp"
 
 namespace rnic::run {
 
 namespace {
 
-Result<Config> configuration() {
-  const char* file = std::getenv("RNIC_CONFIG");
-  if (file != nullptr && file[0] != '\0') return Config::from_file(file);
-  // libfabric asks for completion queues that are deep beyond the need.
-  return Config::from_text(
-      "[[device]]\nname = \"rnic0\"\nport = \"socket\"\n[limits]\nmax_cq_depth = 1048576\n",
-      "rnic-run");
+constexpr int kMostAddresses = 250;
+constexpr std::chrono::seconds kFarewell{1};
+// The latest frames are in the file by then.
+constexpr std::chrono::milliseconds kCaptureDelay{40};
+
+/// Joins the wire at the first address that nobody has.
+Result<Context> open_on_wire(const Config& config) {
+  for (int number = 1;; ++number) {
+    const std::string host = std::to_string(number);
+    Config with_address = config;
+    with_address.set("device.rnic0.address=10.77.0." + host + "/16")
+        .set("device.rnic0.addresses=[\"fd77::" + host + "/64\"]");
+    auto context = Context::open(with_address);
+    const bool taken = !context && context.error().code == ErrorCode::AlreadyExists;
+    if (!taken || number == kMostAddresses) return context;
+  }
+}
+
+Result<Context> open_context(const Wishes& wishes) {
+  auto config = wishes.configuration();
+  if (!config) return tl::unexpected(config.error());
+  const bool looks_for_address = !wishes.wire.empty() && wishes.address.empty();
+  return looks_for_address ? open_on_wire(*config) : Context::open(*config);
+}
+
+/// Tells which addresses a peer has to be given, and whether both sides do the same damage.
+void tell_of_wire(const Wishes& wishes, const Device& device) {
+  std::string addresses;
+  for (const IpAddress& each : device.addresses()) {
+    addresses += (addresses.empty() ? "" : ", ") + to_string(each);
+  }
+  const std::string damage = wishes.impair.empty() ? "" : "; its frames suffer " + wishes.impair;
+  complain("on the local wire " + wishes.wire + " as " + addresses + damage);
+  // Its locks are held until the process ends.
+  const std::string remark = WireCompany(wishes.wire, wishes.impair).remark();
+  if (!remark.empty()) complain(remark);
 }
 
 /// \return whether each refusal is told
@@ -62,13 +97,8 @@ Adapter* Adapter::get() {
 }
 
 Adapter* Adapter::open() {
-  auto config = configuration();
-  if (!config) {
-    complain(config.error().message);
-    return nullptr;
-  }
-  config->set("worker.mode=threaded").set("worker.idle=sleep");
-  auto context = Context::open(*config);
+  const Wishes wishes = Wishes::of_environment();
+  auto context = open_context(wishes);
   if (!context) {
     complain(context.error().message);
     return nullptr;
@@ -86,7 +116,26 @@ Adapter* Adapter::open() {
     complain("the system gives no descriptor or no thread to wait for events with");
     return nullptr;
   }
+  if (!wishes.wire.empty()) tell_of_wire(wishes, adapter->device_);
+  // The system finishes its own connections; nobody else would finish these.
+  if (adapter->device_.port() != "socket") {
+    std::atexit([] { Adapter::get()->finish(); });
+  }
   return adapter;
+}
+
+void Adapter::finish() {
+  using std::this_thread::sleep_for;
+  const auto begin = std::chrono::steady_clock::now();
+  for (bool first = true; std::chrono::steady_clock::now() - begin < kFarewell; first = false) {
+    const auto left = device_.connections();
+    if (!left || left->empty()) break;
+    for (const ConnectionSummary& each : *left) {
+      if (first && each.running) (void)device_.abort(each.id);
+    }
+    sleep_for(std::chrono::milliseconds(1));
+  }
+  if (std::getenv("RNIC_CAPTURE") != nullptr) sleep_for(kCaptureDelay);
 }
 
 Adapter::Adapter(Context context, Device device)

@@ -29,6 +29,8 @@ class Adapter final : private Watched {
   Adapter(Context context, Device device);
   static Adapter* open();
   void readable() override;
+  /// The program ends: resets what is in operation, and lets what is being closed come to an end.
+  void finish();
 
   Context context_;
   Device device_;

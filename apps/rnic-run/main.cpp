@@ -20,6 +20,7 @@
 
 #include "program/program.hpp"
 #include "rnic-run/adapter.hpp"
+#include "rnic-run/wishes.hpp"
 #include "rnic/configuration.hpp"
 
 namespace rnic::run {
@@ -130,9 +131,7 @@ std::string quoted(const std::string& text) {
   return out + "'";
 }
 
-using Variables = std::vector<std::pair<std::string, std::string>>;
-
-Result<Variables> environment(const std::string& config, bool explain) {
+Result<Variables> environment(const Wishes& wishes, bool explain) {
   auto folder = libraries();
   if (!folder) return tl::unexpected(folder.error());
   auto root = make_tree();
@@ -149,10 +148,7 @@ Result<Variables> environment(const std::string& config, bool explain) {
                 {"IBV_DRIVERS", plugin},
                 {"RDMAV_DRIVERS", plugin}};
   if (explain) out.emplace_back("RNIC_EXPLAIN", "1");
-  if (!config.empty()) {
-    std::error_code error;
-    out.emplace_back("RNIC_CONFIG", fs::absolute(config, error).string());
-  }
+  for (auto& each : wishes.as_variables()) out.push_back(std::move(each));
   return out;
 }
 
@@ -165,12 +161,30 @@ int start(std::vector<std::string>& program) {
   return refuse(program[0] + ": " + std::strerror(why), why == ENOENT ? kNotFound : kNotRun);
 }
 
+constexpr const char* kWithValue[] = {"--config", "--wire", "--address", "--impair", "--capture"};
+
+/// Makes the paths good for every folder, and checks all that the options say of the device.
+Status complete(Wishes& wishes) {
+  std::error_code error;
+  // The program may change its folder first.
+  for (std::string* path : {&wishes.config, &wishes.wire, &wishes.capture}) {
+    if (!path->empty()) *path = fs::absolute(*path, error).string();
+  }
+  const auto config = wishes.configuration();
+  if (!config) return tl::unexpected(config.error());
+  return config->check();
+}
+
 /// The number of words before the program's name: those are this program's.
 int own_words(int argc, char** argv) {
   int count = 1;
   while (count < argc && argv[count][0] == '-') {
     if (std::strcmp(argv[count], "--") == 0) break;
-    count += std::strcmp(argv[count], "--config") == 0 ? 2 : 1;
+    const bool takes_value = std::any_of(std::begin(kWithValue), std::end(kWithValue),
+                                         [&](const char* each) {
+                                           return std::strcmp(argv[count], each) == 0;
+                                         });
+    count += takes_value ? 2 : 1;
   }
   return std::min(count, argc);
 }
@@ -183,11 +197,21 @@ int run_program(int argc, char** argv) {
       "Runs an RDMA program, unmodified, on a softrnic device: without a kernel module, "
       "without rights and without hardware. See docs/run-your-program.md.\n"
       "Usage: rnic-run [OPTIONS] PROGRAM [ARGUMENTS]");
-  std::string config;
+  Wishes wishes = Wishes::of_environment();
   bool print = false;
   bool explain = false;
-  app.add_option("--config", config, "configuration (TOML); default: the sockets of the system")
+  app.add_option("--config", wishes.config,
+                 "configuration (TOML); default: the sockets of the system")
       ->check(CLI::ExistingFile);
+  app.add_option("--wire", wishes.wire,
+                 "folder of a local wire: frames between the processes of this machine, carried by "
+                 "softrnic's own TCP");
+  app.add_option("--address", wishes.address,
+                 "the device's address there, as in 10.77.0.5/16; default: the first that is free");
+  app.add_option("--impair", wishes.impair,
+                 "damage that the frames suffer, as in loss=1%,reorder=1%,seed=7; give both sides "
+                 "the same");
+  app.add_option("--capture", wishes.capture, "records the frames in this file (pcapng)");
   app.add_flag("--explain", explain,
                "say on stderr why the device refuses a call: the program gets an errno alone");
   app.add_flag("--print-environment", print,
@@ -199,12 +223,8 @@ int run_program(int argc, char** argv) {
     return refuse(error.what());
   }
   if (program.empty() && !print) return refuse("name a program to run: rnic-run rping -s");
-  if (!config.empty()) {
-    auto read = Config::from_file(config);
-    if (!read) return refuse(read.error().message);
-    if (Status status = read->check(); !status) return refuse(status.error().message);
-  }
-  auto variables = environment(config, explain);
+  if (Status status = complete(wishes); !status) return refuse(status.error().message);
+  auto variables = environment(wishes, explain);
   if (!variables) return refuse(variables.error().message);
   for (const auto& [name, value] : *variables) {
     if (print) std::cout << "export " << name << "=" << quoted(value) << "\n";

@@ -72,8 +72,8 @@ sockaddr_storage widened(const Address& address, size_t size) {
   return out;
 }
 
-/// This side's address towards `target`, as the system's routes have it.
-std::optional<IpAddress> source_towards(const sockaddr_storage& target) {
+/// This side's address towards `target`, as the system's routes have it: for a device on sockets.
+std::optional<IpAddress> routed_source(const sockaddr_storage& target) {
   const int probe = socket(target.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (probe < 0) return std::nullopt;
   sockaddr_storage source{};
@@ -87,6 +87,20 @@ std::optional<IpAddress> source_towards(const sockaddr_storage& target) {
   const auto endpoint = endpoint_of(source);
   if (!found || !endpoint) return std::nullopt;
   return endpoint->address;
+}
+
+/// This side's address towards `target`. A device with frames of its own has its own addresses.
+/// \return nothing: there is none, and errno says why
+std::optional<IpAddress> source_towards(const sockaddr_storage& target) {
+  const auto own = Adapter::get()->device().addresses();
+  if (own.empty()) return routed_source(target);
+  const bool v4 = target.ss_family == AF_INET;
+  const auto found = std::find_if(own.begin(), own.end(), [v4](const IpAddress& address) {
+    return address.is_v4() == v4;
+  });
+  if (found != own.end()) return *found;
+  errno = ENETUNREACH;
+  return std::nullopt;
 }
 
 /// The number of Reads at once, where the program leaves it to the device.
@@ -441,6 +455,7 @@ int RdmaCm::resolve_to(CmId& id, const sockaddr_storage& source, const sockaddr_
     if (const int refused = bind_to(id, source)) return refused;
   }
   if (id.local.address.is_unspecified()) {
+    if (Adapter::get() == nullptr) return ENODEV;
     const auto address = source_towards(target);
     if (!address) return errno;
     id.local.address = *address;

@@ -32,13 +32,22 @@ base::ByteView CapturePort::wire_copy(const port::Packet& packet) {
   return copy.view();
 }
 
+void CapturePort::append(base::Now now, base::ByteView frame, Way way) {
+  writer_->append(now, frame, way);
+  flush_at_ = base::earlier(flush_at_, now + kDelay);
+}
+
 uint32_t CapturePort::rx_burst(std::span<port::Packet> out, base::Now now) {
+  if (now >= flush_at_) {
+    writer_->flush();
+    flush_at_ = base::kNever;
+  }
   const uint32_t count = inner_.rx_burst(out, now);
   // On a trusted medium the sender left the checksums open, whatever the port vouches for.
   const bool open = inner_.info().checksum == port::ChecksumMode::Trusted;
   for (port::Packet packet : out.first(count)) {
     if (open) packet.ip_checksum = packet.l4_checksum = port::Checksum::Open;
-    writer_->append(now, open ? wire_copy(packet) : packet.view(), Way::Inbound);
+    append(now, open ? wire_copy(packet) : packet.view(), Way::Inbound);
   }
   return count;
 }
@@ -50,7 +59,7 @@ uint32_t CapturePort::tx_burst(std::span<port::Packet> packets, base::Now now) {
   for (; taken < packets.size(); ++taken) {
     const base::ByteView copy = wire_copy(packets[taken]);
     if (inner_.tx_burst(packets.subspan(taken, 1), now) == 0) break;
-    writer_->append(now, copy, Way::Outbound);
+    append(now, copy, Way::Outbound);
   }
   return taken;
 }

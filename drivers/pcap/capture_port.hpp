@@ -17,6 +17,9 @@ namespace rnic::pcap {
 /// written copy only. Slower than the port: every frame is copied and sent on by itself.
 class CapturePort final : public port::Port {
  public:
+  /// A frame is in the file at most so much later: whoever ends the process loses no more.
+  static constexpr base::Duration kDelay = std::chrono::milliseconds(20);
+
   [[nodiscard]] static Result<std::unique_ptr<CapturePort>> open(port::Port& inner,
                                                                  const std::string& path,
                                                                  const WriterOptions& options = {});
@@ -30,7 +33,9 @@ class CapturePort final : public port::Port {
   bool alloc(std::span<port::Packet> out) override { return inner_.alloc(out); }
   uint32_t tx_burst(std::span<port::Packet> packets, base::Now now) override;
   void free(std::span<const port::Packet> packets) override { inner_.free(packets); }
-  [[nodiscard]] base::Now next_deadline() const override { return inner_.next_deadline(); }
+  [[nodiscard]] base::Now next_deadline() const override {
+    return base::earlier(inner_.next_deadline(), flush_at_);
+  }
   std::optional<int> arm() override { return inner_.arm(); }
   std::optional<port::LinkState> link() override { return inner_.link(); }
 
@@ -39,10 +44,12 @@ class CapturePort final : public port::Port {
  private:
   /// A copy as it looks on a wire, valid until the next call.
   base::ByteView wire_copy(const port::Packet& packet);
+  void append(base::Now now, base::ByteView frame, Way way);
 
   port::Port& inner_;
   std::shared_ptr<Writer> writer_;
   std::vector<uint8_t> copy_;
+  base::Now flush_at_ = base::kNever;  // kNever: the file has every frame
 };
 
 }  // namespace rnic::pcap

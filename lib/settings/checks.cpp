@@ -15,6 +15,20 @@ namespace {
 
 bool on_wire(const DeviceSettings& device) { return device.port.starts_with(kWirePrefix); }
 
+/// The Ethernet address that a device on a local wire has by its IP address, so that nobody else on
+/// the wire has either.
+Mac mac_of(const IpAddress& address) {
+  const uint64_t folded = address.low() ^ address.high();
+  const uint32_t host =
+      address.is_v4() ? address.as_v4() : static_cast<uint32_t>(folded ^ folded >> 32);
+  return {0x02,
+          0,
+          static_cast<uint8_t>(host >> 24),
+          static_cast<uint8_t>(host >> 16),
+          static_cast<uint8_t>(host >> 8),
+          static_cast<uint8_t>(host)};
+}
+
 std::string table(size_t index) { return "device#" + std::to_string(index); }
 
 const WireSettings* wire_of(const Settings& settings, const DeviceSettings& device) {
@@ -94,7 +108,10 @@ class DeviceChecks {
     if (device_.port.empty()) {
       wrong("port",
             "is missing: write a wire's end (\"wire:NAME:0\"), a PCI address, a virtual "
-            "device (\"net_af_packet0,iface=veth0\") or \"socket\"");
+            "device (\"net_af_packet0,iface=veth0\"), a folder (\"local:/tmp/wire\") or "
+            "\"socket\"");
+    } else if (device_.on_local()) {
+      check_folder();
     } else if (on_wire(device_) && wire_of(settings_, device_) == nullptr) {
       std::vector<std::string> ends;
       for (const WireSettings& wire : settings_.wires) {
@@ -109,6 +126,14 @@ class DeviceChecks {
                                         : ": the first wire's ends are " + quoted(ends[0]) +
                                               " and " + quoted(ends[1])));
     }
+  }
+
+  void check_folder() {
+    const size_t octets = device_.local_folder().size();
+    if (octets >= 1 && octets <= local::kMostPath) return;
+    wrong("port", quoted(device_.port) + " has a path of " + std::to_string(octets) +
+                      " octets: name a folder, by 1 to " + std::to_string(local::kMostPath) +
+                      ", as in \"local:/tmp/wire\"");
   }
 
   void check_socket() {
@@ -409,14 +434,17 @@ void complete(Settings& settings, const Places& places) {
       const size_t number = i + 1;
       device.mac = {0x02, 0, 0, 0, static_cast<uint8_t>(number >> 8), static_cast<uint8_t>(number)};
     }
+    if (!device.mac_given && device.on_local()) device.mac = mac_of(device.config.net.address);
     if (!places.given(id + ".seed")) device.config.seed = 1 + i;
     if (!places.given(id + ".impair.enabled")) {
       device.impair.enabled = places.any_below(id + ".impair");
     }
-    // The peer at the other end of a wire is one of our devices, whose receiver is never late.
+    // The peers on a wire are softrnic's devices, whose receiver is never late.
     const bool delay_given =
         places.given(id + ".mpa.first_fpdu_delay") || places.given("mpa.first_fpdu_delay");
-    if (on_wire(device) && !delay_given) device.config.mpa.first_fpdu_delay = base::Duration{};
+    if ((on_wire(device) || device.on_local()) && !delay_given) {
+      device.config.mpa.first_fpdu_delay = base::Duration{};
+    }
     device.impair.seed_given = places.given(id + ".impair.seed");
     if (!device.impair.seed_given && !device.random_secret) {
       device.impair.seed = device.config.seed;
@@ -443,7 +471,7 @@ void check(const Settings& settings, const Places& places, Findings& findings) {
     DeviceChecks(settings, i, places, findings).run();
     owners.claim("name", quoted(device.config.name), i);
     if (device.on_socket()) continue;  // devices may share the system's addresses
-    if (!device.port.empty()) owners.claim("port", quoted(device.port), i);
+    if (!device.port.empty() && !device.on_local()) owners.claim("port", quoted(device.port), i);
     if (places.given(table(i) + ".address")) {
       owners.claim("address", quoted(to_string(device.config.net.address)), i);
     }

@@ -18,6 +18,7 @@
 #include "dpdk/config.hpp"
 #include "framing/config.hpp"
 #include "impair/config.hpp"
+#include "local/config.hpp"
 #include "socket/config.hpp"
 
 namespace rnic::settings {
@@ -79,9 +80,10 @@ inline device::DeviceConfig default_device_config() {
 /// [[device]]
 struct DeviceSettings {
   device::DeviceConfig config = default_device_config();
-  std::string port;  ///< "wire:NAME:END", "socket" or what dpdk::open_port() understands
+  /// "wire:NAME:END", "local:FOLDER", "socket" or what dpdk::open_port() understands
+  std::string port;
   std::array<uint8_t, 6> mac{};  ///< all zero: the port's own
-  bool mac_given = false;        ///< false: derived from the index (wires) or the port's own
+  bool mac_given = false;        ///< false: derived from index or address, or the port's own
   uint32_t mtu = 0;              ///< as config.net.mtu; never 0 in parsed settings
   framing::Config framing;       ///< [framing]; copied into those of MPA and ULP framing
   socket::Config socket;         ///< filled in from [tcp] and the device's keys
@@ -94,6 +96,12 @@ struct DeviceSettings {
   /// \return whether the device uses sockets of the system instead of a port
   [[nodiscard]] bool on_socket() const { return port == kSocketPort; }
   static constexpr std::string_view kSocketPort = "socket";
+  /// \return whether the device is on a wire of this machine's processes
+  [[nodiscard]] bool on_local() const { return port.starts_with(local::kPrefix); }
+  /// The folder of the local wire.
+  [[nodiscard]] std::string local_folder() const { return port.substr(local::kPrefix.size()); }
+  /// \return whether it needs DPDK
+  [[nodiscard]] bool needs_eal() const { return !on_socket() && !on_local(); }
 };
 
 struct Settings {

@@ -520,13 +520,15 @@ constexpr Key kKeys[] = {
     {"device", "name", Basic, in_config<&Nic::name>, "", kNone, "names the device",
      "\"rnic\" and its index", kNameRange},
     {"device", "port", Basic, in_device<&Dev::port>, "", kNone,
-     "where the frames come from: a wire's end, a PCI address (a NIC bound to vfio-pci), or a "
-     "virtual "
-     "DPDK device with its arguments. Or no frames at all: \"socket\", the system's own TCP",
+     "where the frames come from: a wire's end, a PCI address (a NIC bound to vfio-pci), a virtual "
+     "DPDK device with its arguments, or a folder that is the wire of this machine's processes "
+     "(no DPDK, no rights). Or no frames at all: \"socket\", the system's own TCP",
      "required",
-     "\"wire:NAME:0\", \"0000:01:00.0\", \"net_af_packet0,iface=veth0\", \"socket\""},
+     "\"wire:NAME:0\", \"0000:01:00.0\", \"net_af_packet0,iface=veth0\", "
+     "\"local:/tmp/wire\", \"socket\""},
     {"device", "mac", Basic, in_device<&Dev::mac>, "", kNone, "Ethernet address",
-     "wire: 02:00:00:00:00: and 1 + index; else the port's own"},
+     "wire: 02:00:00:00:00: and 1 + index; local: 02:00: and the IPv4 address; else the port's "
+     "own"},
     {"device", "address", Basic, device_address, "", kNone,
      "IP address and prefix length. With port = \"socket\" it may be left out: every address that "
      "the system has; one that is given is one of those, and its prefix length means nothing",

@@ -25,6 +25,16 @@ const std::string& Device::name() const { return device_->name; }
 
 IpAddress Device::address() const { return device_->device->config().net.address; }
 
+std::vector<IpAddress> Device::addresses() const {
+  return guarded_or(std::vector<IpAddress>{}, [&] {
+    const net::Config& net = device_->device->config().net;
+    std::vector<IpAddress> out;
+    if (!net.address.is_unspecified()) out.push_back(net.address);
+    for (const net::Prefix& prefix : net.addresses) out.push_back(prefix.address);
+    return out;
+  });
+}
+
 const std::string& Device::port() const { return device_->port_name; }
 
 uint32_t Device::mtu() const { return device_->device->config().net.mtu; }

@@ -13,7 +13,9 @@ namespace rnic::verbs {
 namespace {
 
 /// \return whether a port is named like 0000:01:00.0; only such a name makes DPDK scan the bus
-bool is_pci(const std::string& port) { return port.find(':') == 4 && !port.starts_with("wire:"); }
+bool is_pci(const std::string& port) {
+  return port.find(':') == 4 && !port.starts_with(settings::kWirePrefix);
+}
 
 void add(std::vector<MemoryShare>& shares, const std::string& device,
          const base::MemoryUses& uses) {
@@ -63,7 +65,7 @@ std::vector<DescriptorShare> descriptor_shares(const settings::Settings& setting
 
 bool needs_eal(const settings::Settings& settings) {
   return std::any_of(settings.devices.begin(), settings.devices.end(),
-                     [](const settings::DeviceSettings& device) { return !device.on_socket(); });
+                     [](const settings::DeviceSettings& device) { return device.needs_eal(); });
 }
 
 dpdk::EalConfig eal_config(const settings::Settings& settings) {
@@ -77,6 +79,10 @@ dpdk::EalConfig eal_config(const settings::Settings& settings) {
   return config;
 }
 
+local::Options local_options(const settings::DeviceSettings& device) {
+  return {.folder = device.local_folder(), .mac = device.mac, .mtu = device.mtu};
+}
+
 std::vector<MemoryShare> memory_shares(const settings::Settings& settings) {
   std::vector<MemoryShare> shares;
   if (needs_eal(settings)) {
@@ -86,6 +92,10 @@ std::vector<MemoryShare> memory_shares(const settings::Settings& settings) {
     add(shares, device.config.name, device::memory_use(device.config, !device.on_socket()));
     if (device.on_socket()) {
       add(shares, device.config.name, socket::Transport::memory_use(device.socket));
+    }
+    if (device.on_local()) {
+      const uint64_t octets = local::LocalPort::memory_use(local_options(device));
+      shares.push_back({"mtu", device.config.name, octets});
     }
   }
   return shares;

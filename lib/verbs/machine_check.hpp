@@ -4,6 +4,7 @@
 #pragma once
 
 #include "dpdk/eal.hpp"
+#include "local/local.hpp"
 #include "settings/settings.hpp"
 #include "verbs/machine_memory.hpp"
 
@@ -44,6 +45,8 @@ struct MemoryShare {
 
 /// The configuration with which DPDK is started.
 [[nodiscard]] dpdk::EalConfig eal_config(const settings::Settings& settings);
+/// The port of a device on a local wire.
+[[nodiscard]] local::Options local_options(const settings::DeviceSettings& device);
 /// \return whether one of the devices needs DPDK
 [[nodiscard]] bool needs_eal(const settings::Settings& settings);
 

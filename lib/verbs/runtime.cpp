@@ -10,6 +10,7 @@
 #include "base/log.hpp"
 #include "crc/crc.hpp"
 #include "dpdk/dpdk.hpp"
+#include "local/local.hpp"
 #include "pcap/pcap.hpp"
 #include "verbs/machine_check.hpp"
 
@@ -113,7 +114,7 @@ Result<Runtime::Owner> Runtime::open(const settings::Settings& settings) {
   }
   Owner runtime(new Runtime);
   if (!needs_eal(settings)) {
-    runtime->start_without_eal();
+    runtime->start_without_eal(settings);
   } else if (auto status = runtime->start_eal(settings); !status) {
     return tl::unexpected(status.error());
   }
@@ -151,12 +152,16 @@ Status Runtime::start_eal(const settings::Settings& settings) {
   return {};
 }
 
-void Runtime::start_without_eal() {
+void Runtime::start_without_eal(const settings::Settings& settings) {
   const auto origin = std::chrono::steady_clock::now();
   clock_ = [origin] {
     return base::Now(std::chrono::seconds(1) + (std::chrono::steady_clock::now() - origin));
   };
-  environment_ = "TCP: the system's; CRC kernel: " + std::string(crc::active().name);
+  const bool local = std::any_of(
+      settings.devices.begin(), settings.devices.end(),
+      [](const settings::DeviceSettings& device) { return device.on_local(); });
+  environment_ = std::string(local ? "frames: on local wires" : "TCP: the system's") +
+                 "; CRC kernel: " + std::string(crc::active().name);
 }
 
 Status Runtime::open_ports(const settings::Settings& settings) {
@@ -193,6 +198,10 @@ Status Runtime::open_ports(const settings::Settings& settings) {
     }
     if (device.port.starts_with(settings::kWirePrefix)) {
       runtime->port = std::move(wire_ends[device.port]);
+    } else if (device.on_local()) {
+      auto port = local::LocalPort::open(local_options(device));
+      if (!port) return tl::unexpected(port.error());
+      runtime->port = std::move(*port);
     } else {
       dpdk::PortOptions options;
       options.mtu = device.mtu;
@@ -243,7 +252,9 @@ Status Runtime::start_on_port(const device::DeviceConfig& config, DeviceRuntime&
   port::Port* outermost = runtime.capture    ? runtime.capture.get()
                           : runtime.impaired ? runtime.impaired.get()
                                              : runtime.port.get();
-  if (config.net.reassembly_datagrams != 0 && config.net.fragments != net::FragmentPolicy::Drop) {
+  // The reassembler is DPDK's; without DPDK fragments are dropped, and counted.
+  if (dpdk::Eal::started() && config.net.reassembly_datagrams != 0 &&
+      config.net.fragments != net::FragmentPolicy::Drop) {
     dpdk::ReassemblerOptions options;
     const bool one = config.net.fragments == net::FragmentPolicy::One;
     options.datagrams = one ? 1 : config.net.reassembly_datagrams;

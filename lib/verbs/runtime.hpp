@@ -128,7 +128,7 @@ class Runtime {
   void keep_for_ever() noexcept;
 
   Status start_eal(const settings::Settings& settings);
-  void start_without_eal();
+  void start_without_eal(const settings::Settings& settings);
   Status open_ports(const settings::Settings& settings);
   Status open_decorators(const settings::DeviceSettings& settings, DeviceRuntime& runtime);
   Status start_devices(const settings::Settings& settings);

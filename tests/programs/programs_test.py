@@ -44,7 +44,7 @@ def dumpable():
     ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)
 
 
-class Programs(unittest.TestCase):
+class OnSoftrnic(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -58,12 +58,12 @@ class Programs(unittest.TestCase):
             for name in ("rnic-run", "librnic-door.so", "librnic-rdmav34.so"):
                 shutil.copy(os.path.join(FOLDER, name), self.folder)
 
-    def start(self, *words):
+    def start(self, *words, options=()):
         """Starts a program on softrnic, as nobody where that is possible."""
         self.assertIsNotNone(shutil.which(words[0]), f"{words[0]} is not installed")
         as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": [],
                      "preexec_fn": dumpable} if self.root else {}
-        return subprocess.Popen([self.run_as, *words], text=True, stdin=subprocess.DEVNULL,
+        return subprocess.Popen([self.run_as, *options, *words], text=True, stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                 cwd=self.folder, env={"PATH": os.environ["PATH"]}, **as_nobody)
 
@@ -78,12 +78,27 @@ class Programs(unittest.TestCase):
         self.assertEqual(process.returncode, status, f"{process.args[1:]}: {said[-2000:]}")
         return said
 
+    def serve(self, port, *words):
+        """Starts a server that serves until it is ended, and waits until it listens."""
+        serving = self.start(*words)
+        self.addCleanup(serving.stdout.close)
+        self.addCleanup(serving.wait)
+        self.addCleanup(serving.kill)
+        deadline = time.monotonic() + SECONDS
+        while not listens(port):
+            self.assertIsNone(serving.poll(), "the server has ended before it listened")
+            self.assertLess(time.monotonic(), deadline, "the server does not listen")
+            time.sleep(0.02)
+        return serving
+
     def pair(self, server, client, port):
         """Runs a server, and a client as soon as it listens. -> what both have said"""
         serving = self.serve(port, *server)
         said = self.end(self.start(*client))
         return self.end(serving), said
 
+
+class Programs(OnSoftrnic):
     def test_device(self):
         self.assertRegex(self.end(self.start("ibv_devices")), r"rnic0\s+020000fffe000001")
         said = self.end(self.start("ibv_devinfo", "-v"))
@@ -126,19 +141,6 @@ class Programs(unittest.TestCase):
         self.assertRegex(said, r"disconnect +: +\d+\.\d+")
         self.assertNotIn("event:", said)  # none has failed
         self.assertIsNone(serving.poll(), "the server has ended")
-
-    def serve(self, port, *words):
-        """Starts a server that serves until it is ended, and waits until it listens."""
-        serving = self.start(*words)
-        self.addCleanup(serving.stdout.close)
-        self.addCleanup(serving.wait)
-        self.addCleanup(serving.kill)
-        deadline = time.monotonic() + SECONDS
-        while not listens(port):
-            self.assertIsNone(serving.poll(), "the server has ended before it listened")
-            self.assertLess(time.monotonic(), deadline, "the server does not listen")
-            time.sleep(0.02)
-        return serving
 
     def perftest(self, name, *options):
         # It listens, is connected to, ends that, and listens a second time: a client that is faster
@@ -242,6 +244,132 @@ class Programs(unittest.TestCase):
         said.communicate(timeout=SECONDS)
         self.assertNotEqual(said.returncode, 0)
         self.assertGreater(said.returncode, 0, "it was ended by a signal")
+
+
+class Wire(OnSoftrnic):
+    """The same over frames of softrnic's own, between the two processes."""
+
+    ADDRESS = "10.77.0.1"  # of the one that comes first
+
+    def new_wire(self):
+        # A new one each time: those that are gone leave their files behind.
+        self.wires = getattr(self, "wires", 0) + 1
+        self.wire = os.path.join(self.folder, f"wire{self.wires}")
+
+    def setUp(self):
+        super().setUp()
+        self.new_wire()
+
+    def member(self, address):
+        """-> the file of a member of the wire"""
+        return os.path.join(self.wire, "0200" + socket.inet_aton(address).hex())
+
+    def wait_for(self, process, file):
+        """Waits until the process has joined the wire; it is ended with the test."""
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        deadline = time.monotonic() + SECONDS
+        while not os.path.exists(file):
+            self.assertIsNone(process.poll(), "it has ended before it joined the wire")
+            self.assertLess(time.monotonic(), deadline, "it does not join the wire")
+            time.sleep(0.02)
+
+    def on_wire(self, server, client, options=("", "")):
+        """Runs a server and a client on the wire. -> what both have said"""
+        serving = self.start(*server, options=("--wire", self.wire, *options[0]))
+        self.wait_for(serving, self.member("10.77.0.1"))
+        said = self.end(self.start(*client, options=("--wire", self.wire, *options[1])))
+        return self.end(serving), said
+
+    def rping(self, address, *options):
+        """-> what both have said of octets that they compare (-V)"""
+        common = ("-V", "-S", "65000", "-C", "20", "-a", address)
+        said = self.on_wire(("rping", "-s", *common), ("rping", "-c", *common), options or ("", ""))
+        for each in said:
+            self.assertNotIn("error", each)
+        return said
+
+    def frames(self, capture, which):
+        """-> the frames of a capture that tshark takes for such"""
+        shown = subprocess.run(["tshark", "-r", os.path.join(self.folder, capture), "-Y", which],
+                               capture_output=True, text=True, check=True)
+        return shown.stdout.splitlines()
+
+    def test_rping(self):
+        for address in (self.ADDRESS, "fd77::1"):
+            with self.subTest(address=address):
+                self.new_wire()
+                server, client = self.rping(address)
+                self.assertIn(f"on the local wire {self.wire} as 10.77.0.1, fd77::1", server)
+                self.assertIn(f"on the local wire {self.wire} as 10.77.0.2, fd77::2", client)
+
+    def test_rping_on_a_bad_wire(self):
+        damage = "loss=2%,reorder=2%,corrupt=1%,seed="
+        said = self.rping(self.ADDRESS, ("--impair", damage + "5", "--capture", "server.pcapng"),
+                          ("--impair", damage + "6", "--capture", "client.pcapng"))
+        for each, seed in zip(said, "56"):
+            self.assertIn(f"its frames suffer {damage}{seed}", each)
+            self.assertNotIn("give it the same", each)
+        for capture in ("server.pcapng", "client.pcapng"):
+            # A frame that was damaged on its way is one that TCP does not take.
+            self.assertGreater(len(self.frames(capture, "tcp.analysis.retransmission")), 5)
+            self.assertGreater(len(self.frames(capture, "iwarp_ddp")), 100)
+
+    def test_captures_decode(self):
+        self.rping(self.ADDRESS, ("--capture", "server.pcapng"), ("--capture", "client.pcapng"))
+        for capture in ("server.pcapng", "client.pcapng"):
+            self.assertEqual(self.frames(capture, "_ws.malformed"), [])
+            self.assertNotEqual(self.frames(capture, "iwarp_mpa.rep"), [])
+            # The end of the connection is there, too.
+            self.assertNotEqual(self.frames(capture, "tcp.flags.fin == 1 or tcp.flags.reset == 1"),
+                                [])
+
+    def test_damage_on_one_side_alone(self):
+        server, client = self.rping(self.ADDRESS, ("--impair", "loss=1%,seed=1"), ())
+        self.assertIn(f"another program on the wire {self.wire} damages its frames (--impair "
+                      "loss=1%,seed=1), and this one does not: give it the same", client)
+        self.assertNotIn("give it the same", server)
+
+    def test_rsockets(self):
+        common = ("rstream", "-S", "65536", "-C", "20")
+        _, client = self.on_wire(common, (*common, "-s", self.ADDRESS))
+        self.assertRegex(client, r"64k +20 ")
+
+    def test_ucmatose(self):
+        common = ("ucmatose", "-c", "10", "-C", "10")
+        for said in self.on_wire(common, (*common, "-s", self.ADDRESS)):
+            self.assertIn("return status 0", said)
+
+    def test_an_address_of_its_own(self):
+        common = ("-V", "-C", "5", "-a", "10.5.0.9")
+        its_own = ("--wire", self.wire, "--address", "10.5.0.9/24")
+        serving = self.start("rping", "-s", *common, options=its_own)
+        self.wait_for(serving, self.member("10.5.0.9"))
+        refused = self.start("rping", "-s", *common, options=its_own)
+        said, _ = refused.communicate(timeout=SECONDS)
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn("another port on", said)
+        self.end(self.start("rping", "-c", *common,
+                            options=("--wire", self.wire, "--address", "10.5.0.1/24")))
+        self.end(serving)
+
+    def test_a_killed_peer_is_missed(self):
+        # In the midst of its traffic, and while it waits in a call.
+        for count in ("100000000", "1"):
+            with self.subTest(count=count):
+                self.new_wire()
+                serving = self.start("rping", "-s", "-C", "100000000", "-a", self.ADDRESS,
+                                     options=("--wire", self.wire))
+                self.wait_for(serving, self.member(self.ADDRESS))
+                calling = self.start("rping", "-c", "-C", "100000000", "-a", self.ADDRESS,
+                                     options=("--wire", self.wire))
+                self.wait_for(calling, self.member("10.77.0.2"))
+                time.sleep(0.3)
+                serving.kill()
+                serving.wait()
+                calling.communicate(timeout=SECONDS)
+                self.assertGreater(calling.returncode, 0, "it was ended by a signal")
 
 
 class Command(unittest.TestCase):

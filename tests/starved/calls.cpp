@@ -281,9 +281,9 @@ std::vector<Call> device_calls() {
          return Outcome{};
        },
        nullptr},
-      {"Device::address", nullptr,
+      {"Device::address, Device::addresses", nullptr,
        [](World& w) {
-         return w.near().address() == w.near_address
+         return w.near().addresses().size() == 1 && w.near().address() == w.near_address
                     ? Outcome{}
                     : Outcome{false, ErrorCode::ResourceExhausted, true};
        },

@@ -200,6 +200,19 @@ TEST(SettingsErrors, NoMoreAddressesAndRoutesThanADeviceKeeps) {
   EXPECT_EQ(routes(net::Config::kMaxRoutes + 1), "t.toml:4: device.rnic0.routes: has more than 64");
 }
 
+TEST(SettingsErrors, TheFolderOfALocalWire) {
+  const auto with_path = [](const std::string& path) {
+    return error_of("[[device]]\naddress = \"10.0.0.1/24\"\nport = \"local:" + path + "\"\n");
+  };
+  EXPECT_EQ(with_path(std::string(local::kMostPath, 'x')), "");
+  const std::string remedy = " octets: name a folder, by 1 to 92, as in \"local:/tmp/wire\"";
+  EXPECT_EQ(with_path(""),
+            "t.toml:3: device.rnic0.port: \"local:\" has a path of 0" + remedy);
+  const std::string longer(local::kMostPath + 1, 'x');
+  EXPECT_EQ(with_path(longer), "t.toml:3: device.rnic0.port: \"local:" + longer +
+                                   "\" has a path of 93" + remedy);
+}
+
 TEST(SettingsErrors, AddressesOfAHost) {
   const std::string head = "[[device]]\nport = \"p\"\n";
   EXPECT_EQ(
@@ -208,7 +221,8 @@ TEST(SettingsErrors, AddressesOfAHost) {
       "in \"10.0.0.1/24\"");
   EXPECT_EQ(error_of("[[device]]\naddress = \"10.0.0.1/24\"\n"),
             "t.toml:1: device.rnic0.port: is missing: write a wire's end (\"wire:NAME:0\"), a PCI "
-            "address, a virtual device (\"net_af_packet0,iface=veth0\") or \"socket\"");
+            "address, a virtual device (\"net_af_packet0,iface=veth0\"), a folder "
+            "(\"local:/tmp/wire\") or \"socket\"");
   for (const char* bad : {"10.0.0.1", "10.0.0.1/0", "10.0.0.1/33", "10.0.0.1/", "10.0.0.1/2x",
                           "10.0.0/24", "10.0.0.256/24", "10.0.0.0/24", "10.0.0.255/24", "0.0.0.1/8",
                           "127.0.0.1/8", "224.0.0.1/24", ""}) {

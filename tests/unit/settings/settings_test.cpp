@@ -83,6 +83,22 @@ TEST(Settings, EveryShippedConfigurationParses) {
   EXPECT_EQ(nic.eal.hugepages, dpdk::Hugepages::Require);
 }
 
+TEST(Settings, OnALocalWireTheAddressesGoTogether) {
+  const Settings settings = parsed(
+      "[[device]]\nport = \"local:/tmp/wire\"\naddress = \"10.77.0.5/16\"\n"
+      "[[device]]\nport = \"local:/tmp/wire\"\naddress = \"fd77::5/64\"\n"
+      "[[device]]\nport = \"local:/tmp/wire\"\naddress = \"10.77.0.6/16\"\n"
+      "mac = \"02:00:00:00:00:09\"\nmpa.first_fpdu_delay = \"3ms\"\n");
+  ASSERT_EQ(settings.devices.size(), 3u);
+  EXPECT_EQ(settings.devices[0].local_folder(), "/tmp/wire");
+  EXPECT_FALSE(settings.devices[0].needs_eal());
+  EXPECT_EQ(settings.devices[0].mac, (std::array<uint8_t, 6>{2, 0, 10, 77, 0, 5}));
+  EXPECT_EQ(settings.devices[0].config.mpa.first_fpdu_delay, base::Duration{});
+  EXPECT_EQ(settings.devices[1].mac, (std::array<uint8_t, 6>{2, 0, 0xfd, 0x77, 0, 5}));
+  EXPECT_EQ(settings.devices[2].mac, (std::array<uint8_t, 6>{2, 0, 0, 0, 0, 9}));
+  EXPECT_EQ(settings.devices[2].config.mpa.first_fpdu_delay, std::chrono::milliseconds(3));
+}
+
 TEST(Settings, HostileImpairsBothEnds) {
   const Settings settings = parsed(contents("config/hostile.toml"));
   ASSERT_EQ(settings.devices.size(), 2u);

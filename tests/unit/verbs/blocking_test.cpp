@@ -1,4 +1,4 @@
-// Calls that wait, on wires and sockets, inline and threaded.
+// Calls that wait, on wires, local wires and sockets, inline and threaded.
 
 #include "rnic/blocking.hpp"
 
@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -29,10 +31,16 @@ constexpr uint16_t kNobody = 7472;
 /// Looks, and does not wait.
 constexpr std::chrono::seconds kNow{0};
 
+enum class On { Wire, Local, Sockets };
+
 struct Setting {
-  bool sockets = false;
+  On on = On::Wire;
   bool threaded = false;
 };
+
+std::string name_of(On on) {
+  return on == On::Wire ? "Wire" : on == On::Local ? "Local" : "Sockets";
+}
 
 /// An address of 127/8 that no other process has at the same time.
 std::string own_address(int last) {
@@ -41,12 +49,28 @@ std::string own_address(int last) {
          "." + std::to_string(pid % 64 * 4 + last);
 }
 
+/// The folder of a local wire that nobody else has.
+std::string new_folder() {
+  struct Made {
+    std::string path = testing::TempDir() + "rnic-blocking-XXXXXX";
+    Made() { EXPECT_NE(mkdtemp(path.data()), nullptr); }
+    ~Made() { std::filesystem::remove_all(path); }
+  };
+  static const Made all;
+  static int number = 0;
+  return all.path + "/" + std::to_string(++number);
+}
+
 Config config_of(const Setting& setting) {
-  if (!setting.sockets) return loopback_config(setting.threaded);
+  if (setting.on == On::Wire) return loopback_config(setting.threaded);
+  const bool local = setting.on == On::Local;
+  const std::string port = local ? "local:" + new_folder() : "socket";
   std::string text;
   for (const int i : {0, 1}) {
-    text += "[[device]]\nname = \"rnic" + std::to_string(i) +
-            "\"\nport = \"socket\"\naddress = \"" + own_address(i + 1) + "/8\"\n";
+    const std::string address =
+        local ? "10.77.0." + std::to_string(i + 1) + "/24" : own_address(i + 1) + "/8";
+    text += "[[device]]\nname = \"rnic" + std::to_string(i) + "\"\nport = \"" + port +
+            "\"\naddress = \"" + address + "\"\n";
   }
   Config config = Config::from_text(text);
   if (setting.threaded) config.set("worker.mode=threaded");
@@ -435,16 +459,17 @@ TEST_P(Blocking, HandlesEndInAnyOrder) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Blocking,
-                         ::testing::Values(Setting{false, false}, Setting{false, true},
-                                           Setting{true, false}, Setting{true, true}),
+                         ::testing::Values(Setting{On::Wire, false}, Setting{On::Wire, true},
+                                           Setting{On::Local, false}, Setting{On::Local, true},
+                                           Setting{On::Sockets, false}, Setting{On::Sockets, true}),
                          [](const auto& made) {
-                           return std::string(made.param.sockets ? "Sockets" : "Wire") +
+                           return name_of(made.param.on) +
                                   (made.param.threaded ? "Threaded" : "Inline");
                          });
 
 // Inline alone: a worker may be through before the first look.
-void run_out_of_time(bool sockets) {
-  Adapters world({.sockets = sockets});
+void run_out_of_time(On on) {
+  Adapters world({.on = on});
   auto [a, b] = world.pair();
   std::vector<std::byte> from(64, std::byte{1});
   std::vector<std::byte> there(64);
@@ -459,8 +484,7 @@ void run_out_of_time(bool sockets) {
 }
 
 TEST(BlockingHandles, ARequestThatRunsOutOfTimeGivesItsMemoryBack) {
-  run_out_of_time(false);
-  run_out_of_time(true);
+  for (const On on : {On::Wire, On::Local, On::Sockets}) run_out_of_time(on);
 }
 
 TEST(BlockingHandles, EmptyOnesAnswerWrongState) {
@@ -479,8 +503,8 @@ TEST(BlockingHandles, EmptyOnesAnswerWrongState) {
 
 // Nothing would drive the other context, and the call would only run out of time.
 TEST(BlockingHandles, APairIsOfOneContext) {
-  Adapters world({.sockets = true});
-  Adapters other({.sockets = false});
+  Adapters world({.on = On::Sockets});
+  Adapters other({.on = On::Wire});
   const auto refused = world.near.connect_pair(other.far, kPort, kNow);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::InvalidArgument);
@@ -488,7 +512,7 @@ TEST(BlockingHandles, APairIsOfOneContext) {
 }
 
 TEST(BlockingHandles, MoveAndLeaveEmpty) {
-  Adapters world({.sockets = true});
+  Adapters world({.on = On::Sockets});
   auto [a, b] = world.pair();
   Connection moved = std::move(a);
   pass(moved, b, 10, 1);
@@ -502,8 +526,8 @@ TEST(BlockingHandles, MoveAndLeaveEmpty) {
 }
 
 TEST(BlockingThreads, AServerAndItsClients) {
-  for (const bool sockets : {false, true}) {
-    Adapters world({sockets, true});
+  for (const On on : {On::Wire, On::Local, On::Sockets}) {
+    Adapters world({on, true});
     constexpr uint64_t kClients = 4;
     constexpr uint64_t kMessages = 50;
     auto listener = must(world.far.listen(world.there()));
@@ -540,12 +564,12 @@ TEST(BlockingThreads, AServerAndItsClients) {
     }
     for (std::thread& client : clients) client.join();
     server.join();
-    EXPECT_EQ(good, kClients * kMessages) << (sockets ? "sockets" : "wire");
+    EXPECT_EQ(good, kClients * kMessages) << name_of(on);
   }
 }
 
 TEST(BlockingThreads, ThePeersApplicationSaysNo) {
-  Adapters world({true, true});
+  Adapters world({On::Sockets, true});
   Device far = world.far.device();
   auto listener = must(world.far.listen(world.there()));
   std::thread no([&] {
@@ -564,7 +588,7 @@ TEST(BlockingThreads, ThePeersApplicationSaysNo) {
 }
 
 TEST(BlockingFork, AChildHasNothingOfIt) {
-  Adapters world({.sockets = true});
+  Adapters world({.on = On::Sockets});
   auto [a, b] = world.pair();
   auto listener = must(world.far.listen(kNobody));
   const pid_t child = fork();

@@ -511,8 +511,10 @@ class Device {
   /// The first address of the device; to_string() makes a text of it. Unspecified: the device knows
   /// none (over sockets of the system, without the key `address`).
   [[nodiscard]] IpAddress address() const;
+  /// All addresses that the configuration gives, address() first. Empty without memory.
+  [[nodiscard]] std::vector<IpAddress> addresses() const;
   /// The port that the device runs on, as the configuration names it: "wire:loop:0", "socket",
-  /// "0000:01:00.0".
+  /// "local:/tmp/wire", "0000:01:00.0".
   [[nodiscard]] const std::string& port() const;
   [[nodiscard]] uint32_t mtu() const;  ///< octets of an IP packet
   /// A further handle of the device's context, which is as good as any other one: the context lives

@@ -1,0 +1,117 @@
+#include "rnic-run/wishes.hpp"
+
+#include <cstdlib>
+#include <sstream>
+#include <string_view>
+
+namespace rnic::run {
+
+namespace {
+
+// libfabric asks for completion queues that are deep beyond the need.
+constexpr char kOnSockets[] =
+    "[[device]]\nname = \"rnic0\"\nport = \"socket\"\n[limits]\nmax_cq_depth = 1048576\n";
+// Nobody else on the wire has the address, so that it is not asked for first. A process that was
+// killed says no farewell: its peer asks now and then whether it is there, and is told by the wire.
+// One that a debugger holds is waited for.
+constexpr char kOnWire[] =
+    "[[device]]\nname = \"rnic0\"\naddress = \"10.77.0.1/16\"\n"
+    "[limits]\nmax_cq_depth = 1048576\n[net]\ndad_transmits = 0\n"
+    "[tcp]\nkeep_alive = true\nkeep_alive_idle = \"2s\"\nkeep_alive_interval = \"2s\"\n"
+    "keep_alive_count = 255\n";
+
+/// A wish with the variable that carries it.
+struct Row {
+  const char* variable;
+  std::string Wishes::*wish;
+};
+
+constexpr Row kRows[] = {
+    {"RNIC_CONFIG", &Wishes::config},   {"RNIC_WIRE", &Wishes::wire},
+    {"RNIC_ADDRESS", &Wishes::address}, {"RNIC_IMPAIR", &Wishes::impair},
+    {"RNIC_CAPTURE", &Wishes::capture},
+};
+
+tl::unexpected<Error> wrong(const std::string& what) {
+  return tl::unexpected(Error{ErrorCode::InvalidArgument, what});
+}
+
+/// "1%" as the configuration has it: "0.01". Anything else stays as it is.
+std::string as_share(const std::string& value) {
+  if (value.empty() || value.back() != '%') return value;
+  char* end = nullptr;
+  const double percent = std::strtod(value.c_str(), &end);
+  if (end != value.c_str() + value.size() - 1) return value;
+  std::ostringstream out;
+  out << percent / 100;
+  return out.str();
+}
+
+}  // namespace
+
+Wishes Wishes::of_environment() {
+  Wishes out;
+  for (const Row& row : kRows) {
+    if (const char* value = std::getenv(row.variable)) out.*row.wish = value;
+  }
+  return out;
+}
+
+Variables Wishes::as_variables() const {
+  Variables out;
+  for (const Row& row : kRows) {
+    if (!(this->*row.wish).empty()) out.emplace_back(row.variable, this->*row.wish);
+  }
+  return out;
+}
+
+Result<std::vector<std::string>> Wishes::impairments() const {
+  std::vector<std::string> out;
+  std::istringstream list(impair);
+  for (std::string each; std::getline(list, each, ',');) {
+    const size_t equals = each.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == each.size()) {
+      return wrong("--impair: \"" + each +
+                   "\" is no damage: write loss=1%, reorder=1%, duplicate=1%, corrupt=1%, "
+                   "delay=1ms or jitter=1ms, and seed=7 for the same damage again, with commas "
+                   "between");
+    }
+    const std::string what = each.substr(0, equals);
+    // The configuration says drop; people say loss.
+    out.push_back((what == "loss" ? "drop" : what) + "=" + as_share(each.substr(equals + 1)));
+  }
+  return out;
+}
+
+Result<Config> Wishes::configuration() const {
+  if (Status status = check(); !status) return tl::unexpected(status.error());
+  auto damage = impairments();
+  if (!damage) return tl::unexpected(damage.error());
+  auto out = !config.empty() ? Config::from_file(config)
+                             : Config::from_text(wire.empty() ? kOnSockets : kOnWire, "rnic-run");
+  if (!out) return out;
+  if (!wire.empty()) out->set("device.rnic0.port=local:" + wire);
+  if (!address.empty()) out->set("device.rnic0.address=" + address);
+  for (const std::string& each : *damage) out->set("device.*.impair." + each);
+  if (!capture.empty()) out->set("device.*.capture.file=" + capture);
+  out->set("worker.mode=threaded").set("worker.idle=sleep");
+  return out;
+}
+
+Status Wishes::check() const {
+  if (!config.empty() && !wire.empty()) {
+    return wrong("--wire: the configuration says where the device's frames go: leave one of the "
+                 "two out");
+  }
+  if (!address.empty() && wire.empty()) {
+    return wrong("--address: it is the device's address on a local wire: name one by --wire");
+  }
+  if ((!impair.empty() || !capture.empty()) && wire.empty() && config.empty()) {
+    return wrong("a device on the system's sockets has no frames to damage or to record: name a "
+                 "local wire by --wire");
+  }
+  if (auto damage = impairments(); !damage) return tl::unexpected(damage.error());
+  return {};
+}
+
+}  // namespace rnic::run
