@@ -1,5 +1,5 @@
-// What ports over DPDK and the kernel say of their link; the EAL is started by main() in
-// dpdk_test.cpp.
+// What ports over DPDK and the kernel say of their link, and what memory they share with it. The
+// EAL is started by main() in dpdk_test.cpp.
 
 #include <gtest/gtest.h>
 #include <net/if.h>
@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <latch>
 #include <memory>
 #include <optional>
@@ -137,6 +138,36 @@ TEST_F(LinkOfAnInterface, IsThatOfAPacketSocket_VERBS_20_b) {
     ASSERT_TRUE(run("ip link del near"));
     EXPECT_EQ(device.told(), "device fatal");
     EXPECT_EQ(device.told(), "");
+  });
+}
+
+/// The mappings of this process, as /proc/self/maps describes them.
+struct Mappings {
+  int of_sockets = 0;
+  std::string writable_code;  ///< the lines of memory that can be written and run as code
+};
+
+Mappings mappings() {
+  Mappings found;
+  std::ifstream file("/proc/self/maps");
+  for (std::string line; std::getline(file, line);) {
+    const std::string rights = line.substr(line.find(' ') + 1, 4);
+    if (line.find(" socket:[") != std::string::npos) ++found.of_sockets;
+    if (rights[1] == 'w' && rights[2] == 'x') found.writable_code += line + "\n";
+  }
+  return found;
+}
+
+// What a peer sends stands in memory that the kernel shares with the port. None of it is code.
+TEST_F(LinkOfAnInterface, ItsPacketsAreNoCode_DDP_8_3_1_03) {
+  const std::string wire =
+      "ip link add near type veth peer far && ip link set near up && ip link set far up";
+  in_network(wire, [] {
+    auto port = open_port("net_af_packet8,iface=near", small_port());
+    ASSERT_TRUE(port) << port.error().message;
+    const Mappings found = mappings();
+    EXPECT_EQ(found.of_sockets, 2) << "DPDK maps the rings, and so does the port";
+    EXPECT_EQ(found.writable_code, "");
   });
 }
 

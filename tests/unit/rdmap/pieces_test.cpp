@@ -262,21 +262,25 @@ TEST_F(ReadIntoPieces, ItsStagIsForNothingElse_VERBS_25) {
   }
 }
 
-// Not one octet before the first piece or behind the last, nor for a Read that has its Response.
+// Not one octet before the first piece or behind the last is placed, nor one for a Read that has
+// its Response. The region of a sink that is one piece goes on at either end of it.
 TEST_F(ReadIntoPieces, OnlyWhatWasAskedForIsPlaced_VERBS_25) {
   struct Wrong {
     int64_t offset;
     uint32_t octets;
   };
   for (const Wrong wrong : {Wrong{-1, 2}, Wrong{199, 2}, Wrong{200, 1}, Wrong{0, 201}}) {
-    restart();
-    read_into(1, {{0, 100, a->all}, {200, 100, a->all}});
-    pair.a.pull_all();
-    const auto before = a->memory;
-    const wire::RdmapReadRequest asked = request(0);
-    reply(response(asked, asked.sink_to + static_cast<uint64_t>(wrong.offset), wrong.octets));
-    ASSERT_FALSE(a->owner.events.empty());
-    EXPECT_EQ(a->memory, before);
+    for (const uint32_t pieces : {1u, 2u}) {
+      restart();
+      read_into(1, pieces == 1 ? SgeList{{300, 200, a->all}}
+                               : SgeList{{0, 100, a->all}, {200, 100, a->all}});
+      pair.a.pull_all();
+      const auto before = a->memory;
+      const wire::RdmapReadRequest asked = request(0);
+      reply(response(asked, asked.sink_to + static_cast<uint64_t>(wrong.offset), wrong.octets));
+      ASSERT_FALSE(a->owner.events.empty()) << pieces;
+      EXPECT_EQ(a->memory, before) << pieces;
+    }
   }
   restart();
   read_into(1, {{0, 100, a->all}, {200, 100, a->all}});
