@@ -1,5 +1,7 @@
 #include "rnic-run/completions.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -12,6 +14,9 @@
 namespace rnic::run {
 
 namespace {
+
+// Some ten microseconds of empty polls: nothing where a processor is free.
+constexpr uint32_t kEmptyPolls = 64;
 
 ibv_wc_opcode opcode_of(const Completion& completion) {
   switch (completion.opcode) {
@@ -161,13 +166,19 @@ int Completions::poll(ibv_cq* shown, int count, ibv_wc* out) {
   constexpr int kAtOnce = 16;
   std::array<Completion, kAtOnce> taken;
   int filled = 0;
-  const std::lock_guard turn(of(shown).turn_);
+  Completions& queue = of(shown);
+  std::unique_lock turn(queue.turn_);
   while (filled < count) {
     const auto room = static_cast<size_t>(std::min(count - filled, kAtOnce));
-    const uint32_t got = of(shown).queue_.poll({taken.data(), room});
+    const uint32_t got = queue.queue_.poll({taken.data(), room});
     for (uint32_t i = 0; i < got; ++i) out[filled++] = as_theirs(taken[i]);
     if (got < room) break;
   }
+  queue.empty_polls_ = filled != 0 ? 0 : queue.empty_polls_ + 1;
+  const bool in_vain = queue.empty_polls_ != 0 && queue.empty_polls_ % kEmptyPolls == 0;
+  turn.unlock();
+  // A program that spins was written for hardware. Here the peer may need the same processor.
+  if (in_vain) sched_yield();
   return filled;
 }
 

@@ -60,7 +60,8 @@ class Completions {
   // The program may use the queue on several threads. The device's own lock for that would tell, at
   // each arm(), of completions that are there already: some programs count an event a completion.
   std::mutex turn_;
-  CompletionQueue queue_;  // guarded by turn_
+  CompletionQueue queue_;     // guarded by turn_
+  uint32_t empty_polls_ = 0;  // in a row; guarded by turn_
   Bell bell_{*this};
   int channel_ = -1;  // what the program reads from; -1: none
   int fd_ = -1;       // the queue's own; -1: no channel
