@@ -25,7 +25,7 @@ class BlockingLink {
   BlockingLink& operator=(const BlockingLink&) = delete;
   ~BlockingLink();
 
-  [[nodiscard]] EventDesk& desk() { return *desk_; }
+  [[nodiscard]] const EventDesk& desk() const { return *desk_; }
   [[nodiscard]] uint32_t number() const { return qp_.number(); }
 
   /// Starts a connection; await_established() tells how it went.
