@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "dpdk/adoption.hpp"
 #include "dpdk/burst_gate.hpp"
@@ -43,7 +44,10 @@ class OpenDevice {
   OpenDevice& operator=(const OpenDevice&) = delete;
 
   [[nodiscard]] uint16_t id() const { return id_; }
-  [[nodiscard]] PortDescriptors& descriptors() { return descriptors_; }
+  /// See PortDescriptors::adopt(): the descriptors that opening the device has made.
+  void adopt(PortDescriptors::Kind kind, const std::vector<int>& before) {
+    descriptors_.adopt(kind, before);
+  }
   /// The device has started: from now on link() has an answer.
   void set_probe(std::unique_ptr<LinkProbe> probe) { probe_ = std::move(probe); }
   /// See port::Port::link(). \return nothing: the device is memory

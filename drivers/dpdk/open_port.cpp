@@ -322,7 +322,7 @@ Result<std::vector<std::unique_ptr<port::Port>>> open_queues(std::string_view te
   if (spec.is("net_af_packet") && plugged && setups->size() == 1) {
     setups->front().ring = PacketRing::find(before, ring_shape(spec));
   }
-  if (plugged) setups->front().device->descriptors().adopt(kind, before);
+  if (plugged) setups->front().device->adopt(kind, before);
   for (EthPortSetup& setup : *setups) ports.push_back(std::make_unique<EthPort>(std::move(setup)));
   return ports;
 }

@@ -39,7 +39,9 @@ class CapturePort final : public port::Port {
   std::optional<int> arm() override { return inner_.arm(); }
   std::optional<port::LinkState> link() override { return inner_.link(); }
 
-  [[nodiscard]] Writer& writer() { return *writer_; }
+  [[nodiscard]] const Writer& writer() const { return *writer_; }
+  /// See Writer::flush().
+  void flush() { writer_->flush(); }
 
  private:
   /// A copy as it looks on a wire, valid until the next call.

@@ -52,14 +52,14 @@ void Connection::set_state(State next) {
   state_ = next;
 }
 
-void Connection::set_our_half(OurHalf next) {
-  RNIC_CHECK(kOurHalfTransitions.allows(our_half_, next));
-  our_half_ = next;
+void Connection::set_write_half(WriteHalf next) {
+  RNIC_CHECK(kWriteHalfTransitions.allows(write_half_, next));
+  write_half_ = next;
 }
 
-void Connection::set_peers_half(PeersHalf next) {
-  RNIC_CHECK(kPeersHalfTransitions.allows(peers_half_, next));
-  peers_half_ = next;
+void Connection::set_read_half(ReadHalf next) {
+  RNIC_CHECK(kReadHalfTransitions.allows(read_half_, next));
+  read_half_ = next;
 }
 
 // --- llp::Stream ---
@@ -70,9 +70,9 @@ void Connection::ready() {
 }
 
 void Connection::close() {
-  if (is_over() || our_half_ != OurHalf::Open) return;
+  if (is_over() || write_half_ != WriteHalf::Open) return;
   if (state_ == State::Connecting) return end_with(StreamEnd::Aborted);
-  set_our_half(OurHalf::Closing);
+  set_write_half(WriteHalf::Closing);
   owner_.list(*this);
 }
 
@@ -81,8 +81,9 @@ void Connection::abort() { end_with(StreamEnd::Aborted); }
 // A RST would take octets with it that the system still has to send, and whose requests have
 // completed. Their FIN goes with the descriptor; what still comes the system answers by RST.
 void Connection::leave() {
-  const bool all_taken = our_half_ == OurHalf::Closing && unsent_.empty() && !readiness_.user_has();
-  end_with(all_taken || our_half_ == OurHalf::Closed ? StreamEnd::Closed : StreamEnd::Aborted);
+  const bool all_taken =
+      write_half_ == WriteHalf::Closing && unsent_.empty() && !readiness_.user_has();
+  end_with(all_taken || write_half_ == WriteHalf::Closed ? StreamEnd::Closed : StreamEnd::Aborted);
 }
 
 void Connection::room_grew() {
@@ -97,8 +98,8 @@ void Connection::look_again() { readiness_.look_again(); }
 
 bool Connection::wants_sending() const {
   if (state_ != State::Open || !readiness_.takes() || write_error_ != 0) return false;
-  if (!unsent_.empty() || our_half_ == OurHalf::Closing) return true;
-  return our_half_ == OurHalf::Open && readiness_.user_has();
+  if (!unsent_.empty() || write_half_ == WriteHalf::Closing) return true;
+  return write_half_ == WriteHalf::Open && readiness_.user_has();
 }
 
 // --- the beginning ---
@@ -128,7 +129,7 @@ void Connection::on_epoll(uint32_t events, base::Now now) {
     if (is_over()) return;
   }
   const bool leaves = (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
-  const bool finished = peers_half_ == PeersHalf::Finished;
+  const bool finished = read_half_ == ReadHalf::Finished;
   if (!finished && (leaves || (events & EPOLLIN) != 0)) {
     readiness_.set_readable(true);
     look_again();
@@ -174,7 +175,7 @@ void Connection::send(base::Now now) {
   if (unsent_.empty() && readiness_.user_has()) pull_records(now);
   if (!is_over() && !unsent_.empty()) write_out(now);
   release_taken(now);
-  if (!is_over() && our_half_ == OurHalf::Closing && unsent_.empty() && !readiness_.user_has())
+  if (!is_over() && write_half_ == WriteHalf::Closing && unsent_.empty() && !readiness_.user_has())
     send_fin(now);
 }
 
@@ -272,9 +273,9 @@ void Connection::release_taken(base::Now now) {
 }
 
 void Connection::send_fin(base::Now now) {
-  set_our_half(OurHalf::Closed);
+  set_write_half(WriteHalf::Closed);
   system_.shutdown(descriptor(), SHUT_WR);
-  if (peers_half_ == PeersHalf::Finished) return end_with(StreamEnd::Closed);
+  if (read_half_ == ReadHalf::Finished) return end_with(StreamEnd::Closed);
   ++counters_.half_closes;
   owner_.arm(*this, now + config_.close_timeout);
 }
@@ -286,7 +287,7 @@ uint32_t Connection::receive(std::vector<uint8_t>& buffer, llp::BeforeHandUp& be
   uint32_t work = 0;
   for (uint32_t turn = 0; turn < kReadsPerTurn && wants_reading(); ++turn) {
     uint32_t room = user_->receive_room();
-    if (room == 0 && write_error_ == 0 && peers_half_ == PeersHalf::Leaving) {
+    if (room == 0 && write_error_ == 0 && read_half_ == ReadHalf::Leaving) {
       room = room_behind_leaving(before, now);
       if (is_over()) break;
     }
@@ -360,7 +361,7 @@ int Connection::take(uint8_t* to, uint32_t octets) {
 
 /// The system tells that the peer has gone. A user that takes nothing is asked once more.
 void Connection::note_leaving() {
-  if (peers_half_ == PeersHalf::Open) set_peers_half(PeersHalf::Leaving);
+  if (read_half_ == ReadHalf::Open) set_read_half(ReadHalf::Leaving);
   if (readiness_.lack() == Readiness::Lack::Window) readiness_.room_grew();
 }
 
@@ -407,22 +408,23 @@ void Connection::hand_up(base::ByteView octets, base::Now now) {
   if (trace_ != nullptr) trace_->record(TraceKind::Delivered, {0, range.end}, now);
   user_->ordered(range.end, now);
   // The peer's half still lives (RFC 5044 s.7.2), so the time-out begins again when octets come.
-  if (our_half_ == OurHalf::Closed && !is_over()) owner_.arm(*this, now + config_.close_timeout);
+  if (write_half_ == WriteHalf::Closed && !is_over())
+    owner_.arm(*this, now + config_.close_timeout);
 }
 
 void Connection::end_of_file(base::Now now) {
   if (write_error_ != 0) return fail(write_error_);
-  if (peers_half_ == PeersHalf::Finished) return fail(ECONNRESET);
-  set_peers_half(PeersHalf::Finished);
+  if (read_half_ == ReadHalf::Finished) return fail(ECONNRESET);
+  set_read_half(ReadHalf::Finished);
   user_->peer_finished(now);
-  if (!is_over() && our_half_ == OurHalf::Closed) end_with(StreamEnd::Closed);
+  if (!is_over() && write_half_ == WriteHalf::Closed) end_with(StreamEnd::Closed);
 }
 
 // --- the end ---
 
 void Connection::timer_fired(base::Now now) {
   if (is_over()) return;
-  if (state_ == State::Open && our_half_ != OurHalf::Closed) {
+  if (state_ == State::Open && write_half_ != WriteHalf::Closed) {
     readiness_.set_writable(true);
     if (wants_sending()) owner_.list(*this);
     return;

@@ -150,8 +150,8 @@ class Connection final : public llp::Stream {
 
  private:
   void set_state(State next);
-  void set_our_half(OurHalf next);
-  void set_peers_half(PeersHalf next);
+  void set_write_half(WriteHalf next);
+  void set_read_half(ReadHalf next);
   void refresh_emss();
   void pull_records(base::Now now);
   uint32_t pull_segment(uint32_t emss, base::Now now);
@@ -192,13 +192,13 @@ class Connection final : public llp::Stream {
 
   // Sending.
   Unsent unsent_;
-  OurHalf our_half_ = OurHalf::Open;
+  WriteHalf write_half_ = WriteHalf::Open;
   int write_error_ = 0;  // reported after all octets of the peer were read
 
   // Receiving.
   uint64_t received_ = 0;  // stream offset
   uint32_t owed_ = 0;      // octets before it that the system still has
-  PeersHalf peers_half_ = PeersHalf::Open;
+  ReadHalf read_half_ = ReadHalf::Open;
 
   bool handshake_done_;  // the peer knows of the connection: a reset has to tell of its end
   StreamEnd how_ended_ = StreamEnd::Closed;

@@ -17,30 +17,31 @@ inline constexpr base::Transitions<StreamState, StreamState::Ended> kConnectionT
     {StreamState::Open, {StreamState::Ended}},
 };
 
-/// The states of our half of the stream.
-enum class OurHalf : uint8_t {
+/// The states of the half of the stream that we write.
+enum class WriteHalf : uint8_t {
   Open,
   Closing,  ///< the user has closed: FIN follows the octets that it still has
   Closed,   ///< FIN was given to the system
 };
 
-inline constexpr base::Transitions<OurHalf, OurHalf::Closed> kOurHalfTransitions{
-    {OurHalf::Open, {OurHalf::Closing}},
-    {OurHalf::Closing, {OurHalf::Closed}},
+inline constexpr base::Transitions<WriteHalf, WriteHalf::Closed> kWriteHalfTransitions{
+    {WriteHalf::Open, {WriteHalf::Closing}},
+    {WriteHalf::Closing, {WriteHalf::Closed}},
 };
 
-/// The states of the peer's half of the stream.
-enum class PeersHalf : uint8_t {
+/// The states of the half of the stream that we read, as the system has it. What the application
+/// sees of that half is llp::PeerHalf.
+enum class ReadHalf : uint8_t {
   Open,
   Leaving,   ///< the system has the peer's FIN, or an error that ends the stream; octets that came
              ///< before may still be unread
   Finished,  ///< all octets were read, and the FIN behind them
 };
 
-inline constexpr base::Transitions<PeersHalf, PeersHalf::Finished> kPeersHalfTransitions{
+inline constexpr base::Transitions<ReadHalf, ReadHalf::Finished> kReadHalfTransitions{
     // A read may come upon the FIN before an event tells of it.
-    {PeersHalf::Open, {PeersHalf::Leaving, PeersHalf::Finished}},
-    {PeersHalf::Leaving, {PeersHalf::Finished}},
+    {ReadHalf::Open, {ReadHalf::Leaving, ReadHalf::Finished}},
+    {ReadHalf::Leaving, {ReadHalf::Finished}},
 };
 
 }  // namespace rnic::socket

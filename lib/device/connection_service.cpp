@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/check.hpp"
 #include "base/fail.hpp"
 #include "base/log.hpp"
 #include "base/starved.hpp"
@@ -13,16 +14,6 @@ using base::fail;
 
 namespace {
 
-constexpr const char* kUnanswered =
-    "refused: the application has too many unanswered requests (limits.max_pending_requests)";
-constexpr const char* kBeyondBacklog =
-    "refused: the application has too many unanswered requests of this listener "
-    "(ListenOptions::backlog)";
-constexpr const char* kBeyondQuota =
-    "refused: the consumer that listens has too many unanswered requests (quotas.requests)";
-constexpr const char* kTooLate = "refused: the consumer that listened does not listen any more";
-constexpr const char* kBeyondPeer =
-    "refused: its address has as many connections as one may have (limits.peer_connections)";
 constexpr const char* kCancelled = "cancelled by this side's application (cancel_connect)";
 constexpr const char* kAborted = "ended by this side's administrator (Device::abort)";
 
@@ -47,14 +38,14 @@ ConnectionService::ConnectionService(const DeviceConfig& config, const Parts& pa
       doorbells_(parts.doorbells),
       rules_(config),
       connections_(config, parts.counters, now),
+      requests_(config, connections_, listeners_, parts.consumers, parts.counters),
       control_(config, connections_, parts.resources, now),
+      redials_(connections_.capacity(), parts.resources, parts.events, parts.counters),
       start_timers_(now),
       inbound_logged_(kInboundLogged, now) {
   connections_.set_leaving(*this);
-  // These take connections that end at moments in which no memory may be allocated.
+  // It takes connections that end at moments in which no memory may be allocated.
   orphans_.reserve(connections_.capacity());
-  redials_.reserve(connections_.capacity());
-  unreported_.reserve(config.limits.max_pending_requests);
 }
 
 Status ConnectionService::choose_tcp(llp::Stream& stream, const TcpChoice& choice, base::Now now) {
@@ -303,7 +294,7 @@ Status ConnectionService::await_rdma(StreamSocket& socket, base::ByteView last_m
                     " octets: at most limits.stream_buffer (" +
                     std::to_string(socket.ring_octets()) + "), send() what comes before");
   }
-  if (pending_requests_ >= config_.limits.max_pending_requests) {
+  if (requests_.full()) {
     return fail(ErrorCode::ResourceExhausted,
                 "too many connection requests wait: answer them, or raise "
                 "limits.max_pending_requests");
@@ -323,53 +314,8 @@ Status ConnectionService::no_connection_left() const {
                   std::to_string(config_.limits.max_connections) + ")");
 }
 
-bool ConnectionService::wants_redial(const Connection& connection,
-                                     framing::StartFailure why) const {
-  return connection.has_redial() && connection.evicted_for() == nullptr &&
-         (why == framing::StartFailure::NoReply || why == framing::StartFailure::ResetBeforeReply ||
-          why == framing::StartFailure::NotEnhanced);
-}
-
-void ConnectionService::redial(base::Now now) {
-  while (!redials_.empty()) {
-    const std::unique_ptr<Connection::Redial> redial = std::move(redials_.back());
-    redials_.pop_back();
-    QueuePair* qp = resources_.qp(redial->qp);
-    // The queue pair may have been destroyed meanwhile, and another one may have its number.
-    if (qp == nullptr || !qp->awaits_redial()) continue;
-    ++counters_.connects_redialed;
-    Status status;
-    const bool tried = base::attempt([&] {
-      status = dial(*qp, redial->remote, redial->private_data, redial->options,
-                    llp::PortClaim::None, true, now);
-    });
-    if (!tried) status = fail(ErrorCode::ResourceExhausted, base::kOutOfMemory);
-    if (!status) give_up_redial(*qp, *redial, std::move(status.error().message));
-  }
-}
-
-void ConnectionService::give_up_redial(QueuePair& qp, const Connection::Redial& redial,
-                                       std::string why) {
-  qp.end_connection();
-  ++counters_.connects_failed;
-  event::ConnectFailed event;
-  event.qp = qp.number();
-  event.context = qp.context();
-  event.remote = redial.remote;
-  event.detail = std::move(why);
-  events_.emit(std::move(event));
-  qp.abort();
-}
-
 Status ConnectionService::cancel_connect(QueuePair& qp) {
-  const auto waits = [&](const auto& redial) { return redial->qp == qp.number(); };
-  const auto redial = std::find_if(redials_.begin(), redials_.end(), waits);
-  if (qp.awaits_redial() && redial != redials_.end()) {
-    const std::unique_ptr<Connection::Redial> gone = std::move(*redial);
-    redials_.erase(redial);
-    give_up_redial(qp, *gone, base::worded([] { return kCancelled; }));
-    return {};
-  }
+  if (redials_.cancel(qp, [] { return kCancelled; })) return {};
   const Connection* connection = connections_.get(qp.connection());
   if (connection == nullptr || connection->is_responder() || connection->outcome_reported() ||
       !connection->has_stream()) {
@@ -428,76 +374,6 @@ llp::StreamUser* ConnectionService::accept(llp::Stream& stream, const Endpoint& 
   return connection->stream_user();
 }
 
-bool ConnectionService::admits_request(Connection& connection, base::Now now) {
-  connection.leave_seat();
-  // Only a listener or a request keeps a consumer: without the listener it may be gone, and another
-  // one may have its number. The application is always there.
-  const ListenerName& listener = connection.listener();
-  if (listener.consumer != 0 && listeners_.get(listener) == nullptr) {
-    ++counters_.requests_too_late;
-    const auto why = [] { return "refused: its listener's consumer does not listen any more"; };
-    connections_.refuse_request(connection, why, kTooLate, now);
-    return false;
-  }
-  if (pending_requests_ >= config_.limits.max_pending_requests) {
-    ++counters_.requests_refused;
-    const auto why = [&] {
-      return "refused: " + std::to_string(pending_requests_) +
-             " requests wait for the application's answer (limits.max_pending_requests)";
-    };
-    connections_.refuse_request(connection, why, kUnanswered, now);
-    return false;
-  }
-  if (!listeners_.enter(connection.listener())) {
-    ++counters_.requests_beyond_backlog;
-    const auto why = [&] {
-      return "refused: the backlog of " + to_string(connection.listener().local) + " is full";
-    };
-    connections_.refuse_request(connection, why, kBeyondBacklog, now);
-    return false;
-  }
-  if (!consumers_.admit(connection.listener().consumer, {.requests = 1})) {
-    listeners_.leave(connection.listener());
-    ++counters_.requests_beyond_quota;
-    const auto why = [] { return "refused: its listener's consumer has reached quotas.requests"; };
-    connections_.refuse_request(connection, why, kBeyondQuota, now);
-    return false;
-  }
-  if (!connections_.admit_for_peer(connection)) {
-    give_back_request(connection);
-    ++counters_.requests_beyond_peer;
-    const auto why = [&] {
-      return "refused: that address has all " + std::to_string(config_.limits.peer_connections) +
-             " of limits.peer_connections";
-    };
-    connections_.refuse_request(connection, why, kBeyondPeer, now);
-    return false;
-  }
-  ++pending_requests_;
-  return true;
-}
-
-/// A request was answered, or its connection has ended before.
-void ConnectionService::request_over(const Connection& connection) {
-  --pending_requests_;
-  give_back_request(connection);
-}
-
-void ConnectionService::give_back_request(const Connection& connection) {
-  listeners_.leave(connection.listener());
-  consumers_.give_back(connection.listener().consumer, {.requests = 1});
-}
-
-/// Counts the requests that wait for an answer. \param listener its number; nothing: all listeners
-uint32_t ConnectionService::requests_of(std::optional<uint64_t> listener) {
-  uint32_t found = 0;
-  connections_.for_each([&](const Connection& connection) {
-    const bool counts = !listener || connection.listener().number == *listener;
-    found += counts && connection.state() == ConnectionState::Requested ? 1 : 0;
-  });
-  return found;
-}
-
 void ConnectionService::give_up(Connection& connection) {
   ++counters_.starved_connections;
   base::log(base::LogLevel::Warning, "rnic", [&] {
@@ -517,38 +393,28 @@ void ConnectionService::request_received(Connection& connection, base::ByteView 
       base::attempt([&] { event.private_data.assign(private_data.begin(), private_data.end()); });
   if (!kept) return give_up(connection);
   event.facts = connection.agreed();
-  // reap() rejects it, since a callback of its own session is under way here.
-  if (!events_.emit_unsolicited(std::move(event))) unreported_.push_back(connection.handle());
+  if (!events_.emit_unsolicited(std::move(event))) requests_.add_unheard(connection);
 }
 
 /// An application that does not read its events answers nobody: its requests make room for others.
-void ConnectionService::refuse_unreported(base::Now now) {
-  for (const base::Handle handle : unreported_) {
-    if (!reject({handle.index, handle.generation}, {}, now)) continue;  // gone meanwhile
+void ConnectionService::reject_unheard(base::Now now) {
+  requests_.reject_unheard([&](RequestHandle request) {
+    if (!reject(request, {}, now)) return;  // gone meanwhile
     ++counters_.requests_unheard;
-    if (!inbound_logged_.allow(now)) continue;
+    if (!inbound_logged_.allow(now)) return;
     base::log(base::LogLevel::Warning, "rnic", [&] {
       return config_.name +
              ": requests are rejected because half of the event queue is full: "
              "read the events, or raise limits.max_events";
     });
-  }
-  unreported_.clear();
-}
-
-Result<Connection*> ConnectionService::find_request(RequestHandle request) {
-  Connection* connection = connections_.get({request.index, request.generation});
-  if (connection == nullptr || connection->state() != ConnectionState::Requested) {
-    return fail(ErrorCode::NotFound, "the connection request is gone or was answered already");
-  }
-  return connection;
+  });
 }
 
 Status ConnectionService::accept(RequestHandle request, QueuePair& qp, base::ByteView private_data,
                                  base::Now now, const ConnectOptions& options) {
   if (auto status = control_.check_unconnected(qp); !status) return status;
   if (auto status = rules_.check_answer(qp, options); !status) return status;
-  auto connection = find_request(request);
+  auto connection = requests_.find(request);
   if (!connection) return tl::unexpected(connection.error());
   if ((*connection)->listener().consumer != resources_.consumer_of(qp)) {
     return fail(ErrorCode::PermissionDenied,
@@ -560,7 +426,7 @@ Status ConnectionService::accept(RequestHandle request, QueuePair& qp, base::Byt
   if (!fits) return fits;
   qp.choose_tcp({options.packing, options.tcp});
   (*connection)->accept(qp, private_data, rules_.make_start_options(options, qp.spec()), now);
-  request_over(**connection);
+  requests_.over(**connection);
   return {};
 }
 
@@ -583,13 +449,13 @@ Status ConnectionService::modify(QueuePair& qp, const QueuePairChange& change, b
 
 Status ConnectionService::reject(RequestHandle request, base::ByteView private_data,
                                  base::Now now) {
-  auto connection = find_request(request);
+  auto connection = requests_.find(request);
   if (!connection) return tl::unexpected(connection.error());
   auto fits = rules_.check_private_data(private_data, (*connection)->private_data_max(),
                                         (*connection)->agreed().revision);
   if (!fits) return fits;
   (*connection)->reject(private_data, now);
-  request_over(**connection);
+  requests_.over(**connection);
   return {};
 }
 
@@ -641,17 +507,16 @@ void ConnectionService::start_failed(Connection& connection, ConnectionState bef
                                      base::Now now) {
   connections_.linger(connection);
   if (why == framing::StartFailure::RejectedLocally) return;  // the application's own answer
-  if (wants_redial(connection, why)) {
+  if (Redials::wants(connection, why)) {
     QueuePair& qp = *connection.queue_pair();
     connection.unbind();
-    qp.await_redial();
-    redials_.push_back(connection.take_redial());
+    redials_.add(qp, connection.take_redial());
     return;
   }
   connection.set_outcome_reported();
   ++counters_.connects_failed;
   log_start_failure(connection, why, now);
-  if (before == ConnectionState::Requested) request_over(connection);
+  if (before == ConnectionState::Requested) requests_.over(connection);
   if (connection.queue_pair() != nullptr && connection.queue_pair()->orphaned()) return;
   tell_start_failed(connection, before, why, private_data);
 }
@@ -730,9 +595,12 @@ void ConnectionService::on_timers(base::Now now) {
 }
 
 void ConnectionService::reap(base::Now now) {
-  refuse_unreported(now);
+  reject_unheard(now);
   connections_.reap([this](Connection& connection) { leaves(connection); });
-  redial(now);
+  redials_.dial_all([&](QueuePair& qp, const Connection::Redial& redial) {
+    return dial(qp, redial.remote, redial.private_data, redial.options, llp::PortClaim::None, true,
+                now);
+  });
 }
 
 void ConnectionService::leaves(Connection& connection) {

@@ -5,11 +5,9 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "base/check.hpp"
 #include "base/doorbell.hpp"
 #include "base/timer_wheel.hpp"
 #include "device/config.hpp"
@@ -21,9 +19,11 @@
 #include "device/counters.hpp"
 #include "device/event_queue.hpp"
 #include "device/listeners.hpp"
+#include "device/pending_requests.hpp"
 #include "device/port_stack.hpp"
 #include "device/queue_pair.hpp"
 #include "device/queue_pair_control.hpp"
+#include "device/redials.hpp"
 #include "device/reserved_ports.hpp"
 #include "device/resources.hpp"
 #include "net/rate_limit.hpp"
@@ -103,8 +103,7 @@ class ConnectionService final : public QueuePairOwner,
   void validate() {
     connections_.validate();
     for (const auto& qp : orphans_) qp->validate();
-    RNIC_CHECK(requests_of({}) == pending_requests_);
-    listeners_.validate([this](uint64_t number) { return requests_of(number); });
+    requests_.validate();
   }
   /// Adds to each consumer's counts, which stand at its number, what it has here.
   void count(Consumers::Found& found);
@@ -127,7 +126,9 @@ class ConnectionService final : public QueuePairOwner,
   static constexpr uint32_t kInboundLogged = 10;  // lines per second
 
   // ConnectionOwner
-  bool admits_request(Connection& connection, base::Now now) override;
+  bool admits_request(Connection& connection, base::Now now) override {
+    return requests_.admit(connection, now);
+  }
   void request_received(Connection& connection, base::ByteView private_data) override;
   void connection_started(Connection& connection, std::vector<uint8_t> private_data,
                           base::Now now) override;
@@ -153,9 +154,6 @@ class ConnectionService final : public QueuePairOwner,
   template <typename Kind>
   void name_listener(const Connection& connection, Kind& event) const;
   base::Handle make_inbound(const Endpoint& local, ListenerName& name, base::Now now);
-  void request_over(const Connection& connection);
-  void give_back_request(const Connection& connection);
-  [[nodiscard]] uint32_t requests_of(std::optional<uint64_t> listener);
   [[nodiscard]] Status no_connection_left() const;
   Status dial(QueuePair& qp, const Endpoint& remote, base::ByteView private_data,
               const ConnectOptions& options, llp::PortClaim claim, bool again, base::Now now);
@@ -169,15 +167,11 @@ class ConnectionService final : public QueuePairOwner,
   template <class Config>
   base::Handle make(framing::Role role, const Config& config, base::ByteView private_data,
                     const framing::StartOptions& start_options, base::Now now);
-  [[nodiscard]] bool wants_redial(const Connection& connection, framing::StartFailure why) const;
-  void redial(base::Now now);
-  void give_up_redial(QueuePair& qp, const Connection::Redial& redial, std::string why);
-  void refuse_unreported(base::Now now);
+  void reject_unheard(base::Now now);
   void log_start_failure(const Connection& connection, framing::StartFailure why, base::Now now);
   /// Emits the event of an attempt that failed.
   void tell_start_failed(Connection& connection, ConnectionState before, framing::StartFailure why,
                          base::ByteView private_data);
-  Result<Connection*> find_request(RequestHandle request);
 
   const DeviceConfig& config_;
   Resources& resources_;
@@ -193,13 +187,12 @@ class ConnectionService final : public QueuePairOwner,
 
   Listeners listeners_;
   ConnectionTable connections_;
+  PendingRequests requests_;
   QueuePairControl control_;
   std::vector<std::unique_ptr<QueuePair>> orphans_;  // destroyed, waiting for their stream's end
-  std::vector<base::Handle> unreported_;             // requests that found no room for their event
-  std::vector<std::unique_ptr<Connection::Redial>> redials_;  // at most one a connection
+  Redials redials_;                                  // at most one a connection
   base::TimerWheel start_timers_;
   net::RateLimit inbound_logged_;  // start-ups that a peer asked for and spoiled
-  uint32_t pending_requests_ = 0;  // Invariant: <= limits.max_pending_requests
 };
 
 }  // namespace rnic::device

@@ -124,8 +124,8 @@ class Device {
 
   // --- Connections (worker) ---
 
-  /// \param local an unspecified address: every address of the device, of either family \param
-  /// claim Reserved: `local` is what ReservedPorts::reserve() returned
+  /// \param local an unspecified address: every address of the device, of either family
+  /// \param claim Reserved: `local` is what ReservedPorts::reserve() returned
   Result<Endpoint> listen(const Endpoint& local, const ListenOptions& options = {},
                           uint32_t consumer = 0, llp::PortClaim claim = llp::PortClaim::None) {
     return connections_.listen(local, options, consumer, claim);

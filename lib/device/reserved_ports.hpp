@@ -36,8 +36,8 @@ class ReservedPorts {
   // A call that claims a port (llp::PortClaim) checks first, and says what has become of it once
   // the transport has given the port away. With PortClaim::None these do nothing.
 
-  /// NotFound: there is no such reservation. PermissionDenied: it is another consumer's. \param
-  /// call begins the text of the error
+  /// NotFound: there is no such reservation. PermissionDenied: it is another consumer's.
+  /// \param call begins the text of the error
   [[nodiscard]] Status check(const char* call, const Endpoint& reserved, uint32_t consumer,
                              llp::PortClaim claim) const;
   /// A listener of the same consumer has the port, with what the reservation counts for.

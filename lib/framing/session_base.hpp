@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "base/check.hpp"
+#include "base/starved.hpp"
 #include "framing/config.hpp"
 #include "framing/receiver.hpp"
 #include "framing/start.hpp"
@@ -31,6 +32,16 @@ class SessionBase : public StartSession, private ReceiverOwner {
   void unbind() final {
     RNIC_CHECK(!full_operation());
     user_ = nullptr;
+  }
+  void accept(base::ByteView private_data, base::Now,
+              const StartOptions& start_options = {}) final {
+    RNIC_CHECK(private_data.size() <= private_data_max());
+    answer(true, private_data, start_options);
+  }
+  void reject(base::ByteView private_data, base::Now,
+              const StartOptions& start_options = {}) final {
+    RNIC_CHECK(private_data.size() <= private_data_max());
+    answer(false, private_data, start_options);
   }
   [[nodiscard]] uint64_t held() const final { return receiver_.held(); }
   void share_hold(HoldSharePtr share) final { receiver_.share_hold(std::move(share)); }
@@ -102,6 +113,16 @@ class SessionBase : public StartSession, private ReceiverOwner {
     user_->peer_finished(receiver_.at_boundary(), now);
   }
 
+  /// Has `read()` take what it wants of `octets` for the start frame, and fails the start-up if
+  /// there is no memory for that. \return octets used
+  template <typename Read>
+  size_t parse_start(base::ByteView octets, base::Now now, Read&& read) {
+    size_t used = 0;
+    if (base::attempt([&] { used = read(); })) return used;
+    fail(StartFailure::OutOfMemory, {}, now);
+    return octets.size();
+  }
+
   /// The first step of ended(): the stream is gone. A start-up reports its failure between the two
   /// steps.
   void detach() {
@@ -122,6 +143,12 @@ class SessionBase : public StartSession, private ReceiverOwner {
   /// The number of octets of the peer that the start-up needs for its next decision; SIZE_MAX when
   /// it awaits no frame.
   [[nodiscard]] virtual size_t wanted_of_start() const = 0;
+  /// Begins to answer the Request; does nothing if the start-up has failed meanwhile, because
+  /// start_failed() said so.
+  virtual void answer(bool accepted, base::ByteView private_data,
+                      const StartOptions& start_options) = 0;
+  /// The start-up has failed: closes the stream, and tells the owner.
+  virtual void fail(StartFailure why, base::ByteView private_data, base::Now now) = 0;
   /// Checks the invariants of the framing's own start-up.
   virtual void validate_start() const = 0;
 

@@ -21,10 +21,12 @@ class Holding {
   Holding(const Holding&) = delete;
   Holding& operator=(const Holding&) = delete;
 
-  [[nodiscard]] PieceList& pieces() { return pieces_; }
   [[nodiscard]] const PieceList& pieces() const { return pieces_; }
   [[nodiscard]] uint32_t capacity() const { return capacity_; }
 
+  /// Adds a piece behind those that the holding has; at most as many as it was made for.
+  /// \param length > 0
+  void add(uint8_t* address, uint64_t length) { pieces_.add(address, length); }
   /// Lets `slot`, to which the holding belongs, stand on a region; on at most as many regions as it
   /// was made for.
   void stand_on(Dependents& region, uint32_t slot);

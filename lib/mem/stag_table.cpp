@@ -123,7 +123,7 @@ Result<Holding*> StagTable::holding_for(const RegionSpec& spec) {
   auto holding = holdings_.make(pieces, 0);
   if (!holding) return holding;
   for (const base::ByteSpan piece : spec.pieces) {
-    if (!piece.empty()) (*holding)->pieces().add(piece.data(), piece.size());
+    if (!piece.empty()) (*holding)->add(piece.data(), piece.size());
   }
   return holding;
 }
@@ -378,7 +378,7 @@ void StagTable::set_parts(uint32_t slot, const Binding& binding) {
       PieceList::Place piece{reinterpret_cast<uint8_t*>(place), left};
       if (region.pieces != nullptr) piece = region.pieces->at(place);
       const uint64_t run = std::min(left, piece.run);
-      holding.pieces().add(piece.at, run);
+      holding.add(piece.at, run);
       place += run;
       left -= run;
     }

@@ -37,10 +37,6 @@ class Session final : public framing::SessionBase<FpduLocator> {
 
   // The start-up: start.cpp
   void established(uint32_t emss, base::Now now) override;
-  void accept(base::ByteView private_data, base::Now now,
-              const framing::StartOptions& start_options = {}) override;
-  void reject(base::ByteView private_data, base::Now now,
-              const framing::StartOptions& start_options = {}) override;
   [[nodiscard]] size_t private_data_max() const override;
   [[nodiscard]] base::Now next_deadline() const override;
   void on_timer(base::Now now) override;
@@ -95,6 +91,9 @@ class Session final : public framing::SessionBase<FpduLocator> {
   [[nodiscard]] size_t wanted_of_start() const override {
     return parsing() ? parser_.wanted() : SIZE_MAX;
   }
+  void answer(bool accepted, base::ByteView private_data,
+              const framing::StartOptions& start_options) override;
+  void fail(framing::StartFailure why, base::ByteView private_data, base::Now now) override;
   void validate_start() const override {
     parser_.validate();
     sender_.validate();
@@ -104,8 +103,6 @@ class Session final : public framing::SessionBase<FpduLocator> {
   /// may not serve this revision (RFC 6581 s.10).
   [[nodiscard]] framing::StartFailure end_of_stream(StartState state, bool reset) const;
   [[nodiscard]] framing::StartFailure failure_of(StartState state, StreamEnd how) const;
-  void answer(bool accepted, base::ByteView private_data,
-              const framing::StartOptions& start_options);
   size_t parse(base::ByteView octets, bool more_behind, base::Now now);
   size_t read_frame(base::ByteView octets, bool more_behind, base::Now now);
   void request_complete(bool more_behind, base::Now now);
@@ -120,7 +117,6 @@ class Session final : public framing::SessionBase<FpduLocator> {
   void start_frame_sent(base::Now now);
   void leave(framing::StartFailure why, base::ByteView private_data, base::Now now);
   void refuse(llp::FramingError error, base::Now now);
-  void fail(framing::StartFailure why, base::ByteView private_data, base::Now now);
   void tell_failure(framing::StartFailure why, base::ByteView private_data, base::Now now);
   llp::Pulled pull_fpdu(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now);
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "base/starved.hpp"
 #include "mpa/session.hpp"
 
 namespace rnic::mpa {
@@ -59,12 +58,7 @@ void Session::take_over(uint32_t emss, uint64_t received, base::ByteView last_me
 
 /// Feeds the parser and acts when the frame is complete. \return octets used
 size_t Session::parse(base::ByteView octets, bool more_behind, base::Now now) {
-  size_t used = 0;
-  if (!base::attempt([&] { used = read_frame(octets, more_behind, now); })) {
-    fail(framing::StartFailure::OutOfMemory, {}, now);
-    return octets.size();
-  }
-  return used;
+  return parse_start(octets, now, [&] { return read_frame(octets, more_behind, now); });
 }
 
 size_t Session::read_frame(base::ByteView octets, bool more_behind, base::Now now) {
@@ -117,19 +111,8 @@ void Session::request_complete(bool more_behind, base::Now now) {
 
 size_t Session::private_data_max() const { return mpa::private_data_max(plan_); }
 
-void Session::accept(base::ByteView private_data, base::Now,
-                     const framing::StartOptions& start_options) {
-  answer(true, private_data, start_options);
-}
-
-void Session::reject(base::ByteView private_data, base::Now,
-                     const framing::StartOptions& start_options) {
-  answer(false, private_data, start_options);
-}
-
 void Session::answer(bool accepted, base::ByteView private_data,
                      const framing::StartOptions& start_options) {
-  RNIC_CHECK(private_data.size() <= private_data_max());
   if (state_ != StartState::AwaitDecision) return;  // failed meanwhile; start_failed() said so
   StartPlan plan = plan_reply(config_, start_options, offer_);
   const framing::Negotiated agreed = plan.agreed;

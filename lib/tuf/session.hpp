@@ -34,10 +34,6 @@ class Session final : public framing::SessionBase<PduLocator> {
   [[nodiscard]] const Agreed& agreed() const { return agreed_; }
 
   // The negotiation: start.cpp
-  void accept(base::ByteView private_data, base::Now now,
-              const framing::StartOptions& start_options = {}) override;
-  void reject(base::ByteView private_data, base::Now now,
-              const framing::StartOptions& start_options = {}) override;
   void established(uint32_t emss, base::Now now) override;
   void on_timer(base::Now now) override;
   [[nodiscard]] base::Now next_deadline() const override {
@@ -81,14 +77,15 @@ class Session final : public framing::SessionBase<PduLocator> {
            state_ == StartState::SendRequest;
   }
   [[nodiscard]] size_t wanted_of_start() const override { return parsing() ? wanted() : SIZE_MAX; }
+  void answer(bool accepted, base::ByteView private_data,
+              const framing::StartOptions& start_options) override;
+  void fail(framing::StartFailure why, base::ByteView private_data, base::Now now) override;
   void validate_start() const override {
     reader_.validate();
     sender_.validate();
     send_grid_.validate();
   }
   [[nodiscard]] size_t wanted() const;
-  void answer(bool accepted, base::ByteView private_data,
-              const framing::StartOptions& start_options);
   size_t parse(base::ByteView octets, base::Now now);
   size_t read_frame(base::ByteView octets, base::Now now);
   [[nodiscard]] bool frame_right() const;
@@ -100,7 +97,6 @@ class Session final : public framing::SessionBase<PduLocator> {
   llp::Pulled pull_start(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now);
   void start_frame_sent(uint64_t end, base::Now now);
   void begin_framing(base::Now now);
-  void fail(framing::StartFailure why, base::ByteView private_data, base::Now now);
   void tell_failure(framing::StartFailure why, base::ByteView private_data, base::Now now);
 
   [[nodiscard]] bool prefixed() const {

@@ -80,12 +80,7 @@ bool Session::frame_right() const {
 /// Reads the awaited frame, and fails the start-up if there is no memory for it. \return octets
 /// used
 size_t Session::parse(base::ByteView octets, base::Now now) {
-  size_t used = 0;
-  if (!base::attempt([&] { used = read_frame(octets, now); })) {
-    fail(StartFailure::OutOfMemory, {}, now);
-    return octets.size();
-  }
-  return used;
+  return parse_start(octets, now, [&] { return read_frame(octets, now); });
 }
 
 size_t Session::read_frame(base::ByteView octets, base::Now now) {
@@ -138,19 +133,8 @@ void Session::take_offer(const wire::TufStart& peer) {
   framing::note_reads(offer_, negotiated_);
 }
 
-void Session::accept(base::ByteView private_data, base::Now,
-                     const framing::StartOptions& start_options) {
-  answer(true, private_data, start_options);
-}
-
-void Session::reject(base::ByteView private_data, base::Now,
-                     const framing::StartOptions& start_options) {
-  answer(false, private_data, start_options);
-}
-
 void Session::answer(bool accepted, base::ByteView private_data,
                      const framing::StartOptions& start_options) {
-  RNIC_CHECK(private_data.size() <= wire::kTufPrivateDataMax);
   if (state_ != StartState::AwaitDecision) return;  // failed meanwhile; start_failed() said so
   wire::TufStart reply = own_;
   framing::Negotiated negotiated = negotiated_;

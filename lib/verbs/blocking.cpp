@@ -189,10 +189,10 @@ Listener& Listener::operator=(Listener&& other) noexcept {
 Listener::~Listener() {
   if (desk_ == nullptr || desk_->is_abandoned()) return;
   quietly([this] {
-    static_cast<void>(desk_->device().unlisten(local_));
+    static_cast<void>(desk_->handle().unlisten(local_));
     desk_->sort_events();  // rejects requests that came since the last wait, too
     while (const auto request = desk_->request_at(local_)) {
-      static_cast<void>(desk_->device().reject(*request));
+      static_cast<void>(desk_->handle().reject(*request));
       static_cast<void>(desk_->drop_request(*request));
     }
   });
@@ -248,7 +248,7 @@ Result<Connection> Adapter::connect(const std::string& host, uint16_t port, Time
 Result<Listener> Adapter::listen(const Endpoint& local, const ListenOptions& options) {
   if (desk_->is_abandoned()) return abandoned();
   return guarded("Adapter::listen", [&]() -> Result<Listener> {
-    auto listening = desk_->device().listen(local, options);
+    auto listening = desk_->handle().listen(local, options);
     if (!listening) return tl::unexpected(std::move(listening.error()));
     return Listener(desk_, *listening);
   });
@@ -290,7 +290,7 @@ Result<std::pair<Connection, Connection>> Adapter::connect_pair(Adapter& far, ui
 }
 
 Result<MemoryRegion> Adapter::register_memory(std::span<std::byte> memory, AccessSet access) {
-  return desk_->pd().register_memory(memory, access);
+  return desk_->register_memory(memory, access);
 }
 
 std::optional<Event> Adapter::poll_event() {

@@ -89,7 +89,7 @@ BlockingLink::~BlockingLink() {
   quietly([this] {
     // An inline device gives the connection's place back in its next turn, and a caller that only
     // calls connect() again would give it no turn.
-    desk_->context().poll();
+    desk_->poll();
     desk_->strike(enrolled_);
   });
 }
@@ -97,21 +97,22 @@ BlockingLink::~BlockingLink() {
 Status BlockingLink::set_up(const blocking::ConnectionOptions& options) {
   message_size_ = options.message_size;
   receives_ = options.receives;
-  auto send_cq = desk_->device().create_cq(kSendDepth);
+  Device device = desk_->handle();
+  auto send_cq = device.create_cq(kSendDepth);
   if (!send_cq) return tl::unexpected(std::move(send_cq.error()));
   send_cq_ = std::move(*send_cq);
-  auto receive_cq = desk_->device().create_cq(receives_);
+  auto receive_cq = device.create_cq(receives_);
   if (!receive_cq) return tl::unexpected(std::move(receive_cq.error()));
   receive_cq_ = std::move(*receive_cq);
   QueuePairOptions depths;
   depths.send_depth = kSendDepth;
   depths.receive_depth = receives_;
   depths.ird = depths.ord = options.reads;
-  auto qp = desk_->pd().create_qp(send_cq_, receive_cq_, depths);
+  auto qp = desk_->create_qp(send_cq_, receive_cq_, depths);
   if (!qp) return tl::unexpected(std::move(qp.error()));
   qp_ = std::move(*qp);
   buffers_.resize((uint64_t{receives_} + 1) * message_size_);
-  auto region = desk_->pd().register_memory(buffers_, Access::LocalWrite);
+  auto region = desk_->register_memory(buffers_, Access::LocalWrite);
   if (!region) return tl::unexpected(std::move(region.error()));
   region_ = std::move(*region);
   for (uint64_t slot = 0; slot < receives_; ++slot) {

@@ -25,14 +25,14 @@ class BlockingLink {
   BlockingLink& operator=(const BlockingLink&) = delete;
   ~BlockingLink();
 
-  [[nodiscard]] EventDesk& desk() { return *desk_; }
+  [[nodiscard]] const EventDesk& desk() const { return *desk_; }
   [[nodiscard]] uint32_t number() const { return qp_.number(); }
 
   /// Starts a connection; await_established() tells how it went.
   Status connect(const Endpoint& remote, const blocking::ConnectionOptions& options);
-  /// Accepts a request. NotFound: the request is gone.
   /// Checks whether accept() would take the options, whoever asks.
   Status check_answer(const blocking::ConnectionOptions& options);
+  /// Accepts a request. NotFound: the request is gone.
   Status accept(const RequestHandle& request, const blocking::ConnectionOptions& options);
   /// Waits until the connection is established. \param who the peer, for the message of a TimedOut
   Status await_established(const WaitEnd& end, const std::string& who);

@@ -95,7 +95,7 @@ EventDesk::EventDesk(Device device, DeskPlace place, ProtectionDomain pd)
 bool EventDesk::is_abandoned() const { return getpid() != owner_; }
 
 bool EventDesk::shares_context(EventDesk& other) {
-  const auto found = other.context().device(device_.name());
+  const auto found = other.context_.device(device_.name());
   // The name of a device is one object, however many handles the device has.
   return found && &found->name() == &device_.name();
 }

@@ -6,10 +6,12 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -47,9 +49,21 @@ class EventDesk {
   /// Device::open_event_desk() makes it: two desks of a device would miss each other's events.
   EventDesk(Device device, DeskPlace place, ProtectionDomain pd);
 
-  [[nodiscard]] Context& context() { return context_; }
-  [[nodiscard]] Device& device() { return device_; }
-  [[nodiscard]] ProtectionDomain& pd() { return pd_; }
+  [[nodiscard]] const Context& context() const { return context_; }
+  [[nodiscard]] const Device& device() const { return device_; }
+  /// \return a handle of the device for calls that change it
+  [[nodiscard]] Device handle() const { return device_; }
+  /// Makes a queue pair in the desk's protection domain.
+  Result<QueuePair> create_qp(CompletionQueue& send_cq, CompletionQueue& receive_cq,
+                              const QueuePairOptions& options) {
+    return pd_.create_qp(send_cq, receive_cq, options);
+  }
+  /// Registers memory in the desk's protection domain.
+  Result<MemoryRegion> register_memory(std::span<std::byte> memory, AccessSet access) {
+    return pd_.register_memory(memory, access);
+  }
+  /// Gives the devices of an inline context a turn.
+  void poll() { context_.poll(); }
   /// \return whether the devices of both desks belong to one context
   [[nodiscard]] bool shares_context(EventDesk& other);
   /// \return whether this process was forked from the one that opened the desk

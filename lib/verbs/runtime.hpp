@@ -100,7 +100,9 @@ class Runtime {
   [[nodiscard]] bool is_abandoned() const { return generation_ != process::Generation::now(); }
   [[nodiscard]] base::Now now() const { return clock_(); }
   [[nodiscard]] bool threaded() const { return !workers_.empty(); }
-  [[nodiscard]] std::vector<std::unique_ptr<DeviceRuntime>>& devices() { return devices_; }
+  [[nodiscard]] const std::vector<std::unique_ptr<DeviceRuntime>>& devices() const {
+    return devices_;
+  }
   /// The mappings of the process, which decide what memory may be registered.
   [[nodiscard]] const ProcessMaps& maps() const { return maps_; }
   uint32_t poll();

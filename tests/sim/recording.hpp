@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace rnic::pcap {
-class Writer;
+class CapturePort;
 }
 
 namespace rnic::simulation {
@@ -25,7 +25,7 @@ struct Recording {
   /// \param trace may be nullptr
   void close_trace(FILE* trace) const;
   /// Before the world ends. \param side names the file
-  void check_capture(const std::string& side, pcap::Writer& writer) const;
+  void check_capture(const std::string& side, pcap::CapturePort& port) const;
 };
 
 }  // namespace rnic::simulation

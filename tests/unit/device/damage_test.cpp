@@ -18,7 +18,8 @@ namespace {
 using test::notices;
 using StreamTable = std::remove_reference_t<decltype(std::declval<Device&>().streams())>;
 
-RNIC_OPEN(ConnectionService, pending_requests_)
+RNIC_OPEN(ConnectionService, requests_)
+RNIC_OPEN(PendingRequests, waiting_)
 RNIC_OPEN(ConnectionService, connections_)
 RNIC_OPEN(ConnectionTable, peers_)
 RNIC_OPEN(Device, connections_)
@@ -41,8 +42,8 @@ TEST_F(Damage, OfConnections) {
   DevicePair::connect(near, right().make_qp());
   Device& device = *left().device;
   notices(device, "device/connection.cpp: qp_ == nullptr ||", [&] { connection_(*near) = {}; });
-  notices(device, "device/connection_service.hpp: requests_of({}) == pending_requests_",
-          [&] { ++pending_requests_(connections_(device)); });
+  notices(device, "device/pending_requests.cpp: count({}) == waiting_",
+          [&] { ++waiting_(requests_(connections_(device))); });
 }
 
 TEST_F(Damage, OfThoseThatCountForTheirPeers) {

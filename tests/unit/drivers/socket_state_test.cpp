@@ -9,14 +9,14 @@ TEST(SocketStates, AConnectionEndsOnceAndOpensOnce) {
   testing::expect_transitions(kConnectionTransitions, {".xx", "..x", "..."}, "..x");
 }
 
-TEST(SocketStates, OurHalfClosesInTwoSteps) {
+TEST(SocketStates, TheWriteHalfClosesInTwoSteps) {
   // Open, Closing, Closed
-  testing::expect_transitions(kOurHalfTransitions, {".x.", "..x", "..."}, "..x");
+  testing::expect_transitions(kWriteHalfTransitions, {".x.", "..x", "..."}, "..x");
 }
 
-TEST(SocketStates, ThePeersHalfFinishesOnce) {
+TEST(SocketStates, TheReadHalfFinishesOnce) {
   // Open, Leaving, Finished
-  testing::expect_transitions(kPeersHalfTransitions, {".xx", "..x", "..."}, "..x");
+  testing::expect_transitions(kReadHalfTransitions, {".xx", "..x", "..."}, "..x");
 }
 
 }  // namespace

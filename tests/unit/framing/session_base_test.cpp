@@ -4,6 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <new>
+#include <utility>
+#include <vector>
+
 #include "framing/framing.hpp"
 #include "length_locator.hpp"
 #include "support/damage.hpp"
@@ -31,9 +35,7 @@ class LengthSession final : public SessionBase<LengthLocator> {
         locator_(hold) {}
 
   void established(uint32_t emss, base::Now) override { set_emss(emss); }
-  void accept(base::ByteView, base::Now, const StartOptions&) override {}
-  void reject(base::ByteView, base::Now, const StartOptions&) override {}
-  [[nodiscard]] size_t private_data_max() const override { return 0; }
+  [[nodiscard]] size_t private_data_max() const override { return 4; }
   [[nodiscard]] bool left() const override { return false; }
   [[nodiscard]] base::Now next_deadline() const override { return base::kNever; }
   void on_timer(base::Now) override {}
@@ -67,9 +69,23 @@ class LengthSession final : public SessionBase<LengthLocator> {
     tell_ended(owner_, how, now);
   }
 
+  /// A start frame of two octets, for which there may be no memory.
+  size_t parse(base::ByteView octets, bool memory) {
+    return parse_start(octets, {}, [&]() -> size_t {
+      if (!memory) throw std::bad_alloc();
+      return 2;
+    });
+  }
+
   int notices = 0;
+  std::vector<std::pair<bool, size_t>> answers;  // accepted, octets of private data
+  std::vector<StartFailure> failures;
 
  private:
+  void answer(bool accepted, base::ByteView private_data, const StartOptions&) override {
+    answers.emplace_back(accepted, private_data.size());
+  }
+  void fail(StartFailure why, base::ByteView, base::Now) override { failures.push_back(why); }
   void broken(PduError, base::Now) override {}
   [[nodiscard]] size_t wanted_of_start() const override { return 1; }
   void validate_start() const override {}
@@ -158,6 +174,21 @@ TEST_F(SessionBaseTest, TellsTheMulpduWhenItIsAnotherOne) {
   session.emss_changed(500);
   EXPECT_EQ(user.mulpdus, (std::vector<uint32_t>{89, 255}));
   EXPECT_EQ(session.notices, 2);
+}
+
+TEST_F(SessionBaseTest, AnAnswerHasNoMorePrivateDataThanItMay) {
+  session.accept(Octets{1, 2, 3, 4}, {});
+  session.reject(Octets{1}, {});
+  EXPECT_EQ(session.answers, (std::vector<std::pair<bool, size_t>>{{true, 4}, {false, 1}}));
+  EXPECT_DEATH(session.accept(Octets(5, 0), {}), "private_data_max");
+  EXPECT_DEATH(session.reject(Octets(5, 0), {}), "private_data_max");
+}
+
+TEST_F(SessionBaseTest, AStartFrameWithoutMemoryFailsTheStart) {
+  EXPECT_EQ(session.parse(Octets{1, 2, 3}, true), 2u);
+  EXPECT_TRUE(session.failures.empty());
+  EXPECT_EQ(session.parse(Octets{1, 2, 3}, false), 3u) << "nobody parses the rest";
+  EXPECT_EQ(session.failures, (std::vector<StartFailure>{StartFailure::OutOfMemory}));
 }
 
 TEST_F(SessionBaseTest, ClosesAndAbortsAStreamThatIsThere) {
