@@ -80,7 +80,6 @@ RNIC_OPEN(tcp::Rack, window_multiplier_)
 RNIC_OPEN(tcp::Rack, window_persist_)
 RNIC_OPEN(tcp::Receiver, committed_)
 RNIC_OPEN(tcp::Receiver, fin_offset_)
-RNIC_OPEN(tcp::Receiver, fin_seen_)
 RNIC_OPEN(tcp::RecordPool, directory_size_)
 RNIC_OPEN(tcp::RecordPool, live_)
 RNIC_OPEN(tcp::RecordQueue, directory_)
@@ -229,11 +228,13 @@ TEST(Damage, OfAReceiver) {
   notices(receiver, "tcp/receiver.cpp: past <= core_.tcb.rcv_edge", [&] {
     committed_(receiver).insert({next + 1, edge + 1});
   });
-  notices(receiver, "tcp/receiver.cpp: fin_offset_ == core_.tcb.rcv_nxt",
-          [&] { s.tcb().fin_reached = true; });
   notices(receiver, "tcp/receiver.cpp: past <= fin_offset_", [&] {
-    fin_seen_(receiver) = true;
+    s.tcb().peers_fin = tcp::PeersFin::Seen;
     fin_offset_(receiver) = next - 1;
+  });
+  notices(receiver, "tcp/receiver.cpp: fin_offset_ == core_.tcb.rcv_nxt", [&] {
+    s.tcb().peers_fin = tcp::PeersFin::Reached;
+    fin_offset_(receiver) = next + 1;
   });
   committed_(receiver).insert({next + 1, next + 2});
   notices(committed, "tcp/range_pool.hpp: !set_->empty()", [&] { set_(committed)->clear(); });
