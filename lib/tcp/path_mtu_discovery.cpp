@@ -48,9 +48,14 @@ std::optional<uint32_t> PathMtuDiscovery::take_unverified(uint32_t packet) {
   return mtu;
 }
 
+[[gnu::noinline, gnu::cold]] void PathMtuDiscovery::set_state(PathSearchState next) {
+  RNIC_CHECK(kPathSearchTransitions.allows(state_, next));
+  state_ = next;
+}
+
 void PathMtuDiscovery::start_search(uint32_t base) {
+  set_state(PathSearchState::Searching);
   limit_ = base;
-  searching_ = true;
 }
 
 bool PathMtuDiscovery::suspect_black_hole(uint32_t size, const Endpoint& peer, base::Now now) {
@@ -62,9 +67,9 @@ bool PathMtuDiscovery::suspect_black_hole(uint32_t size, const Endpoint& peer, b
            " vanish: " + std::to_string(lower) +
            " from here on (RFC 4821); is the path's MTU smaller than the device's?";
   });
+  if (at_rest()) set_state(PathSearchState::Searching);
   high_ = size - 1;  // this limit holds until rest(), when the search below it has ended
   limit_ = lower;
-  searching_ = true;
   failures_ = 0;
   next_at_ = now;
   return true;
@@ -78,12 +83,14 @@ uint32_t PathMtuDiscovery::next_size(uint32_t most) const {
 }
 
 void PathMtuDiscovery::rest(base::Now until) {
+  set_state(PathSearchState::SearchComplete);
   high_ = UINT32_MAX;
   failures_ = 0;
   next_at_ = until;
 }
 
 void PathMtuDiscovery::probe_sent(uint32_t size, uint64_t begin) {
+  set_state(PathSearchState::Probing);
   probed_ = size;
   probe_begin_ = begin;
   probe_end_ = tcb_.snd_nxt;
@@ -91,21 +98,22 @@ void PathMtuDiscovery::probe_sent(uint32_t size, uint64_t begin) {
 }
 
 void PathMtuDiscovery::probe_confirmed(uint32_t path_mtu, base::Now now) {
-  limit_ = probed_;
-  probe_end_ = 0;
   failures_ = 0;
-  next_at_ = now;
-  if (limit_ < path_mtu) return;
+  if (probed_ < path_mtu) {
+    set_state(PathSearchState::Searching);
+    limit_ = probed_;
+    next_at_ = now;
+    return;
+  }
+  set_state(PathSearchState::Disabled);
   limit_ = 0;  // packets of the path MTU pass
   high_ = UINT32_MAX;
-  probed_ = unverified_ = 0;
+  unverified_ = 0;
   next_at_ = {};
-  probe_begin_ = unverified_una_ = 0;
-  searching_ = false;
 }
 
 void PathMtuDiscovery::probe_lost(base::Now next_at) {
-  probe_end_ = 0;
+  set_state(PathSearchState::Searching);
   next_at_ = next_at;
   if (++failures_ < kProbeFailures) return;
   failures_ = 0;
@@ -114,9 +122,11 @@ void PathMtuDiscovery::probe_lost(base::Now next_at) {
 
 void PathMtuDiscovery::validate() const {
   RNIC_CHECK(failures_ < kProbeFailures);
-  RNIC_CHECK(!probing() || (searching_ && probed_ != 0));
+  RNIC_CHECK(enabled() == (limit_ != 0));
+  RNIC_CHECK(enabled() || next_at_ == base::Now{});
+  RNIC_CHECK(!at_rest() || (high_ == UINT32_MAX && failures_ == 0));
+  RNIC_CHECK(!probing() || probed_ != 0);
   RNIC_CHECK(!probing() || (probe_begin_ < probe_end_ && probe_end_ <= tcb_.snd_nxt));
-  RNIC_CHECK(searching_ || limit_ == 0);
 }
 
 }  // namespace rnic::tcp

@@ -9,6 +9,7 @@
 #include "base/time.hpp"
 #include "rnic/address.hpp"
 #include "tcp/config.hpp"
+#include "tcp/path_search_state.hpp"
 #include "tcp/prediction.hpp"
 #include "tcp/tcb.hpp"
 #include "tcp/tcp.hpp"
@@ -37,8 +38,9 @@ class PathMtuDiscovery {
 
   /// The largest packet that is known to pass; 0: the path MTU applies.
   [[nodiscard]] uint32_t limit() const { return limit_; }
-  /// Sizes beyond limit() are being probed.
-  [[nodiscard]] bool searching() const { return searching_; }
+  [[nodiscard]] PathSearchState state() const { return state_; }
+  /// Sizes beyond limit() are probed, now or later.
+  [[nodiscard]] bool enabled() const { return state_ != PathSearchState::Disabled; }
   void start_search(uint32_t base);
   /// Packets of `size` octets are lost without an ICMP message (RFC 4821 s.7.7). \return limit()
   /// has been lowered
@@ -53,7 +55,7 @@ class PathMtuDiscovery {
   [[nodiscard]] bool may_probe(base::Now now) const { return !probing() && now >= next_at_; }
 
   /// A probe is in flight.
-  [[nodiscard]] bool probing() const { return probe_end_ != 0; }
+  [[nodiscard]] bool probing() const { return state_ == PathSearchState::Probing; }
   /// Stream offset of the first octet of the probe in flight.
   [[nodiscard]] uint64_t probe_begin() const { return probe_begin_; }
   [[nodiscard]] bool probe_arrived() const { return tcb_.snd_una >= probe_end_; }
@@ -76,21 +78,30 @@ class PathMtuDiscovery {
   void validate() const;
 
  private:
+  /// No larger size is tried, unless PMTU_RAISE_TIMER is over.
+  [[nodiscard]] bool at_rest() const {
+    return !enabled() || state_ == PathSearchState::SearchComplete;
+  }
+  void set_state(PathSearchState next);
+
   // A size does not pass when this many probes of it were lost; a single loss may be chance.
   static constexpr uint32_t kProbeFailures = 2;
   static constexpr uint32_t kSearchStep = 32;  // a search ends when less than this is left
 
   const Tcb& tcb_;
   Prediction& prediction_;
-  uint32_t limit_ = 0;
-  uint32_t high_ = UINT32_MAX;  // no larger size is tried in this search
-  uint32_t probed_ = 0;         // size of the probe in flight
-  uint32_t failures_ = 0;       // lost probes of the size in question
-  base::Now next_at_{};         // no probe before this time
+  uint32_t limit_ = 0;  // 0 in Disabled, and only there
+  // No larger size is tried in this search. It is UINT32_MAX until a size has failed, hence in
+  // Disabled and SearchComplete.
+  uint32_t high_ = UINT32_MAX;
+  uint32_t probed_ = 0;    // size of the probe in flight, not 0 in Probing
+  uint32_t failures_ = 0;  // lost probes of the size in question; 0 in Disabled and SearchComplete
+  base::Now next_at_{};    // no probe before this time; {} in Disabled
+  // The probe in flight, of which octets were sent. Both are valid in Probing.
   uint64_t probe_begin_ = 0;
-  uint64_t probe_end_ = 0;   // 0: no probe in flight
+  uint64_t probe_end_ = 0;
   uint32_t unverified_ = 0;  // MTU of an unverified packet-too-big; 0: none
-  bool searching_ = false;
+  PathSearchState state_ = PathSearchState::Disabled;
   uint64_t unverified_una_ = 0;  // SND.UNA when that message came
 };
 

@@ -45,7 +45,7 @@ bool Receiver::survives_paws(const Segment& segment, base::Now now) {
 bool Receiver::acceptable(const Segment& segment) {
   const int64_t begin = core_.tcb.rcv_offset(segment.seq);
   const int64_t end = begin + segment.length();
-  const auto nxt = static_cast<int64_t>(core_.tcb.rcv_nxt) + (core_.tcb.fin_reached ? 1 : 0);
+  const auto nxt = static_cast<int64_t>(core_.tcb.ack_offset());
   const auto window = static_cast<int64_t>(core_.tcb.rcv_wnd());
   if (in_window(begin - nxt, segment.length(), window)) return true;
   if (segment.has(flag::kRst)) return false;
@@ -111,7 +111,7 @@ bool Receiver::inspect_text(const Segment& segment, NewText& text, base::Now now
   const auto size = static_cast<int64_t>(segment.payload.size());
   const auto nxt = static_cast<int64_t>(core_.tcb.rcv_nxt);
   auto limit = static_cast<int64_t>(std::max(core_.tcb.rcv_edge, core_.tcb.rcv_nxt));
-  if (fin_seen_) limit = std::min(limit, static_cast<int64_t>(fin_offset_));
+  if (fin_seen()) limit = std::min(limit, static_cast<int64_t>(fin_offset_));
   if (!receives(core_.life.state())) limit = nxt;  // the FIN was received: no more text follows
   const int64_t from = std::clamp(begin, nxt, limit);
   const int64_t to = std::clamp(begin + size, from, limit);
@@ -174,13 +174,18 @@ void Receiver::commit(base::Range range) {
   }
 }
 
+[[gnu::noinline, gnu::cold]] void Receiver::set_peers_fin(PeersFin next) {
+  RNIC_CHECK(kPeersFinTransitions.allows(core_.tcb.peers_fin, next));
+  core_.tcb.peers_fin = next;
+}
+
 void Receiver::note_fin(const Segment& segment, int64_t end) {
   if (!segment.has(flag::kFin)) return;
   // A FIN beyond the window is not taken yet. A FIN that contradicts an earlier one, or octets that
   // were received behind it, is ignored.
-  if (!fin_seen_ && receives(core_.life.state()) && end >= static_cast<int64_t>(taken_to()) &&
+  if (!fin_seen() && receives(core_.life.state()) && end >= static_cast<int64_t>(taken_to()) &&
       end <= static_cast<int64_t>(core_.tcb.rcv_edge)) {
-    fin_seen_ = true;
+    set_peers_fin(PeersFin::Seen);
     fin_offset_ = static_cast<uint64_t>(end);
     core_.prediction.end();
   }
@@ -238,10 +243,10 @@ void Receiver::note_partial_duplicate(int64_t begin, const NewText& text, uint64
   if (ack_.note_partial_duplicate(old)) core_.ask_turn();
 }
 
-bool Receiver::take_fin(base::Now now) {
-  if (!fin_seen_ || core_.tcb.fin_reached || core_.tcb.rcv_nxt != fin_offset_) return false;
+bool Receiver::process_fin(base::Now now) {
+  if (core_.tcb.rcv_nxt != fin_offset_) return false;
   if (!receives(core_.life.state())) return false;
-  core_.tcb.fin_reached = true;
+  set_peers_fin(PeersFin::Reached);
   ask_ack();
   const bool time_wait = core_.life.fin_received();
   binding().user->peer_finished(now);
@@ -295,8 +300,8 @@ void Receiver::validate() const {
     past = range.end;
   }
   RNIC_CHECK(committed_.empty() || past <= core_.tcb.rcv_edge);
-  RNIC_CHECK(!core_.tcb.fin_reached || (fin_seen_ && fin_offset_ == core_.tcb.rcv_nxt));
-  RNIC_CHECK(!fin_seen_ || past <= fin_offset_);
+  RNIC_CHECK(!fin_seen() || past <= fin_offset_);
+  RNIC_CHECK(core_.tcb.peers_fin != PeersFin::Reached || fin_offset_ == core_.tcb.rcv_nxt);
 }
 
 }  // namespace rnic::tcp

@@ -34,7 +34,7 @@ class Receiver {
   /// The precondition of header prediction: there is no hole, FIN or mark that the next segment in
   /// order could affect.
   [[nodiscard]] bool predictable() const {
-    return committed_.empty() && !fin_seen_ && !core_.ecn.echoes() &&
+    return committed_.empty() && !fin_seen() && !core_.ecn.echoes() &&
            core_.tcb.snd_wl1 <= static_cast<int64_t>(core_.tcb.rcv_nxt);
   }
 
@@ -70,7 +70,9 @@ class Receiver {
   /// Seventh step: takes the text that inspect_text() has let through.
   void take_text(const Segment& segment, const NewText& text, base::Now now);
   /// Eighth step: processes the FIN once RCV.NXT has reached it. \return TIME-WAIT follows
-  [[nodiscard]] bool take_fin(base::Now now);
+  [[nodiscard]] bool take_fin(base::Now now) {
+    return core_.tcb.peers_fin == PeersFin::Seen && process_fin(now);
+  }
 
   // --- A predicted segment, in one step ---
 
@@ -134,7 +136,10 @@ class Receiver {
   void note_duplicate(const Segment& segment);
   /// Cuts the text where this gap begins: the rest is not used.
   void end_text_at(NewText& text, uint32_t gap);
+  [[nodiscard]] bool fin_seen() const { return core_.tcb.peers_fin != PeersFin::None; }
+  void set_peers_fin(PeersFin next);
   void note_fin(const Segment& segment, int64_t end);
+  [[nodiscard]] bool process_fin(base::Now now);
   void commit(base::Range range);
   void note_partial_duplicate(int64_t begin, const NewText& text, uint64_t delivery_point);
   /// Octets beyond RCV.NXT for which the user has room, limited by what the scaled window field can
@@ -144,9 +149,8 @@ class Receiver {
   ConnectionCore& core_;
   PooledRanges committed_;
   AckPolicy ack_;
-  bool fin_seen_ = false;  // the peer's FIN was received, in order or not, at fin_offset_
-  uint32_t rcv_buff_ = 0;  // RCV.BUFF: the largest room that the user ever had
-  uint64_t fin_offset_ = 0;
+  uint32_t rcv_buff_ = 0;    // RCV.BUFF: the largest room that the user ever had
+  uint64_t fin_offset_ = 0;  // of the peer's FIN; valid where Tcb::peers_fin is not None
   uint64_t urgent_end_ = 0;  // RCV.UP; 0: nothing was ever urgent
 };
 

@@ -141,7 +141,7 @@ Attempt Sender::send_new(base::Now now) {
       return pull_into_saved(now);
     }
     if (flight_.holds_back(emss())) return Attempt::Nothing;
-    const uint32_t larger = path_.searching() ? probe_due(now) : 0;
+    const uint32_t larger = path_.enabled() ? probe_due(now) : 0;
     const Attempt sent = larger != 0 ? send_mtu_probe(larger, now) : send_pulled(now, false);
     if (sent != Attempt::Nothing || user_ready_ || core_.life.over()) return sent;
   }
@@ -561,7 +561,7 @@ void Sender::suspect_black_hole(base::Now now) {
   update_emss(true, now);
 }
 
-uint32_t Sender::probe_due(base::Now now) {
+[[gnu::noinline, gnu::cold]] uint32_t Sender::probe_due(base::Now now) {
   if (!path_.may_probe(now) || !flight_.recovery().open()) return 0;
   if (flight_.board().lost_octets() != 0) return 0;
   const uint32_t mtu = core_.shared.out.path_mtu(binding().remote.address, now);

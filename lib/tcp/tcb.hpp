@@ -10,6 +10,7 @@
 #include "base/check.hpp"
 #include "base/seq32.hpp"
 #include "base/time.hpp"
+#include "tcp/peers_fin.hpp"
 #include "wire/tcp.hpp"
 #include "wire/tcp_options.hpp"
 
@@ -34,7 +35,7 @@ struct Tcb {
   // Receive sequence variables.
   base::Seq32 irs;
   uint8_t rcv_wind_shift = 0;
-  bool fin_reached = false;  ///< the peer's FIN is in order: the ACK field covers it
+  PeersFin peers_fin = PeersFin::None;
   // Options agreed on the SYNs.
   bool ts_ok = false;
   bool sack_ok = false;
@@ -57,7 +58,10 @@ struct Tcb {
   }
   /// The value of the ACK field.
   [[nodiscard]] base::Seq32 ack_seq() const { return rcv_seq(ack_offset()); }
-  [[nodiscard]] uint64_t ack_offset() const { return rcv_nxt + (fin_reached ? 1 : 0); }
+  [[nodiscard]] uint64_t ack_offset() const {
+    if (peers_fin == PeersFin::Reached) [[unlikely]] return rcv_nxt + 1;
+    return rcv_nxt;
+  }
 
   /// Stream offset of a sequence number near SND.UNA / RCV.NXT; negative: before the stream.
   [[nodiscard]] int64_t snd_offset(base::Seq32 seq) const {

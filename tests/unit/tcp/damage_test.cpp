@@ -62,11 +62,13 @@ RNIC_OPEN(tcp::Life, state_)
 RNIC_OPEN(tcp::ListenerTable, free_)
 RNIC_OPEN(tcp::Pacing, waiting_)
 RNIC_OPEN(tcp::PathMtuDiscovery, failures_)
+RNIC_OPEN(tcp::PathMtuDiscovery, high_)
 RNIC_OPEN(tcp::PathMtuDiscovery, limit_)
+RNIC_OPEN(tcp::PathMtuDiscovery, next_at_)
 RNIC_OPEN(tcp::PathMtuDiscovery, probe_begin_)
 RNIC_OPEN(tcp::PathMtuDiscovery, probe_end_)
 RNIC_OPEN(tcp::PathMtuDiscovery, probed_)
-RNIC_OPEN(tcp::PathMtuDiscovery, searching_)
+RNIC_OPEN(tcp::PathMtuDiscovery, state_)
 RNIC_OPEN(tcp::Persist, backoff_)
 RNIC_OPEN(tcp::Persist, unanswered_)
 RNIC_OPEN(tcp::PooledRanges, set_)
@@ -78,7 +80,6 @@ RNIC_OPEN(tcp::Rack, window_multiplier_)
 RNIC_OPEN(tcp::Rack, window_persist_)
 RNIC_OPEN(tcp::Receiver, committed_)
 RNIC_OPEN(tcp::Receiver, fin_offset_)
-RNIC_OPEN(tcp::Receiver, fin_seen_)
 RNIC_OPEN(tcp::RecordPool, directory_size_)
 RNIC_OPEN(tcp::RecordPool, live_)
 RNIC_OPEN(tcp::RecordQueue, directory_)
@@ -227,11 +228,13 @@ TEST(Damage, OfAReceiver) {
   notices(receiver, "tcp/receiver.cpp: past <= core_.tcb.rcv_edge", [&] {
     committed_(receiver).insert({next + 1, edge + 1});
   });
-  notices(receiver, "tcp/receiver.cpp: fin_offset_ == core_.tcb.rcv_nxt",
-          [&] { s.tcb().fin_reached = true; });
   notices(receiver, "tcp/receiver.cpp: past <= fin_offset_", [&] {
-    fin_seen_(receiver) = true;
+    s.tcb().peers_fin = tcp::PeersFin::Seen;
     fin_offset_(receiver) = next - 1;
+  });
+  notices(receiver, "tcp/receiver.cpp: fin_offset_ == core_.tcb.rcv_nxt", [&] {
+    s.tcb().peers_fin = tcp::PeersFin::Reached;
+    fin_offset_(receiver) = next + 1;
   });
   committed_(receiver).insert({next + 1, next + 2});
   notices(committed, "tcp/range_pool.hpp: !set_->empty()", [&] { set_(committed)->clear(); });
@@ -266,18 +269,26 @@ TEST(Damage, OfTheSearchForAPathMtu) {
   s.fly(1);
   const tcp::PathMtuDiscovery& path = s.in.path;
   notices(path, "tcp/path_mtu_discovery.cpp: failures_ <", [&] { failures_(path) = 2; });
-  notices(path, "tcp/path_mtu_discovery.cpp: probed_ != 0", [&] {
-    searching_(path) = false;
-    probe_end_(path) = 1;
+  notices(path, "tcp/path_mtu_discovery.cpp: enabled() == (limit_", [&] { limit_(path) = 1; });
+  notices(path, "tcp/path_mtu_discovery.cpp: enabled() == (limit_",
+          [&] { state_(path) = tcp::PathSearchState::Searching; });
+  notices(path, "tcp/path_mtu_discovery.cpp: next_at_ == base::Now{}",
+          [&] { next_at_(path) = s.now; });
+  notices(path, "tcp/path_mtu_discovery.cpp: !at_rest() ||", [&] { failures_(path) = 1; });
+  notices(path, "tcp/path_mtu_discovery.cpp: !at_rest() ||", [&] {
+    state_(path) = tcp::PathSearchState::SearchComplete;
+    limit_(path) = 1024;
+    high_(path) = 1499;
   });
+  const auto probing = [&] {
+    state_(path) = tcp::PathSearchState::Probing;
+    limit_(path) = 1024;
+  };
+  notices(path, "tcp/path_mtu_discovery.cpp: probed_ != 0", probing);
   notices(path, "tcp/path_mtu_discovery.cpp: probe_begin_ < probe_end_", [&] {
-    searching_(path) = true;
-    probed_(path) = 1;
+    probing();
+    probed_(path) = 1500;
     probe_end_(path) = probe_begin_(path) = 1;
-  });
-  notices(path, "tcp/path_mtu_discovery.cpp: searching_ || limit_ == 0", [&] {
-    searching_(path) = false;
-    limit_(path) = 1;
   });
 }
 

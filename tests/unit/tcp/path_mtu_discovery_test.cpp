@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "support/transitions.hpp"
+
 namespace rnic::tcp {
 namespace {
 
@@ -70,7 +72,7 @@ TEST(PathMtuDiscovery, BehindABlackHoleItSearchesUpwardByHalves) {
   p.tcb.snd_una = p.tcb.snd_nxt;
   p.path.probe_confirmed(1500, p.now);
   EXPECT_EQ(p.path.limit(), 0u);
-  EXPECT_FALSE(p.path.searching());
+  EXPECT_EQ(p.path.state(), PathSearchState::Disabled);
 }
 
 TEST(PathMtuDiscovery, ASizeThatIsLostTwiceIsNotTriedAgain) {
@@ -84,6 +86,80 @@ TEST(PathMtuDiscovery, ASizeThatIsLostTwiceIsNotTriedAgain) {
   p.probe(1500);
   p.path.probe_lost(p.now);
   EXPECT_LT(p.path.next_size(1500), 1500u);
+}
+
+TEST(PathSearchStates, EachPairIsLegalOrNotAsRfc8899Says) {
+  // Disabled, Searching, Probing, SearchComplete
+  testing::expect_transitions(kPathSearchTransitions, {".x..", "..xx", "xx..", ".xxx"}, "....");
+}
+
+TEST(PathSearchStates, WhateverHappensLeadsToALegalOneAndEachLegalOneIsReached) {
+  struct Happening {
+    const char* name;
+    void (*happen)(PathProbe&);
+  };
+  static constexpr Happening kEvents[] = {
+      {"a search from the base",
+       [](PathProbe& p) {
+         if (!p.path.enabled()) p.path.start_search(1024);
+       }},
+      {"a black hole",
+       [](PathProbe& p) {
+         EXPECT_TRUE(p.path.suspect_black_hole(1500, {IpAddress::v4(1), 1}, p.now));
+       }},
+      {"a probe",
+       [](PathProbe& p) {
+         if (p.path.enabled() && p.path.may_probe(p.now)) p.probe(1400);
+       }},
+      {"its loss",
+       [](PathProbe& p) {
+         if (p.path.probing()) p.path.probe_lost(p.now);
+       }},
+      {"its arrival",
+       [](PathProbe& p) {
+         if (p.path.probing()) p.path.probe_confirmed(1500, p.now);
+       }},
+      {"the arrival of the largest one",
+       [](PathProbe& p) {
+         if (p.path.probing()) p.path.probe_confirmed(1400, p.now);
+       }},
+      {"no size is left",
+       [](PathProbe& p) {
+         if (p.path.enabled() && p.path.may_probe(p.now)) p.path.rest(p.now);
+       }},
+  };
+  testing::SeenTransitions seen(kPathSearchTransitions);
+  for (int way = 0; way < 7 * 7 * 7 * 7; ++way) {
+    PathProbe p;
+    for (int rest = way, step = 0; step < 4; ++step, rest /= 7) {
+      const PathSearchState from = p.path.state();
+      kEvents[rest % 7].happen(p);
+      p.path.validate();
+      seen.note(from, p.path.state(), kEvents[rest % 7].name);
+    }
+  }
+  seen.expect_all();
+}
+
+TEST(PathSearchStates, WithoutASearchThereIsNoProbe) {
+  PathProbe p;
+  EXPECT_DEATH(p.probe(1500), "allows");
+  EXPECT_DEATH(p.path.rest(p.now), "allows");
+  p.path.start_search(1024);
+  EXPECT_DEATH(p.path.probe_lost(p.now), "allows");
+  EXPECT_DEATH(p.path.probe_confirmed(1500, p.now), "allows");
+}
+
+TEST(PathSearchStates, ABlackHoleLeavesTheProbeInFlightToBeJudged) {
+  PathProbe p;
+  p.path.start_search(1024);
+  p.probe(1500);
+  p.tcb.snd_una = p.path.probe_begin() + 1;
+  EXPECT_TRUE(p.path.suspect_black_hole(1024, {IpAddress::v4(1), 1}, p.now));
+  EXPECT_EQ(p.path.limit(), 576u);
+  EXPECT_TRUE(p.path.probing());
+  p.path.probe_lost(p.now);
+  EXPECT_EQ(p.path.state(), PathSearchState::Searching);
 }
 
 }  // namespace

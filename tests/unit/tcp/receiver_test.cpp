@@ -3,6 +3,7 @@
 #include "tcp/receiver.hpp"
 
 #include "core_parts.hpp"
+#include "support/transitions.hpp"
 
 namespace rnic::testing {
 namespace {
@@ -203,6 +204,46 @@ TEST(Receiver, AFinCountsWhereTheOrderReachesIt) {
   ASSERT_EQ(closed.core.life.fin_acked(closed.now), tcp::Life::Next::Same);
   ASSERT_TRUE(closed.take(0, 0, flag::kFin));
   EXPECT_TRUE(closed.time_wait);
+}
+
+TEST(PeersFins, EachPairIsLegalOrNot) {
+  // None, Seen, Reached
+  expect_transitions(tcp::kPeersFinTransitions, {".x.", "..x", "..."}, "..x");
+}
+
+TEST(PeersFins, WhateverArrivesLeadsToALegalOneAndEachLegalOneIsReached) {
+  struct Arrival {
+    const char* name;
+    int64_t begin;
+    uint32_t size;
+    uint8_t flags;
+  };
+  static constexpr Arrival kArrivals[] = {
+      {"the first octets", 0, 500, 0},
+      {"the last octets", 500, 500, 0},
+      {"the last octets and the FIN", 500, 500, flag::kFin},
+      {"the FIN alone", 1000, 0, flag::kFin},
+      {"a FIN that contradicts it", 250, 0, flag::kFin},
+  };
+  SeenTransitions seen(tcp::kPeersFinTransitions);
+  for (int way = 0; way < 5 * 5 * 5; ++way) {
+    Receiving r;
+    for (int rest = way, step = 0; step < 3; ++step, rest /= 5) {
+      const Arrival& arrival = kArrivals[rest % 5];
+      // A FIN in order is seen by the seventh step and reached by the eighth.
+      const tcp::Segment s = r.segment(arrival.begin, arrival.size, arrival.flags);
+      tcp::Receiver::NewText text;
+      if (!r.receiver.acceptable(s) || !r.receiver.inspect_text(s, text, r.now)) continue;
+      tcp::PeersFin from = r.core.tcb.peers_fin;
+      r.receiver.take_text(s, text, r.now);
+      seen.note(from, r.core.tcb.peers_fin, arrival.name);
+      from = r.core.tcb.peers_fin;
+      EXPECT_FALSE(r.receiver.take_fin(r.now));
+      seen.note(from, r.core.tcb.peers_fin, arrival.name);
+      r.receiver.validate();
+    }
+  }
+  seen.expect_all();
 }
 
 // RFC 9293 s.3.8.6.2.2.

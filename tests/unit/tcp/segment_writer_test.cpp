@@ -108,7 +108,7 @@ TEST(SegmentWriter, AnAckAloneNamesWhatLiesBehindAHole) {
 TEST(SegmentWriter, ThePeersFinIsAcknowledgedBehindTheLastOctet) {
   OneWriter w;
   w.core.tcb.rcv_nxt = 100;
-  w.core.tcb.fin_reached = true;
+  w.core.tcb.peers_fin = tcp::PeersFin::Reached;
   w.write(0, "a");
   EXPECT_TRUE(w.writer.send_ack(w.now));
   for (const uint32_t payload : {1, 0}) {
