@@ -50,27 +50,13 @@ void with_srq(World& w) {
 void with_streams(World& w) {
   two_ends(w);
   w.listener.emplace(must(w.far().listen_stream(kStreamPort, {.backlog = 4})));
-  w.near_stream = must(w.near().connect_stream({w.far_address, kStreamPort}));
-  const bool open = w.turn_until([&w] {
-    if (!w.far_stream.is_valid()) {
-      if (auto stream = w.listener->accept()) w.far_stream = std::move(*stream);
-    }
-    return w.far_stream.is_valid() && w.near_stream.state() == StreamState::Open;
-  });
-  if (!open) broken("no stream comes about");
+  w.connect_stream(kStreamPort);
 }
 void with_framed_streams(World& w) {
   two_ends(w);
   w.framed_listener.emplace(
       must(w.far().listen_framed(kFramedPort, {.backlog = 4, .framing = w.framing})));
-  w.near_framed = must(w.near().connect_framed({w.far_address, kFramedPort}, w.framing));
-  const bool open = w.turn_until([&w] {
-    if (!w.far_framed.is_valid()) {
-      if (auto stream = w.framed_listener->accept()) w.far_framed = std::move(*stream);
-    }
-    return w.far_framed.is_valid() && w.near_framed.state() == StreamState::Open;
-  });
-  if (!open) broken("no framed stream comes about");
+  w.connect_framed(kFramedPort);
 }
 void with_adapters(World& w) {
   two_ends(w);

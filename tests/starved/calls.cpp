@@ -69,14 +69,7 @@ FramedListenerOptions few_framed(World& w) {
 
 void streams(World& w) {
   stream_listener(w);
-  w.near_stream = must(w.near().connect_stream({w.far_address, kStreamPort}));
-  const bool open = w.turn_until([&w] {
-    if (!w.far_stream.is_valid()) {
-      if (auto stream = w.listener->accept()) w.far_stream = std::move(*stream);
-    }
-    return w.far_stream.is_valid() && w.near_stream.state() == StreamState::Open;
-  });
-  if (!open) broken("no stream comes about");
+  w.connect_stream(kStreamPort);
 }
 
 void framed_listener(World& w) {
@@ -85,14 +78,7 @@ void framed_listener(World& w) {
 
 void framed(World& w) {
   framed_listener(w);
-  w.near_framed = must(w.near().connect_framed({w.far_address, kFramedPort}, w.framing));
-  const bool open = w.turn_until([&w] {
-    if (!w.far_framed.is_valid()) {
-      if (auto stream = w.framed_listener->accept()) w.far_framed = std::move(*stream);
-    }
-    return w.far_framed.is_valid() && w.near_framed.state() == StreamState::Open;
-  });
-  if (!open) broken("no framed stream comes about");
+  w.connect_framed(kFramedPort);
 }
 
 void frame_under_way(World& w) {

@@ -174,6 +174,28 @@ void World::connect(End& x, End& y, uint16_t port) {
   must(far().unlisten(port));
 }
 
+void World::connect_stream(uint16_t port) {
+  near_stream = must(near().connect_stream({far_address, port}));
+  const bool open = turn_until([this] {
+    if (!far_stream.is_valid()) {
+      if (auto stream = listener->accept()) far_stream = std::move(*stream);
+    }
+    return far_stream.is_valid() && near_stream.state() == StreamState::Open;
+  });
+  if (!open) broken("no stream comes about");
+}
+
+void World::connect_framed(uint16_t port) {
+  near_framed = must(near().connect_framed({far_address, port}, framing));
+  const bool open = turn_until([this] {
+    if (!far_framed.is_valid()) {
+      if (auto stream = framed_listener->accept()) far_framed = std::move(*stream);
+    }
+    return far_framed.is_valid() && near_framed.state() == StreamState::Open;
+  });
+  if (!open) broken("no framed stream comes about");
+}
+
 void World::settle() {
   constexpr int64_t kQuietNs = 3'000'000;  // longer than a worker sleeps
   int64_t quiet_since = context->now().count();

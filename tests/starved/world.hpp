@@ -66,6 +66,12 @@ class World {
   [[nodiscard]] End end(Device& device);
   /// Listens, connects, accepts; near() connects to far().
   void connect(End& a, End& b, uint16_t port);
+  /// Connects near() to `listener`, which is at that port of far(): near_stream and far_stream are
+  /// the two ends.
+  void connect_stream(uint16_t port);
+  /// Connects near() to `framed_listener`, which is at that port of far(): near_framed and
+  /// far_framed are the two ends.
+  void connect_framed(uint16_t port);
   /// New ends, connected; a Send and a Write verified; destroyed again.
   void prove_traffic();
   /// Forgets what a trial has left: requests are rejected, events dropped.
