@@ -38,10 +38,7 @@ void CapturePort::append(base::Now now, base::ByteView frame, Way way) {
 }
 
 uint32_t CapturePort::rx_burst(std::span<port::Packet> out, base::Now now) {
-  if (now >= flush_at_) {
-    writer_->flush();
-    flush_at_ = base::kNever;
-  }
+  if (now >= flush_at_) flush();
   const uint32_t count = inner_.rx_burst(out, now);
   // On a trusted medium the sender left the checksums open, whatever the port vouches for.
   const bool open = inner_.info().checksum == port::ChecksumMode::Trusted;

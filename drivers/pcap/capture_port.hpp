@@ -41,7 +41,10 @@ class CapturePort final : public port::Port {
 
   [[nodiscard]] const Writer& writer() const { return *writer_; }
   /// See Writer::flush().
-  void flush() { writer_->flush(); }
+  void flush() {
+    writer_->flush();
+    flush_at_ = base::kNever;
+  }
 
  private:
   /// A copy as it looks on a wire, valid until the next call.

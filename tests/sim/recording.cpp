@@ -24,11 +24,10 @@ void Recording::close_trace(FILE* trace) const {
   lose("cannot write " + prefix + ".trace: " + why);
 }
 
-void Recording::check_capture(const std::string& side, pcap::CapturePort& port) const {
-  port.flush();
-  if (port.writer().counters().write_errors == 0) return;
-  lose(prefix + "." + side + ".pcapng lacks " +
-       std::to_string(port.writer().counters().write_errors) + " frames that could not be written");
+void Recording::check_capture(const std::string& side, const pcap::Writer& writer) const {
+  if (writer.counters().write_errors == 0) return;
+  lose(prefix + "." + side + ".pcapng lacks " + std::to_string(writer.counters().write_errors) +
+       " frames that could not be written");
 }
 
 }  // namespace rnic::simulation

@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace rnic::pcap {
-class CapturePort;
+class Writer;
 }
 
 namespace rnic::simulation {
@@ -24,8 +24,8 @@ struct Recording {
   [[nodiscard]] FILE* open_trace() const;
   /// \param trace may be nullptr
   void close_trace(FILE* trace) const;
-  /// Before the world ends. \param side names the file
-  void check_capture(const std::string& side, pcap::CapturePort& port) const;
+  /// Before the world ends, behind the last flush(). \param side names the file
+  void check_capture(const std::string& side, const pcap::Writer& writer) const;
 };
 
 }  // namespace rnic::simulation

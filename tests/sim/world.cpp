@@ -39,7 +39,8 @@ World::~World() {
   recording_.close_trace(trace_file_);
   for (uint32_t side = 0; side < 2; ++side) {
     if (hosts_[side].capture == nullptr) continue;
-    recording_.check_capture(plan_.devices[side].name, *hosts_[side].capture);
+    hosts_[side].capture->flush();
+    recording_.check_capture(plan_.devices[side].name, hosts_[side].capture->writer());
   }
 }
 

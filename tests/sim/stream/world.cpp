@@ -49,6 +49,7 @@ StreamWorld::~StreamWorld() {
   recording_.close_trace(trace_file_);
   for (uint32_t side = 0; side < 2; ++side) {
     if (captures_[side] == nullptr) continue;
+    captures_[side]->flush();
     recording_.check_capture(side == 0 ? "left" : "right", *captures_[side]);
   }
 }
