@@ -90,10 +90,29 @@ int as_errno(const Error& error) {
   return EINVAL;
 }
 
+int given_back(const Status& status) {
+  return status || status.error().code == ErrorCode::Abandoned ? 0 : EBUSY;
+}
+
 Adapter* Adapter::get() {
   // Never destroyed: the program may end with its objects in use, on any thread.
-  static Adapter* const adapter = open();
+  pthread_mutex_lock(&opening);
+  if (!one) one = open();
+  Adapter* const adapter = *one;
+  pthread_mutex_unlock(&opening);
   return adapter;
+}
+
+void Adapter::forget() {
+  pthread_mutex_init(&opening, nullptr);  // a thread that the child does not have may hold it
+  one.reset();
+}
+
+bool Adapter::is_own() const {
+  pthread_mutex_lock(&opening);
+  const bool own = one == this;
+  pthread_mutex_unlock(&opening);
+  return own;
 }
 
 Adapter* Adapter::open() {
@@ -119,7 +138,9 @@ Adapter* Adapter::open() {
   if (!wishes.wire.empty()) tell_of_wire(wishes, adapter->device_);
   // The system finishes its own connections; nobody else would finish these.
   if (adapter->device_.port() != "socket") {
-    std::atexit([] { Adapter::get()->finish(); });
+    std::atexit([] {
+      if (one && *one != nullptr) (*one)->finish();
+    });
   }
   return adapter;
 }

@@ -4,19 +4,21 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <mutex>
 #include <unordered_map>
 
 #include "rnic-run/abi34.hpp"
 #include "rnic-run/adapter.hpp"
 #include "rnic-run/event_pipe.hpp"
+#include "rnic-run/of_process.hpp"
 
 namespace rnic::run {
 
 /// The channels, by what the program reads from.
 class Channels {
  public:
-  static Channels& all();
+  static Channels& all() { return OfProcess<Channels>::get(); }
 
   int make();              ///< \return what the program reads from, or -1
   void closed(int reads);  ///< the program has closed it
@@ -40,6 +42,10 @@ class Completions {
   static void event_taken(ibv_cq* queue) { ++of(queue).taken_; }
   static int request_notify(ibv_cq*, int solicited_only);
 
+  /// Adds a completion that is not the device's. \param done of a queue pair of the program
+  /// \return false: there is no memory for it
+  bool add(const ibv_wc& done);
+
   static Completions& of(ibv_cq* queue) { return *reinterpret_cast<Completions*>(queue); }
   [[nodiscard]] CompletionQueue& queue() { return queue_; }
 
@@ -57,10 +63,12 @@ class Completions {
   void tell();
 
   abi::CompletionQueue shown_{};
+  Adapter* adapter_ = nullptr;
   // The program may use the queue on several threads. The device's own lock for that would tell, at
   // each arm(), of completions that are there already: some programs count an event a completion.
   std::mutex turn_;
   CompletionQueue queue_;     // guarded by turn_
+  std::deque<ibv_wc> added_;  // guarded by turn_
   uint32_t empty_polls_ = 0;  // in a row; guarded by turn_
   Bell bell_{*this};
   int channel_ = -1;  // what the program reads from; -1: none

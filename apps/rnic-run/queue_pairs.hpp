@@ -12,14 +12,6 @@
 
 namespace rnic::run {
 
-/// A protection domain: what libibverbs knows of it stands first.
-struct Domain {
-  ibv_pd shown{};
-  ProtectionDomain domain;
-
-  static Domain& of(ibv_pd* pd) { return *reinterpret_cast<Domain*>(pd); }
-};
-
 /// A shared receive queue.
 class SharedReceives {
  public:
@@ -50,6 +42,9 @@ class QueuePairs {
 
   static QueuePairs& of(ibv_qp* qp) { return *reinterpret_cast<QueuePairs*>(qp); }
   [[nodiscard]] QueuePair& pair() { return pair_; }
+  /// A window was bound on behalf of the program, which may wait for that. \return false: there is
+  /// no memory to tell it
+  bool window_bound(uint64_t id, bool signaled);
   [[nodiscard]] uint32_t shown_number() const { return shown_.qp.qp_num; }
 
  private:

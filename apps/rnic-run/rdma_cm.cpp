@@ -158,11 +158,6 @@ class RdmaCm::Command {
   rdma_ucm_cmd_hdr header_{};
 };
 
-RdmaCm& RdmaCm::instance() {
-  static auto* const manager = new RdmaCm;
-  return *manager;
-}
-
 void RdmaCm::opened(int channel) {
   const std::lock_guard lock(mutex_);
   channels_[channel].clear();

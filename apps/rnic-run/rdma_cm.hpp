@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "rnic-run/adapter.hpp"
+#include "rnic-run/of_process.hpp"
 
 namespace rnic::run {
 
@@ -67,7 +68,7 @@ struct CmEvent {
 /// All calls may be made by any thread. There is one in the process.
 class RdmaCm {
  public:
-  static RdmaCm& instance();
+  static RdmaCm& instance() { return OfProcess<RdmaCm>::get(); }
 
   // The door's calls.
   void opened(int channel);
