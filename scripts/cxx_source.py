@@ -1,5 +1,6 @@
 """Reading C++ sources for the checks: which files there are, and their code without comments."""
 
+import functools
 import os
 import re
 
@@ -12,6 +13,7 @@ TOKEN = re.compile(
 DIGIT_SEPARATOR = re.compile(r"(?<=[0-9a-fA-F])'(?=[0-9a-fA-F])")
 
 
+@functools.cache
 def sources(*suffixes, dirs=CODE_DIRS):
     """Paths below `dirs` with one of these suffixes, relative to the tree's top."""
     found = []
@@ -20,7 +22,7 @@ def sources(*suffixes, dirs=CODE_DIRS):
             for name in names:
                 if name.endswith(suffixes):
                     found.append(os.path.relpath(os.path.join(folder, name), ROOT))
-    return sorted(found)
+    return tuple(sorted(found))
 
 
 def read(path):
