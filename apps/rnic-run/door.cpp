@@ -202,6 +202,14 @@ RNIC_DOOR int openat(int folder, const char* path, int flags, ...) {
   return open_at(folder, path, flags, mode);
 }
 
+RNIC_DOOR int openat64(int folder, const char* path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  const mode_t mode = mode_of(flags, arguments);
+  va_end(arguments);
+  return open_at(folder, path, flags, mode);
+}
+
 RNIC_DOOR int fstat(int fd, struct stat* found) noexcept {
   return stat_into(fd, "", AT_EMPTY_PATH, found);
 }
@@ -213,6 +221,29 @@ RNIC_DOOR int stat(const char* path, struct stat* found) noexcept {
 
 RNIC_DOOR int lstat(const char* path, struct stat* found) noexcept {
   return stat_into(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, found);
+}
+
+RNIC_DOOR int fstatat(int folder, const char* path, struct stat* found, int flags) noexcept {
+  return stat_into(folder, path, flags, found);
+}
+
+// On x86-64 both forms of the structure are one.
+static_assert(sizeof(struct stat) == sizeof(struct stat64));
+
+RNIC_DOOR int fstat64(int fd, struct stat64* found) noexcept {
+  return stat_into(fd, "", AT_EMPTY_PATH, reinterpret_cast<struct stat*>(found));
+}
+
+RNIC_DOOR int stat64(const char* path, struct stat64* found) noexcept {
+  return stat(path, reinterpret_cast<struct stat*>(found));
+}
+
+RNIC_DOOR int lstat64(const char* path, struct stat64* found) noexcept {
+  return stat_into(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, reinterpret_cast<struct stat*>(found));
+}
+
+RNIC_DOOR int fstatat64(int folder, const char* path, struct stat64* found, int flags) noexcept {
+  return stat_into(folder, path, flags, reinterpret_cast<struct stat*>(found));
 }
 
 RNIC_DOOR int statx(int folder, const char* path, int flags, unsigned mask,
@@ -239,6 +270,8 @@ RNIC_DOOR FILE* fopen(const char* path, const char* mode) {
   errno = ENOSYS;
   return nullptr;
 }
+
+RNIC_DOOR FILE* fopen64(const char* path, const char* mode) { return fopen(path, mode); }
 
 RNIC_DOOR ssize_t write(int fd, const void* data, size_t size) {
   const Kind what = kind(fd);

@@ -17,6 +17,13 @@ std::span<std::byte> octets(void* memory, size_t length) {
   return {static_cast<std::byte*>(memory), length};
 }
 
+/// The rule of the kernel's verbs: what peers may change, this side may change.
+bool consistent(int access) {
+  const bool changed_by_peers =
+      (access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) != 0;
+  return !changed_by_peers || (access & IBV_ACCESS_LOCAL_WRITE) != 0;
+}
+
 }  // namespace
 
 AccessSet rights(unsigned access) {
@@ -49,6 +56,10 @@ int Domain::dealloc(ibv_pd* pd) {
 }
 
 ibv_mr* Region::make(ibv_pd* pd, void* memory, size_t length, uint64_t offset, int access) {
+  if (!consistent(access)) {
+    errno = refused(EINVAL, "reg_mr: peers may write there, and this side may not");
+    return nullptr;
+  }
   RegionOptions options{.access = rights(static_cast<unsigned>(access)), .offset = offset};
   if ((access & IBV_ACCESS_ZERO_BASED) != 0) options.offset = 0;
   auto made = Domain::of(pd).domain.register_memory(octets(memory, length), options);

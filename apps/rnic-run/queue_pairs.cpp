@@ -293,6 +293,7 @@ int QueuePairs::query(ibv_qp* shown, ibv_qp_attr* attr, int, ibv_qp_init_attr* m
   attr->cur_qp_state = attr->qp_state;
   attr->path_mtu = IBV_MTU_1024;
   attr->port_num = 1;
+  attr->timeout = qp.ack_timeout_;
   attr->max_rd_atomic = static_cast<uint8_t>(std::min(now->ord, 255u));
   attr->max_dest_rd_atomic = static_cast<uint8_t>(std::min(now->ird, 255u));
   attr->qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;

@@ -45,6 +45,8 @@ class QueuePairs {
   /// A window was bound on behalf of the program, which may wait for that. \return false: there is
   /// no memory to tell it
   bool window_bound(uint64_t id, bool signaled);
+  /// What a query tells (rdma_set_option()).
+  void set_ack_timeout(uint8_t value) { ack_timeout_ = value; }
   [[nodiscard]] uint32_t shown_number() const { return shown_.qp.qp_num; }
 
  private:
@@ -54,6 +56,7 @@ class QueuePairs {
   abi::QueuePair shown_{};
   QueuePair pair_;
   ibv_qp_init_attr made_with_{};
+  uint8_t ack_timeout_ = 0;
   std::atomic<uint32_t> sends_posted_{0};  // wraps, as the device's count of those completed
 };
 
