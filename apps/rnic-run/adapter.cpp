@@ -1,5 +1,7 @@
 #include "rnic-run/adapter.hpp"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -108,6 +110,10 @@ void Adapter::forget() {
   one.reset();
 }
 
+void Adapter::stay_if_leaving() {
+  while (leaving) pause();
+}
+
 bool Adapter::is_own() const {
   pthread_mutex_lock(&opening);
   const bool own = one == this;
@@ -147,6 +153,7 @@ Adapter* Adapter::open() {
 
 void Adapter::finish() {
   using std::this_thread::sleep_for;
+  leaving = true;
   const auto begin = std::chrono::steady_clock::now();
   for (bool first = true; std::chrono::steady_clock::now() - begin < kFarewell; first = false) {
     const auto left = device_.connections();

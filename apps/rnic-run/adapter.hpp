@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include <atomic>
 #include <memory>
 #include <optional>
 
@@ -25,6 +26,9 @@ class Adapter final : private Watched {
   static Adapter* get();
   /// In a child that has just been forked.
   static void forget();
+  /// For a call that has failed, perhaps because the program is ending: then its thread does not
+  /// come back, as it would not if exit() had taken no time for farewells.
+  static void stay_if_leaving();
   /// \return whether it is this process' own; false: its parent's, which must not be touched
   [[nodiscard]] bool is_own() const;
 
@@ -45,6 +49,7 @@ class Adapter final : private Watched {
   Watch watch_;
   int events_fd_ = -1;
   static inline void (*taker)(const Event&) = nullptr;
+  static inline std::atomic<bool> leaving{false};
   static inline std::optional<Adapter*> one;  // guarded by `opening`; nothing: not tried yet
   static inline pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 };

@@ -36,6 +36,8 @@ class Channels {
 class Completions {
  public:
   static ibv_cq* create(ibv_context*, int depth, ibv_comp_channel*, int vector);
+  /// A queue whose completions are read one by one, and field by field.
+  static ibv_cq_ex* create_extended(ibv_context*, ibv_cq_init_attr_ex*);
   static int resize(ibv_cq*, int depth);
   static int destroy(ibv_cq*);
   static int poll(ibv_cq*, int count, ibv_wc* out);
@@ -62,6 +64,14 @@ class Completions {
   Completions() = default;
   void tell();
 
+  static Completions& of_extended(ibv_cq_ex* queue) {
+    return *reinterpret_cast<Completions*>(queue);
+  }
+  static int start_poll(ibv_cq_ex*, ibv_poll_cq_attr*);
+  static int next_poll(ibv_cq_ex*);
+  static void end_poll(ibv_cq_ex*);
+  static void fill_readers(ibv_cq_ex&);
+
   abi::CompletionQueue shown_{};
   Adapter* adapter_ = nullptr;
   // The program may use the queue on several threads. The device's own lock for that would tell, at
@@ -70,6 +80,8 @@ class Completions {
   CompletionQueue queue_;     // guarded by turn_
   std::deque<ibv_wc> added_;  // guarded by turn_
   uint32_t empty_polls_ = 0;  // in a row; guarded by turn_
+  std::mutex reading_;  // from start_poll() to end_poll()
+  ibv_wc read_{};       // the completion whose fields are read; guarded by reading_
   Bell bell_{*this};
   int channel_ = -1;  // what the program reads from; -1: none
   int fd_ = -1;       // the queue's own; -1: no channel

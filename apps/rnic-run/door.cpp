@@ -1,8 +1,8 @@
 // The door: preloaded into a program, it stands where libibverbs and librdmacm reach for the
 // kernel. They open the character devices of the uverbs and of the rdma_cm here, and find nobody
-// behind netlink, so that they read the tree of SYSFS_PATH. Paths of the device under /sys lead into
-// that tree, too. Every other call goes on to libc after one look. The door allocates nothing, takes
-// no lock, and needs libc alone.
+// behind netlink, so that they read the tree of SYSFS_PATH. Paths of the device under /sys lead
+// into that tree, too. Every other call goes on to libc after one look. The door allocates nothing,
+// takes no lock, and needs libc alone.
 
 #include "rnic-run/door.hpp"
 

@@ -134,7 +134,8 @@ int Window::bind(ibv_qp* qp, ibv_mw* shown, ibv_mw_bind* how) {
   const Status status =
       unbinds ? window.window.unbind()
               : window.window.bind(Region::of(info.mr).region, info.addr,
-                                   static_cast<uint32_t>(info.length), rights(info.mw_access_flags));
+                                   static_cast<uint32_t>(info.length),
+                                   rights(info.mw_access_flags));
   if (!status) return as_errno(status.error());
   shown->rkey = window.window.stag();
   const bool signaled = (how->send_flags & IBV_SEND_SIGNALED) != 0;

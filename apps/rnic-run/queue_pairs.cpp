@@ -249,6 +249,28 @@ ibv_qp* QueuePairs::create(ibv_pd* pd, ibv_qp_init_attr* attr) {
   return &qp->shown_.qp;
 }
 
+ibv_qp* QueuePairs::create_extended(ibv_context*, ibv_qp_init_attr_ex* attr) {
+  constexpr uint32_t kKnown = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS;
+  const bool has_flags = (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0;
+  if ((attr->comp_mask & ~kKnown) != 0 || (has_flags && attr->create_flags != 0)) {
+    return no_qp(
+        refused(EOPNOTSUPP, "create_qp_ex: something is asked for that the device has not"));
+  }
+  if ((attr->comp_mask & IBV_QP_INIT_ATTR_PD) == 0) {
+    return no_qp(refused(EINVAL, "create_qp_ex: a queue pair needs a protection domain"));
+  }
+  ibv_qp_init_attr plain{.qp_context = attr->qp_context,
+                         .send_cq = attr->send_cq,
+                         .recv_cq = attr->recv_cq,
+                         .srq = attr->srq,
+                         .cap = attr->cap,
+                         .qp_type = attr->qp_type,
+                         .sq_sig_all = attr->sq_sig_all};
+  ibv_qp* made = create(attr->pd, &plain);
+  if (made != nullptr) attr->cap = plain.cap;
+  return made;
+}
+
 Status QueuePairs::close() {
   const auto info = pair_.info();
   // A program that leaves requests behind does not ask for them: over InfiniBand they would be

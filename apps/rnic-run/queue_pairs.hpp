@@ -34,6 +34,7 @@ class SharedReceives {
 class QueuePairs {
  public:
   static ibv_qp* create(ibv_pd*, ibv_qp_init_attr*);
+  static ibv_qp* create_extended(ibv_context*, ibv_qp_init_attr_ex*);
   static int modify(ibv_qp*, ibv_qp_attr*, int mask);
   static int query(ibv_qp*, ibv_qp_attr*, int mask, ibv_qp_init_attr*);
   static int destroy(ibv_qp*);

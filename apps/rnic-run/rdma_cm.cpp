@@ -289,7 +289,10 @@ ssize_t RdmaCm::get_event(int channel, const Command& command) {
   const auto asked = command.body<rdma_ucm_get_event>();
   for (;;) {
     uint64_t one = 0;
-    if (read(channel, &one, sizeof(one)) != sizeof(one)) return -1;
+    if (read(channel, &one, sizeof(one)) != sizeof(one)) {
+      Adapter::stay_if_leaving();
+      return -1;
+    }
     const std::lock_guard lock(mutex_);
     CmId* id = nullptr;
     const auto event = next_event(channel, id);
