@@ -97,11 +97,11 @@ struct ContextOps {
   Slot create_ah;
   Slot create_counters;
   ibv_cq* (*create_cq)(ibv_context*, int cqe, ibv_comp_channel*, int vector);
-  Slot create_cq_ex;
+  ibv_cq_ex* (*create_cq_ex)(ibv_context*, ibv_cq_init_attr_ex*);
   Slot create_flow;
   Slot create_flow_action_esp;
   ibv_qp* (*create_qp)(ibv_pd*, ibv_qp_init_attr*);
-  Slot create_qp_ex;
+  ibv_qp* (*create_qp_ex)(ibv_context*, ibv_qp_init_attr_ex*);
   Slot create_rwq_ind_table;
   ibv_srq* (*create_srq)(ibv_pd*, ibv_srq_init_attr*);
   Slot create_srq_ex;

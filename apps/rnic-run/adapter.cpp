@@ -1,5 +1,7 @@
 #include "rnic-run/adapter.hpp"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -90,10 +92,33 @@ int as_errno(const Error& error) {
   return EINVAL;
 }
 
+int given_back(const Status& status) {
+  return status || status.error().code == ErrorCode::Abandoned ? 0 : EBUSY;
+}
+
 Adapter* Adapter::get() {
   // Never destroyed: the program may end with its objects in use, on any thread.
-  static Adapter* const adapter = open();
+  pthread_mutex_lock(&opening);
+  if (!one) one = open();
+  Adapter* const adapter = *one;
+  pthread_mutex_unlock(&opening);
   return adapter;
+}
+
+void Adapter::forget() {
+  pthread_mutex_init(&opening, nullptr);  // a thread that the child does not have may hold it
+  one.reset();
+}
+
+void Adapter::stay_if_leaving() {
+  while (leaving) pause();
+}
+
+bool Adapter::is_own() const {
+  pthread_mutex_lock(&opening);
+  const bool own = one == this;
+  pthread_mutex_unlock(&opening);
+  return own;
 }
 
 Adapter* Adapter::open() {
@@ -119,13 +144,16 @@ Adapter* Adapter::open() {
   if (!wishes.wire.empty()) tell_of_wire(wishes, adapter->device_);
   // The system finishes its own connections; nobody else would finish these.
   if (adapter->device_.port() != "socket") {
-    std::atexit([] { Adapter::get()->finish(); });
+    std::atexit([] {
+      if (one && *one != nullptr) (*one)->finish();
+    });
   }
   return adapter;
 }
 
 void Adapter::finish() {
   using std::this_thread::sleep_for;
+  leaving = true;
   const auto begin = std::chrono::steady_clock::now();
   for (bool first = true; std::chrono::steady_clock::now() - begin < kFarewell; first = false) {
     const auto left = device_.connections();

@@ -2,7 +2,11 @@
 /// Adapter: the softrnic device that the program sees as rnic0.
 #pragma once
 
+#include <pthread.h>
+
+#include <atomic>
 #include <memory>
+#include <optional>
 
 #include "rnic-run/watch.hpp"
 #include "rnic/verbs.hpp"
@@ -14,11 +18,19 @@ namespace rnic::run {
 inline constexpr uint64_t kNodeGuid = 0x020000fffe000001;
 inline constexpr char kDeviceName[] = "rnic0";
 
-/// Opened at the first use; there is one in the process, until its end.
+/// Opened at the first use; there is one in the process, until its end. A child that was forked
+/// opens one of its own.
 class Adapter final : private Watched {
  public:
   /// \return nullptr: it cannot be opened; one line on stderr has said why
   static Adapter* get();
+  /// In a child that has just been forked.
+  static void forget();
+  /// For a call that has failed, perhaps because the program is ending: then its thread does not
+  /// come back, as it would not if exit() had taken no time for farewells.
+  static void stay_if_leaving();
+  /// \return whether it is this process' own; false: its parent's, which must not be touched
+  [[nodiscard]] bool is_own() const;
 
   [[nodiscard]] Device& device() { return device_; }
   [[nodiscard]] Watch& watch() { return watch_; }
@@ -37,6 +49,9 @@ class Adapter final : private Watched {
   Watch watch_;
   int events_fd_ = -1;
   static inline void (*taker)(const Event&) = nullptr;
+  static inline std::atomic<bool> leaving{false};
+  static inline std::optional<Adapter*> one;  // guarded by `opening`; nothing: not tried yet
+  static inline pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 };
 
 /// One line on stderr, which begins with the name of the product.
@@ -44,6 +59,9 @@ void complain(const std::string& what);
 /// errno for an error of the device. With RNIC_EXPLAIN set its text goes to stderr, as errno has
 /// none.
 int as_errno(const Error& error);
+/// What the call that gives an object back returns: EBUSY where the device does not let it go. A
+/// child's objects of its parent go without a word to anybody.
+int given_back(const Status& status);
 /// As as_errno() for what the plugin refuses by itself.
 /// \return `error`
 int refused(int error, const char* why);

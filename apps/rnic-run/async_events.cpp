@@ -20,11 +20,6 @@ ibv_event_type type_of(QueuePairError error) {
 
 }  // namespace
 
-AsyncEvents& AsyncEvents::all() {
-  static auto* const events = new AsyncEvents;
-  return *events;
-}
-
 int AsyncEvents::open(const ibv_context* context) {
   const std::lock_guard lock(mutex_);
   auto& pipe = pipes_[context];

@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "rnic-run/event_pipe.hpp"
+#include "rnic-run/of_process.hpp"
 #include "rnic/verbs.hpp"
 
 namespace rnic::run {
@@ -25,7 +26,7 @@ class AsyncEvents {
  public:
   enum class Kind { QueuePair, CompletionQueue, SharedReceiveQueue };
 
-  static AsyncEvents& all();
+  static AsyncEvents& all() { return OfProcess<AsyncEvents>::get(); }
 
   /// \return what the program reads from, or -1
   int open(const ibv_context* context);

@@ -67,11 +67,6 @@ ibv_wc as_theirs(const Completion& completion) {
 
 }  // namespace
 
-Channels& Channels::all() {
-  static auto* const channels = new Channels;
-  return *channels;
-}
-
 int Channels::make() {
   EventPipe<uint64_t> pipe;
   if (!pipe.open()) return -1;
@@ -116,6 +111,7 @@ ibv_cq* Completions::create(ibv_context* context, int depth, ibv_comp_channel* c
     return nullptr;
   }
   queue->queue_ = std::move(*made);
+  queue->adapter_ = adapter;
   queue->shown_.cq.cqe = depth;
   if (channel != nullptr) {
     auto fd = queue->queue_.fd();
@@ -143,18 +139,20 @@ int Completions::resize(ibv_cq* shown, int depth) {
 
 int Completions::destroy(ibv_cq* shown) {
   Completions& queue = of(shown);
-  Watch& watch = Adapter::get()->watch();
-  if (queue.fd_ >= 0) watch.remove(queue.fd_, &queue.bell_);
-  if (auto status = queue.queue_.destroy(); !status) {
-    if (queue.fd_ >= 0) watch.add(queue.fd_, &queue.bell_);
-    return EBUSY;
+  // A child has its parent's epoll, and must not take the queue out of it.
+  const bool watched = queue.fd_ >= 0 && queue.adapter_->is_own();
+  if (watched) queue.adapter_->watch().remove(queue.fd_, &queue.bell_);
+  if (const int refused = given_back(queue.queue_.destroy())) {
+    if (watched) queue.adapter_->watch().add(queue.fd_, &queue.bell_);
+    return refused;
   }
   if (queue.channel_ >= 0) Channels::all().withdraw(queue.channel_, shown);
   const uint32_t errors = AsyncEvents::all().remove(shown);
   // As the kernel's: the call returns when the program has acknowledged every event. Some programs
   // acknowledge more than they got.
   pthread_mutex_lock(&shown->mutex);
-  while (shown->comp_events_completed < queue.taken_ || shown->async_events_completed < errors) {
+  while (queue.adapter_->is_own() && (shown->comp_events_completed < queue.taken_ ||
+                                      shown->async_events_completed < errors)) {
     pthread_cond_wait(&shown->cond, &shown->mutex);
   }
   pthread_mutex_unlock(&shown->mutex);
@@ -174,6 +172,10 @@ int Completions::poll(ibv_cq* shown, int count, ibv_wc* out) {
     for (uint32_t i = 0; i < got; ++i) out[filled++] = as_theirs(taken[i]);
     if (got < room) break;
   }
+  for (; filled < count && !queue.added_.empty(); ++filled) {
+    out[filled] = queue.added_.front();
+    queue.added_.pop_front();
+  }
   queue.empty_polls_ = filled != 0 ? 0 : queue.empty_polls_ + 1;
   const bool in_vain = queue.empty_polls_ != 0 && queue.empty_polls_ % kEmptyPolls == 0;
   turn.unlock();
@@ -189,8 +191,20 @@ int Completions::request_notify(ibv_cq* shown, int solicited_only) {
   queue.armed_ = true;
   auto status = queue.queue_.arm(solicited_only != 0 ? Notify::Solicited : Notify::Next);
   if (!status) return as_errno(status.error());
-  Adapter::get()->watch().look_again(queue.fd_, &queue.bell_);
+  queue.adapter_->watch().look_again(queue.fd_, &queue.bell_);
   return 0;
+}
+
+bool Completions::add(const ibv_wc& done) {
+  // C is above: nothing may be thrown there.
+  try {
+    const std::lock_guard turn(turn_);
+    added_.push_back(done);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  tell();
+  return true;
 }
 
 void Completions::tell() {

@@ -4,19 +4,21 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <mutex>
 #include <unordered_map>
 
 #include "rnic-run/abi34.hpp"
 #include "rnic-run/adapter.hpp"
 #include "rnic-run/event_pipe.hpp"
+#include "rnic-run/of_process.hpp"
 
 namespace rnic::run {
 
 /// The channels, by what the program reads from.
 class Channels {
  public:
-  static Channels& all();
+  static Channels& all() { return OfProcess<Channels>::get(); }
 
   int make();              ///< \return what the program reads from, or -1
   void closed(int reads);  ///< the program has closed it
@@ -34,11 +36,17 @@ class Channels {
 class Completions {
  public:
   static ibv_cq* create(ibv_context*, int depth, ibv_comp_channel*, int vector);
+  /// A queue whose completions are read one by one, and field by field.
+  static ibv_cq_ex* create_extended(ibv_context*, ibv_cq_init_attr_ex*);
   static int resize(ibv_cq*, int depth);
   static int destroy(ibv_cq*);
   static int poll(ibv_cq*, int count, ibv_wc* out);
   static void event_taken(ibv_cq* queue) { ++of(queue).taken_; }
   static int request_notify(ibv_cq*, int solicited_only);
+
+  /// Adds a completion that is not the device's. \param done of a queue pair of the program
+  /// \return false: there is no memory for it
+  bool add(const ibv_wc& done);
 
   static Completions& of(ibv_cq* queue) { return *reinterpret_cast<Completions*>(queue); }
   [[nodiscard]] CompletionQueue& queue() { return queue_; }
@@ -56,12 +64,24 @@ class Completions {
   Completions() = default;
   void tell();
 
+  static Completions& of_extended(ibv_cq_ex* queue) {
+    return *reinterpret_cast<Completions*>(queue);
+  }
+  static int start_poll(ibv_cq_ex*, ibv_poll_cq_attr*);
+  static int next_poll(ibv_cq_ex*);
+  static void end_poll(ibv_cq_ex*);
+  static void fill_readers(ibv_cq_ex&);
+
   abi::CompletionQueue shown_{};
+  Adapter* adapter_ = nullptr;
   // The program may use the queue on several threads. The device's own lock for that would tell, at
   // each arm(), of completions that are there already: some programs count an event a completion.
   std::mutex turn_;
   CompletionQueue queue_;     // guarded by turn_
+  std::deque<ibv_wc> added_;  // guarded by turn_
   uint32_t empty_polls_ = 0;  // in a row; guarded by turn_
+  std::mutex reading_;  // from start_poll() to end_poll()
+  ibv_wc read_{};       // the completion whose fields are read; guarded by reading_
   Bell bell_{*this};
   int channel_ = -1;  // what the program reads from; -1: none
   int fd_ = -1;       // the queue's own; -1: no channel

@@ -1,10 +1,12 @@
 // The door: preloaded into a program, it stands where libibverbs and librdmacm reach for the
 // kernel. They open the character devices of the uverbs and of the rdma_cm here, and find nobody
-// behind netlink, so that they read the tree of SYSFS_PATH. Every other call goes on to libc after
-// one look. The door allocates nothing, takes no lock, and needs libc alone.
+// behind netlink, so that they read the tree of SYSFS_PATH. Paths of the device under /sys lead
+// into that tree, too. Every other call goes on to libc after one look. The door allocates nothing,
+// takes no lock, and needs libc alone.
 
 #include "rnic-run/door.hpp"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/netlink.h>
@@ -19,6 +21,8 @@
 #include <cerrno>
 #include <cstdarg>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 namespace rnic::run {
@@ -39,15 +43,43 @@ Kind kind(int fd) {
 
 void remember(int fd, Kind what) { kinds[fd].store(what, std::memory_order_relaxed); }
 
+// The device as other programs look for it: the tree has it below SYSFS_PATH.
+constexpr char kSysfs[] = "/sys";
+constexpr char kShown[] = "/sys/class/infiniband/rnic0";
+constexpr size_t kLongestPath = 4096;
+char tree[kLongestPath];  // written before main() begins
+
+/// `path`, or what it stands for in the tree, which is written into `buffer`.
+const char* led(const char* path, char (&buffer)[kLongestPath]) {
+  constexpr size_t kShownLength = sizeof(kShown) - 1;
+  if (strncmp(path, kShown, kShownLength) != 0 || tree[0] == '\0') return path;
+  if (path[kShownLength] != '\0' && path[kShownLength] != '/') return path;
+  const char* below = path + sizeof(kSysfs) - 1;
+  const size_t root = strlen(tree);
+  const size_t rest = strlen(below) + 1;
+  if (root + rest > kLongestPath) return path;
+  memcpy(buffer, tree, root);
+  memcpy(buffer + root, below, rest);
+  return buffer;
+}
+
 // libc's own functions, found when the library is loaded. Before that the system call does.
 using Write = ssize_t(int, const void*, size_t);
 using Close = int(int);
 std::atomic<Write*> next_write{nullptr};
 std::atomic<Close*> next_close{nullptr};
+using OpenFolder = DIR*(const char*);
+std::atomic<OpenFolder*> next_opendir{nullptr};
+using OpenStream = FILE*(const char*, const char*);
+std::atomic<OpenStream*> next_fopen{nullptr};
 
 __attribute__((constructor)) void find_next() {
   next_write = reinterpret_cast<Write*>(dlsym(RTLD_NEXT, "write"));
   next_close = reinterpret_cast<Close*>(dlsym(RTLD_NEXT, "close"));
+  next_opendir = reinterpret_cast<OpenFolder*>(dlsym(RTLD_NEXT, "opendir"));
+  next_fopen = reinterpret_cast<OpenStream*>(dlsym(RTLD_NEXT, "fopen"));
+  const char* root = getenv("SYSFS_PATH");
+  if (root != nullptr && strlen(root) < sizeof(tree)) strcpy(tree, root);
 }
 
 int system_open(int folder, const char* path, int flags, mode_t mode) {
@@ -85,7 +117,8 @@ int open_at(int folder, const char* path, int flags, mode_t mode) {
   if (path[0] == '/') {
     if (const int fd = open_ours(path); fd != -2) return fd;
   }
-  return system_open(folder, path, flags, mode);
+  char buffer[kLongestPath];
+  return system_open(folder, led(path, buffer), flags, mode);
 }
 
 /// The commands of the uverbs that no plugin can take over: there is one.
@@ -112,7 +145,9 @@ ssize_t write_uverbs(const void* command, size_t size) {
 }
 
 int stat_into(int fd, const char* path, int flags, struct stat* found) {
-  const int status = static_cast<int>(syscall(SYS_newfstatat, fd, path, found, flags));
+  char buffer[kLongestPath];
+  const int status =
+      static_cast<int>(syscall(SYS_newfstatat, fd, led(path, buffer), found, flags));
   if (status == 0 && kind(fd) == Kind::RdmaCm) {
     found->st_mode = (found->st_mode & ~static_cast<mode_t>(S_IFMT)) | S_IFCHR;
   }
@@ -167,6 +202,14 @@ RNIC_DOOR int openat(int folder, const char* path, int flags, ...) {
   return open_at(folder, path, flags, mode);
 }
 
+RNIC_DOOR int openat64(int folder, const char* path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  const mode_t mode = mode_of(flags, arguments);
+  va_end(arguments);
+  return open_at(folder, path, flags, mode);
+}
+
 RNIC_DOOR int fstat(int fd, struct stat* found) noexcept {
   return stat_into(fd, "", AT_EMPTY_PATH, found);
 }
@@ -175,6 +218,60 @@ RNIC_DOOR int stat(const char* path, struct stat* found) noexcept {
   if (strcmp(path, kUverbs) == 0) path = "/dev/null";
   return stat_into(AT_FDCWD, path, 0, found);
 }
+
+RNIC_DOOR int lstat(const char* path, struct stat* found) noexcept {
+  return stat_into(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, found);
+}
+
+RNIC_DOOR int fstatat(int folder, const char* path, struct stat* found, int flags) noexcept {
+  return stat_into(folder, path, flags, found);
+}
+
+// On x86-64 both forms of the structure are one.
+static_assert(sizeof(struct stat) == sizeof(struct stat64));
+
+RNIC_DOOR int fstat64(int fd, struct stat64* found) noexcept {
+  return stat_into(fd, "", AT_EMPTY_PATH, reinterpret_cast<struct stat*>(found));
+}
+
+RNIC_DOOR int stat64(const char* path, struct stat64* found) noexcept {
+  return stat(path, reinterpret_cast<struct stat*>(found));
+}
+
+RNIC_DOOR int lstat64(const char* path, struct stat64* found) noexcept {
+  return stat_into(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, reinterpret_cast<struct stat*>(found));
+}
+
+RNIC_DOOR int fstatat64(int folder, const char* path, struct stat64* found, int flags) noexcept {
+  return stat_into(folder, path, flags, reinterpret_cast<struct stat*>(found));
+}
+
+RNIC_DOOR int statx(int folder, const char* path, int flags, unsigned mask,
+                    struct statx* found) noexcept {
+  char buffer[kLongestPath];
+  return static_cast<int>(syscall(SYS_statx, folder, led(path, buffer), flags, mask, found));
+}
+
+RNIC_DOOR int access(const char* path, int how) noexcept {
+  char buffer[kLongestPath];
+  return static_cast<int>(syscall(SYS_access, led(path, buffer), how));
+}
+
+RNIC_DOOR DIR* opendir(const char* path) {
+  char buffer[kLongestPath];
+  if (OpenFolder* libc = next_opendir.load()) return libc(led(path, buffer));
+  errno = ENOSYS;
+  return nullptr;
+}
+
+RNIC_DOOR FILE* fopen(const char* path, const char* mode) {
+  char buffer[kLongestPath];
+  if (OpenStream* libc = next_fopen.load()) return libc(led(path, buffer), mode);
+  errno = ENOSYS;
+  return nullptr;
+}
+
+RNIC_DOOR FILE* fopen64(const char* path, const char* mode) { return fopen(path, mode); }
 
 RNIC_DOOR ssize_t write(int fd, const void* data, size_t size) {
   const Kind what = kind(fd);

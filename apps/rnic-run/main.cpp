@@ -1,5 +1,8 @@
 // rnic-run: runs an RDMA program, unmodified, on a softrnic device.
 
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -66,6 +69,29 @@ std::string guid_groups() {
   return text.data();
 }
 
+/// The interface that programs take for the device's: the first one with an IPv4 address that is
+/// not the loopback, or else that one.
+std::string interface_name() {
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) != 0) return "lo";
+  std::string found = "lo";
+  for (const ifaddrs* each = all; each != nullptr; each = each->ifa_next) {
+    const bool has_ipv4 = each->ifa_addr != nullptr && each->ifa_addr->sa_family == AF_INET;
+    if (has_ipv4 && (each->ifa_flags & IFF_UP) != 0 && (each->ifa_flags & IFF_LOOPBACK) == 0) {
+      found = each->ifa_name;
+      break;
+    }
+  }
+  freeifaddrs(all);
+  return found;
+}
+
+/// The number of the network that this process is in: each has a tree of its own.
+std::string network() {
+  struct stat found {};
+  return stat("/proc/self/ns/net", &found) == 0 ? std::to_string(found.st_ino) : "0";
+}
+
 /// What libibverbs looks for under /sys, with one device.
 std::vector<std::pair<std::string, std::string>> tree() {
   const std::string verbs = "class/infiniband_verbs/";
@@ -80,6 +106,7 @@ std::vector<std::pair<std::string, std::string>> tree() {
           {device + "hca_type", "softrnic"},
           {device + "ports/1/gids/0", guid_groups() + ":0000:0000:0000:0000"},
           {device + "ports/1/pkeys/0", "0xffff"},
+          {device + "device/net/" + interface_name() + "/operstate", "up"},
           {"class/misc/rdma_cm/abi_version", "4"}};
 }
 
@@ -104,7 +131,7 @@ Result<fs::path> own_folder() {
 Result<fs::path> make_tree() {
   auto folder = own_folder();
   if (!folder) return folder;
-  const fs::path root = *folder / "sysfs";
+  const fs::path root = *folder / ("sysfs-" + network());
   for (const auto& [name, text] : tree()) {
     const fs::path file = root / name;
     std::error_code error;

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <endian.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,31 +16,15 @@
 #include "rnic-run/async_events.hpp"
 #include "rnic-run/completions.hpp"
 #include "rnic-run/door.hpp"
+#include "rnic-run/memory.hpp"
 #include "rnic-run/queue_pairs.hpp"
 #include "rnic-run/rdma_cm.hpp"
 
 namespace rnic::run {
 namespace {
 
-/// A region: what libibverbs knows of it stands first.
-struct Region {
-  abi::Region shown{};
-  MemoryRegion region;
-};
-
-AccessSet rights(int access) {
-  AccessSet out;
-  if ((access & IBV_ACCESS_LOCAL_WRITE) != 0) out |= Access::LocalWrite;
-  if ((access & IBV_ACCESS_REMOTE_WRITE) != 0) out |= Access::RemoteWrite;
-  if ((access & IBV_ACCESS_REMOTE_READ) != 0) out |= Access::RemoteRead;
-  if ((access & IBV_ACCESS_REMOTE_ATOMIC) != 0) out |= Access::RemoteAtomic;
-  if ((access & IBV_ACCESS_MW_BIND) != 0) out |= Access::Bind;
-  return out;
-}
-
-std::span<std::byte> octets(void* memory, size_t length) {
-  return {static_cast<std::byte*>(memory), length};
-}
+// No vendor has a number that is locally administered.
+constexpr uint32_t kVendor = 0x020000;
 
 int query_device(ibv_context*, const ibv_query_device_ex_input*, ibv_device_attr_ex* out,
                  size_t size) {
@@ -51,16 +36,21 @@ int query_device(ibv_context*, const ibv_query_device_ex_input*, ibv_device_attr
   std::strcpy(attr.fw_ver, "1");
   attr.node_guid = htobe64(kNodeGuid);
   attr.sys_image_guid = attr.node_guid;
+  attr.vendor_id = kVendor;
+  attr.vendor_part_id = 1;
+  attr.hw_ver = 1;
   attr.max_mr_size = limits->max_registered_octets;
   attr.page_size_cap = 0x1000;
   attr.max_qp = static_cast<int>(limits->max_qps);
   attr.max_qp_wr = static_cast<int>(limits->max_work_depth);
-  attr.device_cap_flags = IBV_DEVICE_MEM_MGT_EXTENSIONS;
+  attr.device_cap_flags = IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_MEM_WINDOW |
+                          IBV_DEVICE_MEM_WINDOW_TYPE_2B;
   attr.max_sge = static_cast<int>(limits->max_sge);
   attr.max_sge_rd = attr.max_sge;
   attr.max_cq = static_cast<int>(limits->max_cqs);
   attr.max_cqe = static_cast<int>(limits->max_cq_depth);
   attr.max_mr = static_cast<int>(limits->max_regions);
+  attr.max_mw = attr.max_mr;  // both are STags
   attr.max_pd = static_cast<int>(limits->max_pds);
   attr.max_qp_rd_atom = static_cast<int>(limits->max_reads);
   attr.max_qp_init_rd_atom = attr.max_qp_rd_atom;
@@ -91,61 +81,6 @@ int query_port(ibv_context*, uint8_t port, ibv_port_attr* out) {
   return 0;
 }
 
-ibv_pd* alloc_domain(ibv_context* context) {
-  auto made = Adapter::get()->device().alloc_pd();
-  auto* pd = made ? new (std::nothrow) Domain : nullptr;
-  if (pd == nullptr) {
-    errno = made ? ENOMEM : as_errno(made.error());
-    return nullptr;
-  }
-  pd->domain = std::move(*made);
-  pd->shown.context = context;
-  return &pd->shown;
-}
-
-int dealloc_domain(ibv_pd* pd) {
-  Domain& domain = Domain::of(pd);
-  if (auto status = domain.domain.destroy(); !status) return EBUSY;
-  delete &domain;
-  return 0;
-}
-
-ibv_mr* register_memory(ibv_pd* pd, void* memory, size_t length, uint64_t offset, int access) {
-  RegionOptions options{.access = rights(access), .offset = offset};
-  if ((access & IBV_ACCESS_ZERO_BASED) != 0) options.offset = 0;
-  auto made = Domain::of(pd).domain.register_memory(octets(memory, length), options);
-  auto* region = made ? new (std::nothrow) Region : nullptr;
-  if (region == nullptr) {
-    errno = made ? ENOMEM : as_errno(made.error());
-    return nullptr;
-  }
-  region->region = std::move(*made);
-  region->shown.access = access;
-  region->shown.mr.lkey = region->region.stag();
-  region->shown.mr.rkey = region->region.stag();
-  return &region->shown.mr;
-}
-
-int reregister(abi::Region* shown, int flags, ibv_pd* pd, void* memory, size_t length, int access) {
-  auto* region = reinterpret_cast<Region*>(shown);
-  RegionChanges changes;
-  if ((flags & IBV_REREG_MR_CHANGE_ACCESS) != 0) changes.access = rights(access);
-  if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0) changes.memory = octets(memory, length);
-  ibv_pd* into = (flags & IBV_REREG_MR_CHANGE_PD) != 0 ? pd : shown->mr.pd;
-  auto status = Domain::of(into).domain.reregister(region->region, changes);
-  if (!status) return as_errno(status.error());
-  shown->mr.lkey = region->region.stag();
-  shown->mr.rkey = region->region.stag();
-  return 0;
-}
-
-int deregister(abi::Region* shown) {
-  auto* region = reinterpret_cast<Region*>(shown);
-  if (auto status = region->region.deregister(); !status) return EBUSY;
-  delete region;
-  return 0;
-}
-
 void close_device(ibv_context* context) {
   // verbs_context ends with its ibv_context.
   auto* open = reinterpret_cast<verbs_context*>(reinterpret_cast<char*>(context) -
@@ -158,13 +93,18 @@ void close_device(ibv_context* context) {
 
 const abi::ContextOps kOperations = [] {
   abi::ContextOps ops{};
-  ops.alloc_pd = alloc_domain;
+  ops.alloc_mw = Window::alloc;
+  ops.alloc_pd = Domain::alloc;
+  ops.bind_mw = Window::bind;
   ops.cq_event = Completions::event_taken;
   ops.create_cq = Completions::create;
+  ops.create_cq_ex = Completions::create_extended;
   ops.create_qp = QueuePairs::create;
+  ops.create_qp_ex = QueuePairs::create_extended;
   ops.create_srq = SharedReceives::create;
-  ops.dealloc_pd = dealloc_domain;
-  ops.dereg_mr = deregister;
+  ops.dealloc_mw = Window::dealloc;
+  ops.dealloc_pd = Domain::dealloc;
+  ops.dereg_mr = Region::deregister;
   ops.destroy_cq = Completions::destroy;
   ops.destroy_qp = QueuePairs::destroy;
   ops.destroy_srq = SharedReceives::destroy;
@@ -179,9 +119,9 @@ const abi::ContextOps kOperations = [] {
   ops.query_port = query_port;
   ops.query_qp = QueuePairs::query;
   ops.query_srq = SharedReceives::query;
-  ops.reg_mr = register_memory;
+  ops.reg_mr = Region::make;
   ops.req_notify_cq = Completions::request_notify;
-  ops.rereg_mr = reregister;
+  ops.rereg_mr = Region::change;
   ops.resize_cq = Completions::resize;
   return ops;
 }();
@@ -240,6 +180,14 @@ const DoorOps kDoor = {
     .channel_closed = [](int fd) { Channels::all().closed(fd); },
 };
 
+/// A child begins anew: what its parent's threads were about is not its own.
+void forked() {
+  Adapter::forget();
+  OfProcess<RdmaCm>::forget();
+  OfProcess<Channels>::forget();
+  OfProcess<AsyncEvents>::forget();
+}
+
 __attribute__((constructor)) void enter() {
   Adapter::set_taker([](const Event& event) {
     RdmaCm::instance().take(event);
@@ -247,6 +195,7 @@ __attribute__((constructor)) void enter() {
   });
   if (auto* attach = reinterpret_cast<Attach*>(dlsym(RTLD_DEFAULT, kAttach))) {
     attach(&kDoor);
+    pthread_atfork(nullptr, nullptr, forked);
     abi::verbs_register_driver_34(&kProvider);
   }
 }

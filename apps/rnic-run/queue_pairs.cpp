@@ -5,12 +5,14 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <limits>
 #include <new>
 #include <optional>
 #include <span>
 
 #include "rnic-run/async_events.hpp"
 #include "rnic-run/completions.hpp"
+#include "rnic-run/memory.hpp"
 #include "rnic-run/rdma_cm.hpp"
 
 namespace rnic::run {
@@ -69,6 +71,19 @@ void put_atomic(const ibv_send_wr& wr, SendRequest& out) {
                 .compare_mask = ~uint64_t{0}};
 }
 
+/// A window of type 2 is bound in its turn.
+int put_window(const ibv_send_wr& wr, SendRequest& out) {
+  const ibv_mw_bind_info& info = wr.bind_mw.bind_info;
+  if (info.mr == nullptr || info.length > std::numeric_limits<uint32_t>::max()) return EINVAL;
+  out.opcode = Opcode::BindWindow;
+  const bool zero_based = (info.mw_access_flags & IBV_ACCESS_ZERO_BASED) != 0;
+  out.grant = {.stag = wr.bind_mw.rkey,
+               .access = rights(info.mw_access_flags),
+               .offset = zero_based ? 0 : info.addr};
+  out.sges = SgeList{{info.addr, static_cast<uint32_t>(info.length), info.mr->lkey}};
+  return 0;
+}
+
 /// \return 0, or errno: the device has no such request
 int put_operation(const ibv_send_wr& wr, SendRequest& out) {
   switch (wr.opcode) {
@@ -94,6 +109,7 @@ int put_operation(const ibv_send_wr& wr, SendRequest& out) {
       return 0;
     case IBV_WR_ATOMIC_CMP_AND_SWP:
     case IBV_WR_ATOMIC_FETCH_AND_ADD: put_atomic(wr, out); return 0;
+    case IBV_WR_BIND_MW: return put_window(wr, out);
     case IBV_WR_LOCAL_INV:
       out.opcode = Opcode::LocalInvalidate;
       out.invalidate_stag = wr.invalidate_rkey;
@@ -191,7 +207,7 @@ int SharedReceives::query(ibv_srq* srq, ibv_srq_attr* attr) {
 
 int SharedReceives::destroy(ibv_srq* srq) {
   SharedReceives& queue = of(srq);
-  if (auto status = queue.queue_.destroy(); !status) return EBUSY;
+  if (const int refused = given_back(queue.queue_.destroy())) return refused;
   await_acknowledgements(*srq, AsyncEvents::all().remove(srq));
   delete &queue;
   return 0;
@@ -233,6 +249,28 @@ ibv_qp* QueuePairs::create(ibv_pd* pd, ibv_qp_init_attr* attr) {
   return &qp->shown_.qp;
 }
 
+ibv_qp* QueuePairs::create_extended(ibv_context*, ibv_qp_init_attr_ex* attr) {
+  constexpr uint32_t kKnown = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS;
+  const bool has_flags = (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0;
+  if ((attr->comp_mask & ~kKnown) != 0 || (has_flags && attr->create_flags != 0)) {
+    return no_qp(
+        refused(EOPNOTSUPP, "create_qp_ex: something is asked for that the device has not"));
+  }
+  if ((attr->comp_mask & IBV_QP_INIT_ATTR_PD) == 0) {
+    return no_qp(refused(EINVAL, "create_qp_ex: a queue pair needs a protection domain"));
+  }
+  ibv_qp_init_attr plain{.qp_context = attr->qp_context,
+                         .send_cq = attr->send_cq,
+                         .recv_cq = attr->recv_cq,
+                         .srq = attr->srq,
+                         .cap = attr->cap,
+                         .qp_type = attr->qp_type,
+                         .sq_sig_all = attr->sq_sig_all};
+  ibv_qp* made = create(attr->pd, &plain);
+  if (made != nullptr) attr->cap = plain.cap;
+  return made;
+}
+
 Status QueuePairs::close() {
   const auto info = pair_.info();
   // A program that leaves requests behind does not ask for them: over InfiniBand they would be
@@ -272,10 +310,12 @@ int QueuePairs::query(ibv_qp* shown, ibv_qp_attr* attr, int, ibv_qp_init_attr* m
   if (!now) return as_errno(now.error());
   if (now->state == QueuePairState::Error) shown->state = IBV_QPS_ERR;
   *attr = {};
-  attr->qp_state = shown->state;
-  attr->cur_qp_state = shown->state;
+  // A queue pair of iWARP is idle from the beginning; in libibverbs' words it is initialized.
+  attr->qp_state = shown->state == IBV_QPS_RESET ? IBV_QPS_INIT : shown->state;
+  attr->cur_qp_state = attr->qp_state;
   attr->path_mtu = IBV_MTU_1024;
   attr->port_num = 1;
+  attr->timeout = qp.ack_timeout_;
   attr->max_rd_atomic = static_cast<uint8_t>(std::min(now->ord, 255u));
   attr->max_dest_rd_atomic = static_cast<uint8_t>(std::min(now->ird, 255u));
   attr->qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
@@ -287,7 +327,7 @@ int QueuePairs::query(ibv_qp* shown, ibv_qp_attr* attr, int, ibv_qp_init_attr* m
 int QueuePairs::destroy(ibv_qp* shown) {
   QueuePairs& qp = of(shown);
   RdmaCm::instance().remove(qp);
-  if (auto status = qp.pair_.destroy(); !status) return as_errno(status.error());
+  if (const int refused = given_back(qp.pair_.destroy())) return refused;
   await_acknowledgements(*shown, AsyncEvents::all().remove(shown));
   pthread_mutex_destroy(&shown->mutex);
   pthread_cond_destroy(&shown->cond);
@@ -315,6 +355,16 @@ int QueuePairs::post_send(ibv_qp* shown, ibv_send_wr* list, ibv_send_wr** bad) {
     if (refused == 0) ++qp.sends_posted_;
     return refused;
   });
+}
+
+bool QueuePairs::window_bound(uint64_t id, bool signaled) {
+  if (!signaled && made_with_.sq_sig_all == 0) return true;
+  ibv_wc done{};
+  done.wr_id = id;
+  done.status = IBV_WC_SUCCESS;
+  done.opcode = IBV_WC_BIND_MW;
+  done.qp_num = shown_number();
+  return Completions::of(made_with_.send_cq).add(done);
 }
 
 int QueuePairs::post_receive(ibv_qp* shown, ibv_recv_wr* list, ibv_recv_wr** bad) {

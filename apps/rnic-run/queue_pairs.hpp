@@ -12,14 +12,6 @@
 
 namespace rnic::run {
 
-/// A protection domain: what libibverbs knows of it stands first.
-struct Domain {
-  ibv_pd shown{};
-  ProtectionDomain domain;
-
-  static Domain& of(ibv_pd* pd) { return *reinterpret_cast<Domain*>(pd); }
-};
-
 /// A shared receive queue.
 class SharedReceives {
  public:
@@ -42,6 +34,7 @@ class SharedReceives {
 class QueuePairs {
  public:
   static ibv_qp* create(ibv_pd*, ibv_qp_init_attr*);
+  static ibv_qp* create_extended(ibv_context*, ibv_qp_init_attr_ex*);
   static int modify(ibv_qp*, ibv_qp_attr*, int mask);
   static int query(ibv_qp*, ibv_qp_attr*, int mask, ibv_qp_init_attr*);
   static int destroy(ibv_qp*);
@@ -50,6 +43,11 @@ class QueuePairs {
 
   static QueuePairs& of(ibv_qp* qp) { return *reinterpret_cast<QueuePairs*>(qp); }
   [[nodiscard]] QueuePair& pair() { return pair_; }
+  /// A window was bound on behalf of the program, which may wait for that. \return false: there is
+  /// no memory to tell it
+  bool window_bound(uint64_t id, bool signaled);
+  /// What a query tells (rdma_set_option()).
+  void set_ack_timeout(uint8_t value) { ack_timeout_ = value; }
   [[nodiscard]] uint32_t shown_number() const { return shown_.qp.qp_num; }
 
  private:
@@ -59,6 +57,7 @@ class QueuePairs {
   abi::QueuePair shown_{};
   QueuePair pair_;
   ibv_qp_init_attr made_with_{};
+  uint8_t ack_timeout_ = 0;
   std::atomic<uint32_t> sends_posted_{0};  // wraps, as the device's count of those completed
 };
 

@@ -158,11 +158,6 @@ class RdmaCm::Command {
   rdma_ucm_cmd_hdr header_{};
 };
 
-RdmaCm& RdmaCm::instance() {
-  static auto* const manager = new RdmaCm;
-  return *manager;
-}
-
 void RdmaCm::opened(int channel) {
   const std::lock_guard lock(mutex_);
   channels_[channel].clear();
@@ -222,7 +217,7 @@ int RdmaCm::carry_out(int channel, const Command& command) {
     case RDMA_USER_CM_CMD_REJECT: return reject(command);
     case RDMA_USER_CM_CMD_DISCONNECT: return disconnect(command);
     case RDMA_USER_CM_CMD_MIGRATE_ID: return migrate(channel, command);
-    case RDMA_USER_CM_CMD_SET_OPTION:
+    case RDMA_USER_CM_CMD_SET_OPTION: return set_option(command);
     case RDMA_USER_CM_CMD_NOTIFY: return 0;
     default: return ENOSYS;
   }
@@ -294,7 +289,10 @@ ssize_t RdmaCm::get_event(int channel, const Command& command) {
   const auto asked = command.body<rdma_ucm_get_event>();
   for (;;) {
     uint64_t one = 0;
-    if (read(channel, &one, sizeof(one)) != sizeof(one)) return -1;
+    if (read(channel, &one, sizeof(one)) != sizeof(one)) {
+      Adapter::stay_if_leaving();
+      return -1;
+    }
     const std::lock_guard lock(mutex_);
     CmId* id = nullptr;
     const auto event = next_event(channel, id);
@@ -346,9 +344,20 @@ void RdmaCm::tell_of(const event::Common& event, CmEventKind kind, int status,
                      const std::vector<uint8_t>& data) {
   CmId* id = of_queue_pair(event.qp);
   if (id == nullptr || id->told == CmTold::End) return;
-  id->told = kind == CmEventKind::Established ? CmTold::Established : CmTold::End;
+  const bool starts = kind == CmEventKind::Established || kind == CmEventKind::ConnectResponse;
+  id->told = starts ? CmTold::Established : CmTold::End;
   id->local = event.local;
   tell({.kind = kind, .status = status, .id = id->handle, .private_data = data});
+}
+
+/// The side that has asked gets the peer's answer, as over InfiniBand: librdmacm makes Established
+/// of it where it has made the queue pair itself, and a program that has made it is asked for its
+/// consent (rdma_establish()).
+void RdmaCm::tell_of_start(const event::Established& event) {
+  const CmId* id = of_queue_pair(event.qp);
+  const bool asks = id != nullptr && id->asks;
+  tell_of(event, asks ? CmEventKind::ConnectResponse : CmEventKind::Established, 0,
+          event.private_data);
 }
 
 void RdmaCm::take(const Event& event) {
@@ -356,7 +365,7 @@ void RdmaCm::take(const Event& event) {
   if (const auto* request = std::get_if<event::ConnectRequest>(&event)) {
     take(*request);
   } else if (const auto* up = std::get_if<event::Established>(&event)) {
-    tell_of(*up, CmEventKind::Established, 0, up->private_data);
+    tell_of_start(*up);
   } else if (const auto* no = std::get_if<event::Rejected>(&event)) {
     tell_of(*no, CmEventKind::Rejected, kRejectedByConsumer, no->private_data);
   } else if (const auto* failed = std::get_if<event::ConnectFailed>(&event)) {
@@ -549,14 +558,17 @@ int RdmaCm::connect(const Command& command) {
   if (qp == nullptr || !id->has_address) return EINVAL;
   const auto attributes = qp->pair().query();
   if (!attributes) return as_errno(attributes.error());
+  id->asks = true;
   ConnectOptions options;
   // Either side may send first, as over InfiniBand.
   options.start.revision = 2;
   options.start.fall_back = true;
   options.peer_to_peer = true;
+  options.tcp.dscp = id->dscp;
   options.ird = reads(asked.conn_param.responder_resources, attributes->ird);
   options.ord = reads(asked.conn_param.initiator_depth, attributes->ord);
   id->qp = qp;
+  if (id->ack_timeout) qp->set_ack_timeout(*id->ack_timeout);
   id->told = CmTold::Nothing;
   const auto data = private_data(asked.conn_param);
   const Status status = id->port.local().port != 0
@@ -571,6 +583,7 @@ int RdmaCm::accept(const Command& command) {
   const auto asked = command.body<rdma_ucm_accept>();
   CmId* id = find(asked.id);
   if (id == nullptr) return ENOENT;
+  if (id->asks) return id->told == CmTold::Established ? 0 : EINVAL;  // the consent
   QueuePairs* qp = queue_pair(asked.conn_param.qp_num);
   if (qp == nullptr || !id->request) return EINVAL;
   const auto attributes = qp->pair().query();
@@ -578,8 +591,10 @@ int RdmaCm::accept(const Command& command) {
   ConnectOptions options;
   options.ird = reads(asked.conn_param.responder_resources, attributes->ird);
   options.ord = reads(asked.conn_param.initiator_depth, attributes->ord);
+  options.tcp.dscp = id->dscp;
   id->uid = asked.uid;
   id->qp = qp;
+  if (id->ack_timeout) qp->set_ack_timeout(*id->ack_timeout);
   id->told = CmTold::Nothing;
   const Status status = qp->pair().accept(*id->request, private_data(asked.conn_param), options);
   if (!status) {
@@ -608,6 +623,26 @@ int RdmaCm::disconnect(const Command& command) {
   if (id->qp == nullptr) return EINVAL;
   const auto status = id->qp->pair().disconnect();
   return status ? 0 : as_errno(status.error());
+}
+
+/// The type of service goes to TCP. The time-out of acknowledgements is InfiniBand's: a query tells
+/// it, and TCP has its own. Those of addresses are as the device does it anyway.
+int RdmaCm::set_option(const Command& command) {
+  const auto asked = command.body<rdma_ucm_set_option>();
+  CmId* id = find(asked.id);
+  if (id == nullptr) return ENOENT;
+  const bool takes_octet = asked.optname == RDMA_OPTION_ID_TOS ||
+                           asked.optname == RDMA_OPTION_ID_ACK_TIMEOUT;
+  if (asked.level != RDMA_OPTION_ID || !takes_octet) return 0;
+  if (asked.optlen != sizeof(uint8_t) || asked.optval == 0) return EINVAL;
+  uint8_t value = 0;
+  std::memcpy(&value, reinterpret_cast<const void*>(asked.optval), sizeof(value));
+  if (asked.optname == RDMA_OPTION_ID_TOS) {
+    id->dscp = static_cast<uint8_t>(value >> 2);  // behind it are the two bits of ECN
+  } else {
+    id->ack_timeout = value;
+  }
+  return 0;
 }
 
 int RdmaCm::migrate(int channel, const Command& command) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "rnic-run/adapter.hpp"
+#include "rnic-run/of_process.hpp"
 
 namespace rnic::run {
 
@@ -39,6 +40,9 @@ struct CmId {
   std::optional<RequestHandle> request;  // of a peer, not answered yet
   QueuePairs* qp = nullptr;
   CmTold told = CmTold::Nothing;
+  std::optional<uint8_t> dscp;
+  std::optional<uint8_t> ack_timeout;
+  bool asks = false;  // the program has asked for the connection, and not the peer
 };
 
 /// The kinds of events, by librdmacm's numbers: its header and the kernel's exclude each other.
@@ -46,6 +50,7 @@ enum class CmEventKind : uint32_t {
   AddressResolved = 0,
   RouteResolved = 2,
   ConnectRequest = 4,
+  ConnectResponse = 5,
   ConnectError = 6,
   Unreachable = 7,
   Rejected = 8,
@@ -67,7 +72,7 @@ struct CmEvent {
 /// All calls may be made by any thread. There is one in the process.
 class RdmaCm {
  public:
-  static RdmaCm& instance();
+  static RdmaCm& instance() { return OfProcess<RdmaCm>::get(); }
 
   // The door's calls.
   void opened(int channel);
@@ -102,6 +107,7 @@ class RdmaCm {
   int accept(const Command& command);
   int reject(const Command& command);
   int disconnect(const Command& command);
+  int set_option(const Command& command);
   int migrate(int channel, const Command& command);
 
   int bind_to(CmId& id, const sockaddr_storage& address);
@@ -109,6 +115,7 @@ class RdmaCm {
   void drop(CmId& id);
 
   void take(const event::ConnectRequest& request);
+  void tell_of_start(const event::Established& event);
   void tell_of(const event::Common& event, CmEventKind kind, int status,
                const std::vector<uint8_t>& private_data);
 
