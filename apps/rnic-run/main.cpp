@@ -37,7 +37,9 @@ constexpr int kNotRun = 126;
 constexpr char kDoorName[] = "librnic-door.so";
 // libibverbs puts the version of its private interface behind the name.
 constexpr char kPlugin[] = "librnic";
+constexpr char kPluginWithDpdk[] = "librnic-dpdk";
 constexpr char kPluginName[] = "librnic-rdmav34.so";
+constexpr char kPluginWithDpdkName[] = "librnic-dpdk-rdmav34.so";
 
 int refuse(const std::string& what, int status = kUsage) {
   std::cerr << "rnic-run: " << what << "\n";
@@ -158,12 +160,18 @@ std::string quoted(const std::string& text) {
   return out + "'";
 }
 
-Result<Variables> environment(const Wishes& wishes, bool explain) {
+Result<Variables> environment(const Wishes& wishes, bool needs_dpdk, bool explain) {
   auto folder = libraries();
   if (!folder) return tl::unexpected(folder.error());
   auto root = make_tree();
   if (!root) return tl::unexpected(root.error());
-  const std::string plugin = (*folder / kPlugin).string();
+  if (needs_dpdk && !fs::exists(*folder / kPluginWithDpdkName)) {
+    return tl::unexpected(Error{ErrorCode::NotFound,
+                                std::string(kPluginWithDpdkName) +
+                                    " is not beside this program, and the configuration's port "
+                                    "needs DPDK: build or install it"});
+  }
+  const std::string plugin = (*folder / (needs_dpdk ? kPluginWithDpdk : kPlugin)).string();
   std::string preload = (*folder / kDoorName).string();
   const char* before = std::getenv("LD_PRELOAD");
   if (before != nullptr && before[0] != '\0' && std::strstr(before, kDoorName) == nullptr) {
@@ -191,7 +199,8 @@ int start(std::vector<std::string>& program) {
 constexpr const char* kWithValue[] = {"--config", "--wire", "--address", "--impair", "--capture"};
 
 /// Makes the paths good for every folder, and checks all that the options say of the device.
-Status complete(Wishes& wishes) {
+/// \return whether it needs DPDK
+Result<bool> complete(Wishes& wishes) {
   std::error_code error;
   // The program may change its folder first.
   for (std::string* path : {&wishes.config, &wishes.wire, &wishes.capture}) {
@@ -199,7 +208,7 @@ Status complete(Wishes& wishes) {
   }
   const auto config = wishes.configuration();
   if (!config) return tl::unexpected(config.error());
-  return config->check();
+  return config->needs_dpdk();
 }
 
 /// The number of words before the program's name: those are this program's.
@@ -250,8 +259,9 @@ int run_program(int argc, char** argv) {
     return refuse(error.what());
   }
   if (program.empty() && !print) return refuse("name a program to run: rnic-run rping -s");
-  if (Status status = complete(wishes); !status) return refuse(status.error().message);
-  auto variables = environment(wishes, explain);
+  const auto needs_dpdk = complete(wishes);
+  if (!needs_dpdk) return refuse(needs_dpdk.error().message);
+  auto variables = environment(wishes, *needs_dpdk, explain);
   if (!variables) return refuse(variables.error().message);
   for (const auto& [name, value] : *variables) {
     if (print) std::cout << "export " << name << "=" << quoted(value) << "\n";

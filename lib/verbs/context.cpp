@@ -5,6 +5,7 @@
 #include "base/fail.hpp"
 #include "rnic/verbs.hpp"
 #include "verbs/boundary.hpp"
+#include "verbs/machine_check.hpp"
 #include "verbs/runtime.hpp"
 #include "verbs/streams.hpp"
 
@@ -59,6 +60,15 @@ Status Config::check() const {
     auto settings = settings::parse_settings(text_, name_, overrides_);
     if (!settings) return tl::unexpected(settings.error());
     return {};
+  });
+}
+
+Result<bool> Config::needs_dpdk() const {
+  if (starved_) return tl::unexpected(incomplete().error());
+  return guarded("Config::needs_dpdk", [&]() -> Result<bool> {
+    auto settings = settings::parse_settings(text_, name_, overrides_);
+    if (!settings) return tl::unexpected(settings.error());
+    return verbs::needs_eal(*settings);
   });
 }
 

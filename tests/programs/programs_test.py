@@ -495,6 +495,15 @@ class Command(unittest.TestCase):
         self.assertIn("rnic0", shell.stdout)
 
 
+class Plugin(unittest.TestCase):
+    def test_brings_no_dpdk_into_a_program(self):
+        for name, has_it in (("librnic-rdmav34.so", False), ("librnic-dpdk-rdmav34.so", True)):
+            with self.subTest(name=name):
+                needed = subprocess.run(["readelf", "-d", os.path.join(FOLDER, name)],
+                                        capture_output=True, text=True, check=True).stdout
+                self.assertEqual("librte_" in needed, has_it, needed)
+
+
 class Door(unittest.TestCase):
     def test_gives_what_is_meant_and_needs_libc_alone(self):
         door = os.path.join(FOLDER, "librnic-door.so")

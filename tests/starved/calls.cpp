@@ -184,6 +184,7 @@ std::vector<Call> config_calls() {
        },
        nullptr},
       {"Config::check", nullptr, [](World& w) { return of(w.config.check()); }, nullptr},
+      {"Config::needs_dpdk", nullptr, [](World& w) { return of(w.config.needs_dpdk()); }, nullptr},
   };
 }
 

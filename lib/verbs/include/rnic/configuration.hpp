@@ -28,6 +28,9 @@ class Config {
 
   /// Parses everything. The error names file, line, key and remedy.
   [[nodiscard]] Status check() const;
+  /// \return whether a device has a port that needs DPDK: all but "socket" and "local:FOLDER".
+  /// Errors as of check().
+  [[nodiscard]] Result<bool> needs_dpdk() const;
 
   [[nodiscard]] const std::string& text() const { return text_; }
   [[nodiscard]] const std::string& name() const { return name_; }
