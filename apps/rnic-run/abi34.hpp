@@ -72,6 +72,8 @@ struct QueuePair {
   void* xrcd;
 };
 
+inline constexpr uint32_t kQueuePairEx = 1u << 1;  // of comp_mask: qp_ex is filled in
+
 struct CompletionQueue {
   union {
     ibv_cq cq;

@@ -9,6 +9,7 @@
 #include <new>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "rnic-run/async_events.hpp"
 #include "rnic-run/completions.hpp"
@@ -250,9 +251,12 @@ ibv_qp* QueuePairs::create(ibv_pd* pd, ibv_qp_init_attr* attr) {
 }
 
 ibv_qp* QueuePairs::create_extended(ibv_context*, ibv_qp_init_attr_ex* attr) {
-  constexpr uint32_t kKnown = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS;
+  constexpr uint32_t kKnown =
+      IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
   const bool has_flags = (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0;
-  if ((attr->comp_mask & ~kKnown) != 0 || (has_flags && attr->create_flags != 0)) {
+  const bool batches = (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0;
+  if ((attr->comp_mask & ~kKnown) != 0 || (has_flags && attr->create_flags != 0) ||
+      (batches && (attr->send_ops_flags & ~kSenders) != 0)) {
     return no_qp(
         refused(EOPNOTSUPP, "create_qp_ex: something is asked for that the device has not"));
   }
@@ -266,8 +270,17 @@ ibv_qp* QueuePairs::create_extended(ibv_context*, ibv_qp_init_attr_ex* attr) {
                          .cap = attr->cap,
                          .qp_type = attr->qp_type,
                          .sq_sig_all = attr->sq_sig_all};
+  std::unique_ptr<SendBatch> batch(batches ? new (std::nothrow) SendBatch : nullptr);
+  if (batches && batch == nullptr) return no_qp(ENOMEM);
   ibv_qp* made = create(attr->pd, &plain);
-  if (made != nullptr) attr->cap = plain.cap;
+  if (made == nullptr) return nullptr;
+  attr->cap = plain.cap;
+  if (batches) {
+    QueuePairs& qp = of(made);
+    qp.batch_ = std::move(batch);
+    qp.shown_.comp_mask |= abi::kQueuePairEx;
+    fill_senders(qp.shown_.qp_ex);
+  }
   return made;
 }
 

@@ -4,11 +4,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <unordered_map>
 
 #include "rnic-run/abi34.hpp"
 #include "rnic-run/adapter.hpp"
+#include "rnic-run/send_batch.hpp"
 
 namespace rnic::run {
 
@@ -48,6 +50,8 @@ class QueuePairs {
   bool window_bound(uint64_t id, bool signaled);
   /// What a query tells (rdma_set_option()).
   void set_ack_timeout(uint8_t value) { ack_timeout_ = value; }
+  /// Precondition: it was made for batches (IBV_QP_INIT_ATTR_SEND_OPS_FLAGS).
+  [[nodiscard]] SendBatch& batch() { return *batch_; }
   [[nodiscard]] uint32_t shown_number() const { return shown_.qp.qp_num; }
 
  private:
@@ -58,6 +62,7 @@ class QueuePairs {
   QueuePair pair_;
   ibv_qp_init_attr made_with_{};
   uint8_t ack_timeout_ = 0;
+  std::unique_ptr<SendBatch> batch_;
   std::atomic<uint32_t> sends_posted_{0};  // wraps, as the device's count of those completed
 };
 

@@ -1,6 +1,7 @@
 """Shows with pyverbs, over one connection of the connection manager, what rdma-core's own tests show
 with queue pairs that are addressed by GID and number: windows of both types, a region that is
-registered again, a completion queue that is resized while it has completions, and completion events.
+registered again, a completion queue that is resized while it has completions, completion events,
+requests in batches (ibv_wr_start() and its kin), and completions that are read by their fields.
 Two processes; the one that was asked (server) gives memory, the other one (client) writes there."""
 
 import os
@@ -9,9 +10,9 @@ import sys
 import traceback
 
 from pyverbs.cmid import CMID, AddrInfo, CMEvent, CMEventChannel, ConnParam
-from pyverbs.cq import CQ, CompChannel
+from pyverbs.cq import CQ, CQEX, CompChannel, CqInitAttrEx, PollCqAttr
 from pyverbs.mr import MR, MW, MWBind, MWBindInfo
-from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
+from pyverbs.qp import QPCap, QPEx, QPInitAttrEx
 from pyverbs.wr import SGE, RecvWR, SendWR
 import pyverbs.cm_enums as ce
 import pyverbs.enums as e
@@ -27,6 +28,7 @@ class Side:
     """One end: its queue pair, and a line to the other process."""
 
     def __init__(self, asks, hears, tells):
+        self.asks = asks
         self.hears, self.tells = os.fdopen(hears, "r"), os.fdopen(tells, "w")
         self.channel = CMEventChannel()
         self.id = CMID(creator=self.channel, port_space=ce.RDMA_PS_TCP)
@@ -50,9 +52,15 @@ class Side:
     def make(self):
         """The queue pair with its queue, and memory of four pieces."""
         self.events = CompChannel(self.id.context)
-        self.queue = CQ(self.id.context, 16, None, self.events, 0)
-        self.qp = QP(self.id.pd, QPInitAttr(qp_type=e.IBV_QPT_RC, scq=self.queue, rcq=self.queue,
-                                            cap=QPCap(max_send_wr=16, max_recv_wr=16)), QPAttr())
+        if self.asks:
+            self.queue = CQEX(self.id.context, CqInitAttrEx(cqe=16))
+        else:
+            self.queue = CQ(self.id.context, 16, None, self.events, 0)
+        calls = e.IBV_QP_EX_WITH_SEND | e.IBV_QP_EX_WITH_RDMA_WRITE
+        self.qp = QPEx(self.id.context, QPInitAttrEx(
+            qp_type=e.IBV_QPT_RC, scq=self.queue, rcq=self.queue, pd=self.id.pd,
+            cap=QPCap(max_send_wr=16, max_recv_wr=16), send_ops_flags=calls,
+            comp_mask=e.IBV_QP_INIT_ATTR_PD | e.IBV_QP_INIT_ATTR_SEND_OPS_FLAGS))
         self.memory = MR(self.id.pd, 4 * PIECE, GIVEN | e.IBV_ACCESS_MW_BIND)
         self.memory.write("." * (4 * PIECE), 4 * PIECE)
 
@@ -90,10 +98,26 @@ class Side:
         """Waits for so many completions. -> their opcodes"""
         found = []
         while len(found) < count:
-            for done in self.queue.poll(1)[1]:
-                assert done.status == e.IBV_WC_SUCCESS, done
-                found.append(done.opcode)
+            found += self.polled_by_field() if self.asks else self.polled()
         return found
+
+    def polled(self):
+        done = self.queue.poll(1)[1]
+        for each in done:
+            assert each.status == e.IBV_WC_SUCCESS, each
+        return [each.opcode for each in done]
+
+    def polled_by_field(self):
+        if self.queue.start_poll(PollCqAttr()) != 0:
+            return []
+        found = []
+        while True:
+            assert self.queue.status == e.IBV_WC_SUCCESS
+            assert self.queue.read_qp_num() == self.qp.qp_num
+            found.append(self.queue.read_opcode())
+            if self.queue.poll_next() != 0:
+                self.queue.end_poll()
+                return found
 
     def piece(self, number):
         return SGE(self.memory.buf + number * PIECE, PIECE, self.memory.lkey)
@@ -154,26 +178,6 @@ class Side:
         assert self.completions() == [e.IBV_WC_RECV]
         self.has(3, "e")
 
-    def serve(self):
-        self.window_of_type_1()
-        self.window_of_type_2()
-        self.region_registered_again()
-        self.completion_event()
-        self.tell("end")
-
-    # ---- The client writes where it is told. ----
-
-    def write(self, rkey, address, letter):
-        self.memory.write(letter * PIECE, PIECE)
-        request = SendWR(opcode=e.IBV_WR_RDMA_WRITE, num_sge=1, sg=[self.piece(0)])
-        request.set_wr_rdma(rkey, address)
-        self.qp.post_send(request)
-        self.send()
-        assert self.completions(2) == [e.IBV_WC_RDMA_WRITE, e.IBV_WC_SEND]
-
-    def send(self):
-        self.qp.post_send(SendWR(opcode=e.IBV_WR_SEND, num_sge=1, sg=[self.piece(0)]))
-
     def queue_resized_with_completions(self):
         for _ in range(3):
             nothing = SGE(self.memory.buf, 0, self.memory.lkey)
@@ -183,8 +187,32 @@ class Side:
         self.queue.resize(64)
         assert self.completions(3) == [e.IBV_WC_RDMA_WRITE] * 3
 
-    def work(self):
+    def serve(self):
+        self.window_of_type_1()
+        self.window_of_type_2()
+        self.region_registered_again()
         self.queue_resized_with_completions()
+        self.completion_event()
+        self.tell("end")
+
+    # ---- The client writes where it is told. ----
+
+    def write(self, rkey, address, letter):
+        """Both requests are posted in one batch."""
+        self.memory.write(letter * PIECE, PIECE)
+        self.qp.wr_start()
+        self.qp.wr_id, self.qp.wr_flags = 1, e.IBV_SEND_SIGNALED
+        self.qp.wr_rdma_write(rkey, address)
+        self.qp.wr_set_sge(self.piece(0))
+        self.qp.wr_send()
+        self.qp.wr_set_sge(self.piece(0))
+        self.qp.wr_complete()
+        assert self.completions(2) == [e.IBV_WC_RDMA_WRITE, e.IBV_WC_SEND]
+
+    def send(self):
+        self.qp.post_send(SendWR(opcode=e.IBV_WR_SEND, num_sge=1, sg=[self.piece(0)]))
+
+    def work(self):
         while (words := self.hear()) != ["end"]:
             if words == ["send"]:
                 self.memory.write("e" * PIECE, PIECE)
