@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Tests what scripts/clang says to .ci/run, which goes on without clang when it hears 2: of a
-machine that has none, and of a tree that clang does not build. The programs it calls are stand-ins."""
+machine that has none, and of a tree that clang does not accept. The programs it calls are stand-ins."""
 
 import os
 import shutil
@@ -10,8 +10,13 @@ import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 MACHINE = {"dpkg-query": "printf installed", "apt-get": "exit 1", "ninja": "exit 0",
-           "meson": "mkdir -p build-clang && touch build-clang/build.ninja",
-           "clang++": "echo clang", "mktemp": ": >log && echo log"}
+           "meson": "mkdir -p build-clang && touch build-clang/build.ninja && "
+                    "echo '[{\"directory\": \".\", \"file\": \"one.cpp\", "
+                    "\"command\": \"clang++ -MD -MF one.d -o one.o -c one.cpp\"}]' "
+                    "> build-clang/compile_commands.json",
+           "clang++": "[ \"$*\" = --version ] && echo clang; "
+                      "[ \"$*\" = 'one.cpp -fsyntax-only' ] || [ \"$*\" = --version ]",
+           "mktemp": ": >log && echo log"}
 
 
 class ClangScript(unittest.TestCase):
@@ -20,7 +25,7 @@ class ClangScript(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="rnic-clang-") as folder:
             for name in ("scripts", "bin"):
                 os.mkdir(os.path.join(folder, name))
-            for name in ("clang", "setup"):
+            for name in ("clang", "parse_each.py", "setup"):
                 shutil.copy(os.path.join(ROOT, "scripts", name), os.path.join(folder, "scripts"))
             texts = {name.replace("_", "-"): text for name, text in programs.items()}
             for name, text in {**MACHINE, **texts}.items():
@@ -33,11 +38,15 @@ class ClangScript(unittest.TestCase):
                                   env={**os.environ, "PATH": path}, stdin=subprocess.DEVNULL,
                                   capture_output=True, check=False).returncode
 
-    def test_what_builds_is_clean(self):
+    def test_what_is_accepted_is_clean(self):
         self.assertEqual(self.status(), 0)
 
     def test_what_does_not_compile_is_found(self):
-        self.assertEqual(self.status(ninja="exit 1"), 1)
+        refuses = "[ \"$*\" = --version ]"
+        self.assertEqual(self.status(**{"clang++": refuses}), 1)
+
+    def test_what_it_warns_of_is_found(self):
+        self.assertEqual(self.status(**{"clang++": "echo a warning"}), 1)
 
     def test_what_meson_cannot_configure_is_found(self):
         self.assertEqual(self.status(meson="exit 1"), 1)
