@@ -21,6 +21,9 @@ namespace {
 
 // Requests come from anybody, each with an id: those that the program does not read are limited.
 constexpr size_t kMostUnread = 4096;
+// Requests that wait for the program's answer.
+constexpr uint32_t kFewestWaiting = 128;
+constexpr uint32_t kMostWaiting = 1024;
 constexpr uint32_t kNoIndex = UINT32_MAX;
 constexpr uint8_t kAnyReads = 0xff;      // RDMA_MAX_RESP_RES: as many as the device has
 constexpr int kRejectedByConsumer = 28;  // the code that programs of InfiniBand know
@@ -542,7 +545,8 @@ int RdmaCm::listen(const Command& command) {
   }
   ListenOptions options;
   options.context = reinterpret_cast<void*>(uintptr_t{id->handle});
-  if (asked.backlog > 0) options.backlog = std::min<uint32_t>(asked.backlog, 1024);
+  // Programs ask for a few: over InfiniBand whoever finds no room asks again.
+  options.backlog = std::clamp<uint32_t>(asked.backlog, kFewestWaiting, kMostWaiting);
   auto listening = Adapter::get()->device().listen(id->port, options);
   if (!listening) return as_errno(listening.error());
   id->listening = *listening;

@@ -75,13 +75,13 @@ class OnSoftrnic(unittest.TestCase):
             for name in ("rnic-run", "librnic-door.so", "librnic-rdmav34.so"):
                 shutil.copy(os.path.join(FOLDER, name), self.folder)
 
-    def start(self, *words, options=()):
+    def start(self, *words, options=(), output=subprocess.PIPE):
         """Starts a program on softrnic, as nobody where that is possible."""
         self.assertIsNotNone(shutil.which(words[0]), f"{words[0]} is not installed")
         as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": [],
                      "preexec_fn": dumpable} if self.root else {}
         return subprocess.Popen([self.run_as, *options, *words], text=True, stdin=subprocess.DEVNULL,
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                stdout=output, stderr=subprocess.STDOUT,
                                 cwd=self.folder, env={"PATH": os.environ["PATH"]}, **as_nobody)
 
     def end(self, process, status=0):
@@ -95,10 +95,11 @@ class OnSoftrnic(unittest.TestCase):
         self.assertEqual(process.returncode, status, f"{process.args[1:]}: {said[-2000:]}")
         return said
 
-    def serve(self, port, *words):
+    def serve(self, port, *words, output=subprocess.PIPE):
         """Starts a server that serves until it is ended, and waits until it listens."""
-        serving = self.start(*words)
-        self.addCleanup(serving.stdout.close)
+        serving = self.start(*words, output=output)
+        if serving.stdout is not None:
+            self.addCleanup(serving.stdout.close)
         self.addCleanup(serving.wait)
         self.addCleanup(serving.kill)
         deadline = time.monotonic() + SECONDS
@@ -115,7 +116,29 @@ class OnSoftrnic(unittest.TestCase):
         return self.end(serving), said
 
 
-class Programs(OnSoftrnic):
+class Perftest(OnSoftrnic):
+    """What runs one program of perftest."""
+
+    def perftest(self, name, *options):
+        # It listens, is connected to, ends that, and listens a second time: a client that is faster
+        # than that is refused (-111), on every device.
+        for _ in range(10):
+            port = free_port()
+            common = (name, "-R", "-F", "-p", port, "-n", "200", *options)
+            try:
+                server, client = self.pair(common, (*common, "127.0.0.1"), port)
+                break
+            except AssertionError as error:
+                if "RDMA_CM_EVENT_REJECTED; error: -111" not in str(error):
+                    raise
+        else:
+            self.fail(f"{name} is refused each time")
+        self.assertNotRegex(server + client, "(?i)error|fail")
+        # The row of figures: octets, iterations, and what was measured.
+        self.assertRegex(client, re.compile(r"^ *\d+ +200 +\d+\.\d+", re.MULTILINE))
+
+
+class Programs(Perftest):
     def test_device(self):
         self.assertRegex(self.end(self.start("ibv_devices")), r"rnic0\s+020000fffe000001")
         said = self.end(self.start("ibv_devinfo", "-v"))
@@ -159,24 +182,6 @@ class Programs(OnSoftrnic):
         self.assertRegex(said, r"disconnect +: +\d+\.\d+")
         self.assertNotIn("event:", said)  # none has failed
         self.assertIsNone(serving.poll(), "the server has ended")
-
-    def perftest(self, name, *options):
-        # It listens, is connected to, ends that, and listens a second time: a client that is faster
-        # than that is refused (-111), on every device.
-        for _ in range(10):
-            port = free_port()
-            common = (name, "-R", "-F", "-p", port, "-n", "200", *options)
-            try:
-                server, client = self.pair(common, (*common, "127.0.0.1"), port)
-                break
-            except AssertionError as error:
-                if "RDMA_CM_EVENT_REJECTED; error: -111" not in str(error):
-                    raise
-        else:
-            self.fail(f"{name} is refused each time")
-        self.assertNotRegex(server + client, "(?i)error|fail")
-        # The row of figures: octets, iterations, and what was measured.
-        self.assertRegex(client, re.compile(r"^ *\d+ +200 +\d+\.\d+", re.MULTILINE))
 
     def test_perftest_bandwidth(self):
         for name in ("ib_write_bw", "ib_read_bw", "ib_send_bw"):
@@ -518,8 +523,8 @@ class Door(unittest.TestCase):
         self.assertEqual(re.findall(r"\(NEEDED\).*\[(.*)\]", needed), ["libc.so.6"])
 
 
-def in_own_network():
-    """Goes on in a network where no port is taken, if that may be made."""
+def in_own_network(script):
+    """Begins the script anew in a network where no port is taken, if that may be made."""
     own = ["unshare", "--net"] + ([] if os.getuid() == 0 else ["--map-root-user"])
     make = ("ip link set lo up && ip link add rnic-a type veth peer name rnic-b && "
             f"ip addr add {ADDRESS}/24 dev rnic-a && ip link set rnic-a up && "
@@ -529,10 +534,15 @@ def in_own_network():
     if subprocess.run([*own, *inside, "true"], stderr=subprocess.DEVNULL, check=False).returncode:
         return
     os.environ[CHOSEN] = ADDRESS
-    os.execvp(own[0], [*own, *inside, sys.executable, *sys.argv])
+    os.execvp(own[0], [*own, *inside, sys.executable, script, *sys.argv[1:]])
+
+
+def main(script):
+    """Runs the tests of a script. Behind the two programs stand names of tests, if any."""
+    if CHOSEN not in os.environ:
+        in_own_network(script)
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
 
 
 if __name__ == "__main__":
-    if CHOSEN not in os.environ:
-        in_own_network()
-    unittest.main(argv=sys.argv[:1])
+    main(os.path.abspath(__file__))
