@@ -81,10 +81,10 @@ void Sleeper::sleep_until(base::Now now, base::Now until) const {
   ppoll(&descriptor, 1, &timeout, nullptr);
 }
 
-void Sleeper::pause(base::Duration longest) const {
+bool Sleeper::pause(base::Duration longest) const {
   pollfd descriptor{bell_.signal().fd(), POLLIN, 0};
   const timespec timeout = to_timespec(longest);
-  ppoll(&descriptor, 1, &timeout, nullptr);
+  return ppoll(&descriptor, 1, &timeout, nullptr) > 0;
 }
 
 base::Now Sleeper::begin_sleep() {

@@ -45,8 +45,9 @@ class Sleeper {
   void sleep_until(base::Now now, base::Now until) const;
 
   /// Sleeps until the bell rings, at most for `longest`, whatever comes to the ports. Called while
-  /// the bell is armed.
-  void pause(base::Duration longest) const;
+  /// the bell is armed. \return whether it has rung; it may have for nothing, and stays so until
+  /// the next arm()
+  [[nodiscard]] bool pause(base::Duration longest) const;
   /// The bell has rung since it was armed.
   [[nodiscard]] bool was_rung() const { return !bell_.is_armed(); }
 

@@ -124,7 +124,7 @@ uint32_t Worker::turn_all(base::Now now) {
 
 void Worker::posted(Posted what) {
   // Receives are seldom waited for: the next poll sees to them, or the end of the pause.
-  if (what == Posted::Receives && stands_by()) return;
+  if (what == Posted::Receives && pauses_.is_on()) return;
   if (what == Posted::FirstSends && drive()) return;
   wake();
 }
@@ -132,8 +132,7 @@ void Worker::posted(Posted what) {
 bool Worker::drive() {
   const AtHelm here(*this);
   if (!here.is_taken()) return false;
-  uint32_t wanted = wanted_.load(std::memory_order_relaxed);
-  if (wanted != 0) wanted_.compare_exchange_strong(wanted, wanted - 1);
+  pauses_.driven();
   driven_at_.store(here.now(), std::memory_order_relaxed);
   turns_of_others_.store(turns_of_others() + 1, std::memory_order_relaxed);
   turn_all(here.now());
@@ -141,10 +140,7 @@ bool Worker::drive() {
 }
 
 void Worker::take_over() {
-  // Of this thread, which says that it wants the worker and looks whether that one pauses, and the
-  // worker, which says that it does and looks whether it is wanted, at least one sees the other's.
-  wanted_.store(2);  // the thread's last look may be a turn, and does not mean that it polls on
-  if (stands_by_.load()) sleeper_->ring();
+  if (pauses_.take_over()) sleeper_->ring();
 }
 
 void Worker::loop() {
@@ -199,14 +195,11 @@ void Worker::stand_by() {
     const base::Duration pause =
         standby_.next(clock_(), driven_at_.load(std::memory_order_relaxed));
     if (pause == base::Duration(0)) return;
-    stands_by_.store(true);
-    if (wanted_.load() == 0) {
-      sleeper_->pause(pause);
-      stands_by_.store(false);
-    } else {
-      stands_by_.store(false);
-      break;
-    }
+    if (!pauses_.begin()) break;
+    // A bell that was rung late is armed again by now, and its descriptor ends each further pause.
+    const bool rung = sleeper_->pause(pause);
+    pauses_.end();
+    if (rung) break;
   }
   standby_.called();
 }

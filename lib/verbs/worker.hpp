@@ -20,6 +20,7 @@
 #include "settings/settings.hpp"
 #include "verbs/activity.hpp"
 #include "verbs/helm.hpp"
+#include "verbs/pauses.hpp"
 #include "verbs/sleeper.hpp"
 #include "verbs/spin_window.hpp"
 #include "verbs/standby.hpp"
@@ -103,7 +104,7 @@ class Worker {
     }
     ~AtHelm() {
       // A worker that pauses looks at all deadlines soon.
-      if (is_taken() && !worker_.stands_by()) worker_.sleeper_->keep_deadline(now_);
+      if (is_taken() && !worker_.pauses_.is_on()) worker_.sleeper_->keep_deadline(now_);
     }
     AtHelm(const AtHelm&) = delete;
     AtHelm& operator=(const AtHelm&) = delete;
@@ -134,7 +135,6 @@ class Worker {
   void rest(base::Now now);
   void sleep(base::Now now);
   void stand_by();
-  [[nodiscard]] bool stands_by() const { return stands_by_.load(std::memory_order_relaxed); }
 
   Options options_;
   Clock clock_;
@@ -146,8 +146,7 @@ class Worker {
   Helm helm_;
   std::atomic<base::Now> driven_at_{base::Now()};  // the latest turn of another thread
   std::atomic<uint64_t> turns_of_others_{0};            // written at the helm
-  std::atomic<bool> stands_by_{false};                  // the thread pauses
-  std::atomic<uint32_t> wanted_{0};  // turns of others until the thread may pause: see take_over()
+  Pauses pauses_;
 
   std::mutex mutex_;  // control path only
   std::condition_variable call_done_;

@@ -11,6 +11,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <random>
 #include <utility>
 #include <vector>
@@ -67,6 +68,8 @@ class ModelMachine {
     current_->waits_for = std::move(condition);
     step();
   }
+  /// \param pass called when nobody can go on: time passes. \return whether somebody may go on then
+  void set_clock(std::function<bool()> pass) { pass_time_ = std::move(pass); }
   /// Time passes, of which no store takes a noticeable part to be seen by all.
   void let_all_out() {
     for (auto& thread : threads_) let_out(*thread, thread->stores.size());
@@ -119,12 +122,12 @@ class ModelMachine {
     for (auto& thread : threads_) {
       if (!thread->stores.empty() && random_() % 4 == 0) let_out(*thread, 1);
     }
-    uint32_t weights = 0;
-    for (auto& thread : threads_) weights += weight_of(*thread);
+    uint32_t weights = weight_of_all();
     if (weights == 0) {
       let_all_out();
-      for (auto& thread : threads_) weights += weight_of(*thread);
+      weights = weight_of_all();
     }
+    while (weights == 0 && pass_time_ && pass_time_()) weights = weight_of_all();
     if (weights == 0) return nullptr;
     uint32_t drawn = random_() % weights;
     for (auto& thread : threads_) {
@@ -136,6 +139,11 @@ class ModelMachine {
       drawn -= weight;
     }
     return nullptr;
+  }
+  [[nodiscard]] uint32_t weight_of_all() const {
+    uint32_t weights = 0;
+    for (auto& thread : threads_) weights += weight_of(*thread);
+    return weights;
   }
   static uint32_t weight_of(const Thread& thread) {
     if (thread.done || (thread.waits_for && !thread.waits_for())) return 0;
@@ -158,6 +166,7 @@ class ModelMachine {
   std::vector<std::unique_ptr<Thread>> threads_;
   Thread* current_ = nullptr;  // nullptr: the schedule has not begun, or is over
   ucontext_t scheduler_;
+  std::function<bool()> pass_time_;
 };
 
 /// As base::BellWord.
@@ -210,36 +219,71 @@ class ModelSignal {
   std::shared_ptr<bool> raised_ = std::make_shared<bool>(false);
 };
 
+/// As std::atomic<T>, with the orders that an x86 gives in any case.
+template <typename T>
+class ModelAtomic {
+ public:
+  ModelAtomic() = default;
+  explicit ModelAtomic(T value) : value_(static_cast<uint64_t>(value)) {}
+  [[nodiscard]] T load(std::memory_order = std::memory_order_seq_cst) const {
+    return static_cast<T>(ModelMachine::here().load(value_));
+  }
+  void store(T value, std::memory_order order = std::memory_order_seq_cst) {
+    ModelMachine::here().store(value_, static_cast<uint64_t>(value));
+    if (order == std::memory_order_seq_cst) ModelMachine::here().fence();
+  }
+  bool compare_exchange_strong(T& expected, T desired) {
+    ModelMachine::here().fence();
+    const T before = static_cast<T>(value_);
+    if (before == expected) value_ = static_cast<uint64_t>(desired);
+    return std::exchange(expected, before) == before;
+  }
+
+ private:
+  uint64_t value_ = 0;
+};
+/// What a defect does with stores that have to be seen before the next load.
+template <typename T>
+class RelaxedAtomic : public ModelAtomic<T> {
+ public:
+  using ModelAtomic<T>::ModelAtomic;
+  void store(T value, std::memory_order = std::memory_order_seq_cst) {
+    ModelAtomic<T>::store(value, std::memory_order_relaxed);
+  }
+};
+
+/// As std::mutex.
+class ModelMutex {
+ public:
+  void lock() {
+    while (!try_lock()) {
+      ModelMachine::here().sleep_until([this] { return !held_; });
+    }
+  }
+  [[nodiscard]] bool try_lock() {
+    ModelMachine::here().fence();
+    return !std::exchange(held_, true);
+  }
+  void unlock() {
+    ModelMachine::here().fence();
+    held_ = false;
+  }
+
+ private:
+  bool held_ = false;
+};
+
 /// As verbs::QueueLock.
 class ModelLock {
  public:
   template <typename F>
   auto hold(F&& work) {
-    ModelMachine& machine = ModelMachine::here();
-    for (machine.fence(); held_; machine.fence()) {
-      machine.sleep_until([this] { return !held_; });
-    }
-    held_ = true;
-    const Release release(*this);
+    const std::lock_guard held(mutex_);
     return std::forward<F>(work)();
   }
 
  private:
-  class Release {
-   public:
-    explicit Release(ModelLock& lock) : lock_(lock) {}
-    ~Release() {
-      ModelMachine::here().fence();
-      lock_.held_ = false;
-    }
-    Release(const Release&) = delete;
-    Release& operator=(const Release&) = delete;
-
-   private:
-    ModelLock& lock_;
-  };
-
-  bool held_ = false;
+  ModelMutex mutex_;
 };
 
 template <typename Word>
