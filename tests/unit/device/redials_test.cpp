@@ -6,6 +6,7 @@
 
 #include <new>
 
+#include "device/port_stack.hpp"
 #include "device/receive_waits.hpp"
 #include "device/terminate_tally.hpp"
 
