@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,10 @@ class SimPort final : public port::Port {
   bool alloc(std::span<port::Packet> out) override;
   uint32_t tx_burst(std::span<port::Packet> packets, base::Now now) override;
   void free(std::span<const port::Packet> packets) override;
+  std::optional<port::LinkState> link() override { return link_; }
+
+  /// What the end says of its link from now on; at first it cannot tell. Frames cross as before.
+  void set_link(port::LinkState state) { link_ = state; }
 
   /// The arrival of the earliest frame under way to this end.
   [[nodiscard]] base::Now next_deadline() const override;
@@ -91,6 +96,7 @@ class SimPort final : public port::Port {
   std::vector<Slot*> unused_;  // the pool: a stack, all of capacity slots
   Direction out_;              // towards the peer
   uint64_t queue_drops_ = 0;
+  std::optional<port::LinkState> link_;
 
   // Frames sent by this end: a ring. Invariant: first_ <= departed_ <= end_, and arrivals do not
   // decrease.

@@ -1,10 +1,11 @@
-// Every event that a peer, the path or this side's administrator can bring about, in every state
-// of a queue pair: what is told, in which order, in which state the queue pair is then, and that
-// everything that was posted completes once, before the event that ends the connection.
+// Every event that a peer, the path, this side's port or administrator can bring about, in every
+// state of a queue pair: what is told, in which order, in which state the queue pair is then, and
+// that everything that was posted completes once, before the event that ends the connection.
 
 #include <algorithm>
 
 #include "crc/crc.hpp"
+#include "device/link_watch.hpp"
 #include "every_state.hpp"
 
 namespace rnic::device::every_state {
@@ -18,12 +19,20 @@ enum class Cause {
   Silence,    // nothing crosses the path any more
   Abort,      // this side's administrator ends the connection
   Overrun,    // a completion queue is full when a completion comes
+  LinkDown,   // the port's link goes down, and stays so
+  LinkUp,     // it goes down, and comes up again
+  PortGone,   // the port is taken away
 };
-constexpr Cause kCauses[] = {Cause::Close,   Cause::Reset, Cause::Offence, Cause::Terminate,
-                             Cause::Silence, Cause::Abort, Cause::Overrun};
-constexpr const char* kCauseNames[] = {"close",   "reset", "offence", "terminate",
-                                       "silence", "abort", "overrun"};
+constexpr Cause kCauses[] = {Cause::Close,   Cause::Reset,   Cause::Offence, Cause::Terminate,
+                             Cause::Silence, Cause::Abort,   Cause::Overrun, Cause::LinkDown,
+                             Cause::LinkUp,  Cause::PortGone};
+constexpr const char* kCauseNames[] = {"close", "reset",   "offence",   "terminate", "silence",
+                                       "abort", "overrun", "link down", "link up",   "port gone"};
 static_assert(std::size(kCauses) == std::size(kCauseNames));
+
+bool is_of_port(Cause cause) {
+  return cause == Cause::LinkDown || cause == Cause::LinkUp || cause == Cause::PortGone;
+}
 
 // What is told, and the state that the queue pair is left in.
 constexpr const char* kNone = "rts";  // who has closed says nothing more
@@ -34,8 +43,12 @@ constexpr const char* kBlamed = "terminate received, disconnected; error";
 constexpr const char* kFailed = "connect failed, disconnected; error";
 constexpr const char* kFailing = "connect failed; idle";  // the peer has not closed yet
 constexpr const char* kOverrun = "completion overrun, disconnected; error";
+constexpr const char* kDown = "port down; rts";
+constexpr const char* kUp = "port down, port up; rts";
+constexpr const char* kGone = "device fatal; rts";
 
-/// What each cause brings about in a state with a connection.
+/// What each cause brings about in a state with a connection. The port's events change nothing:
+/// what is told beside them would be told without them.
 struct Row {
   State state;
   const char* told[std::size(kCauses)];
@@ -43,29 +56,39 @@ struct Row {
 const Row kRows[] = {
     {State::Dialling,
      {kFailed, kFailed, kFailing, kFailing, kFailed, kFailed,
-      "completion overrun, connect failed, disconnected; error"}},
+      "completion overrun, connect failed, disconnected; error", "port down; idle",
+      "port down, port up; idle", "device fatal; idle"}},
     {State::Asking,
      {kFailed, kFailed, kFailing, kFailing, kFailed, kFailed,
-      "completion overrun, connect failed, disconnected; error"}},
+      "completion overrun, connect failed, disconnected; error", "port down; idle",
+      "port down, port up; idle", "device fatal; idle"}},
     {State::Answered,
      {"established, peer closed; rts", "established, disconnected; error",
       "established, terminate sent; error", "established, terminate received; error",
       "established, disconnected; error", "request withdrawn, disconnected; error",
-      "established, first fpdu overdue; rts"}},
+      "established, first fpdu overdue; rts", "established, port down; rts",
+      "established, port down, port up; rts", "established, device fatal; rts"}},
     {State::Unheard,
-     {kPeerClosed, kLost, kTerminated, kBlamed, kLost, kLost, "first fpdu overdue; rts"}},
-    {State::Running, {kPeerClosed, kLost, kTerminated, kBlamed, kLost, kLost, kOverrun}},
-    {State::HalfClosed, {kNone, kLost, kNone, kNone, kLost, kLost, kOverrun}},
+     {kPeerClosed, kLost, kTerminated, kBlamed, kLost, kLost, "first fpdu overdue; rts", kDown, kUp,
+      kGone}},
+    {State::Running,
+     {kPeerClosed, kLost, kTerminated, kBlamed, kLost, kLost, kOverrun, kDown, kUp, kGone}},
+    {State::HalfClosed, {kNone, kLost, kNone, kNone, kLost, kLost, kOverrun, kDown, kUp, kGone}},
     {State::Closing,
-     {"peer closed, disconnected; error", kLost, kLost, kBlamed, kLost, kLost, kOverrun}},
-    {State::Terminating, {kLost, kLost, kLost, kLost, kLost, kLost, kOverrun}},
+     {"peer closed, disconnected; error", kLost, kLost, kBlamed, kLost, kLost, kOverrun,
+      "port down; closing", "port down, port up; closing", "device fatal; closing"}},
+    {State::Terminating,
+     {kLost, kLost, kLost, kLost, kLost, kLost, kOverrun, "port down; error",
+      "port down, disconnected, port up; error", "device fatal; error"}},
     {State::Terminated,
-     {kLost, kLost, kLost, kLost, kLost, kLost, "disconnected, completion overrun; error"}},
+     {kLost, kLost, kLost, kLost, kLost, kLost, "disconnected, completion overrun; error",
+      "port down; error", "port down, disconnected, port up; error", "device fatal; error"}},
 };
 
 class EventWorld : public Operations {
  public:
-  explicit EventWorld(State state) : Operations(peer_is_raw(state) ? State::Fresh : state) {
+  EventWorld(State state, Cause cause)
+      : Operations(peer_is_raw(state) ? State::Fresh : state, is_of_port(cause)) {
     if (!peer_is_raw(state)) return;
     listener_ = listen();
     if (state != State::Answered) left_dials(state == State::Asking);
@@ -89,9 +112,7 @@ class EventWorld : public Operations {
                                  .keep_alive_count = 3};
           EXPECT_TRUE(left().device->modify_qp(*qp_, {.tcp = alive}, now_));
         }
-        link_.set_a_to_b({.queue_limit = 0, .drop_when_full = true});
-        link_.set_b_to_a({.queue_limit = 0, .drop_when_full = true});
-        return;
+        return cut();
       case Cause::Abort:
         for (const auto& one : left().device->connections(now_)) {
           EXPECT_TRUE(left().device->abort(one.id).has_value());
@@ -104,6 +125,13 @@ class EventWorld : public Operations {
           run_for(std::chrono::microseconds(100));
         }
         return;
+      case Cause::LinkDown: return lose_link(port::LinkState::Down);
+      case Cause::PortGone: return lose_link(port::LinkState::Gone);
+      case Cause::LinkUp:
+        lose_link(port::LinkState::Down);
+        run_for(2 * LinkWatch::kInterval);
+        link_.a().set_link(port::LinkState::Up);
+        return join_again();
     }
   }
 
@@ -114,10 +142,12 @@ class EventWorld : public Operations {
         [&] {
           while (const auto event = left().device->poll_event()) {
             names += std::string(names.empty() ? "" : ", ") + to_string(*event);
-            if (std::holds_alternative<event::CompletionOverrun>(*event))
+            const bool is_of_port = event::common(*event).qp == 0;
+            if (std::holds_alternative<event::CompletionOverrun>(*event)) {
               loses_ = true;
-            else
+            } else if (!is_of_port) {
               EXPECT_FALSE(has_ended_) << names << " behind the last";
+            }
             if (!std::holds_alternative<event::Disconnected>(*event)) continue;
             has_ended_ = true;
             expect_completed();
@@ -147,14 +177,27 @@ class EventWorld : public Operations {
     ASSERT_EQ(qp_->post_send(request(Opcode::Write)), PostResult::Ok);
   }
   void mend() {
-    link_.set_a_to_b(link_config().a_to_b);
-    link_.set_b_to_a(link_config().b_to_a);
+    join_again();
     for (StreamSocket* socket : {raw_, listener_ != nullptr ? listener_->next() : nullptr}) {
       if (socket != nullptr) tell(right(), socket, StreamSocket::kAbort | StreamSocket::kRelease);
     }
   }
 
  private:
+  /// Nothing crosses the link any more.
+  void cut() {
+    link_.set_a_to_b({.queue_limit = 0, .drop_when_full = true});
+    link_.set_b_to_a({.queue_limit = 0, .drop_when_full = true});
+  }
+  void join_again() {
+    link_.set_a_to_b(link_config().a_to_b);
+    link_.set_b_to_a(link_config().b_to_a);
+  }
+  /// The left port's end says so, and nothing crosses it.
+  void lose_link(port::LinkState how) {
+    link_.a().set_link(how);
+    cut();
+  }
   void left_dials(bool until_the_request) {
     dial(kStreamPort);
     if (!until_the_request) return;
@@ -229,16 +272,23 @@ std::string expected(State state, size_t cause) {
     if (row.state == state) return row.told[cause];
   }
   EXPECT_FALSE(has_connection(state)) << "it has no row";
-  // Without a connection only the completion queues are left. An unused queue pair stays so.
+  // Without a connection only the completion queues and the port are left. An unused queue pair
+  // stays so.
   const std::string then = to_string(expected_state(state));
-  return kCauses[cause] == Cause::Overrun ? "completion overrun; " + then : then;
+  switch (kCauses[cause]) {
+    case Cause::Overrun: return "completion overrun; " + then;
+    case Cause::LinkDown: return "port down; " + then;
+    case Cause::LinkUp: return "port down, port up; " + then;
+    case Cause::PortGone: return "device fatal; " + then;
+    default: return then;
+  }
 }
 
 TEST(EveryState, EveryEvent) {
   for (size_t i = 0; i < std::size(kCauses); ++i) {
     for (const State state : kStates) {
       SCOPED_TRACE(std::string(kCauseNames[i]) + " in " + kNames[static_cast<size_t>(state)]);
-      EventWorld w(state);
+      EventWorld w(state, kCauses[i]);
       w.post();
       w.bring_about(kCauses[i], state);
       // A peer that has closed gives up a stream that is half closed after 5 s.

@@ -68,8 +68,10 @@ inline QueuePairState expected_state(State s) {
 
 class Operations : public Streams {
  public:
-  explicit Operations(State state)
-      : Streams([](DeviceConfig& config) {
+  /// \param tells_link the left port can tell of its link, which is looked at every 100 ms then
+  explicit Operations(State state, bool tells_link = false)
+      : Streams([&](DeviceConfig& config) {
+          if (tells_link) link_.a().set_link(port::LinkState::Up);
           config.tcp.time_wait = std::chrono::milliseconds(1);
           config.tcp.max_connections = 16;
           config.limits.max_connections = 8;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """EveryState.* is whole: each public call of a queue pair, each opcode of its send queue, each state
-and each change of modify() has its row there, and each event is told in one of the cells or is none
-of a queue pair."""
+and each change of modify() has its row there, each event is told in one of the cells or is none of a
+queue pair, and each cause is brought about in every state, among them each state of a link."""
 
 import pathlib
 import re
@@ -61,9 +61,6 @@ ELSEWHERE = {
     "SrqLimitReached": "a shared receive queue's: shared_receive_test.cpp",
     "SrqHighWater": "a shared receive queue's: shared_receive_test.cpp",
     "LastReceiveDone": "a shared receive queue's: shared_receive_test.cpp",
-    "PortDown": "the port's; connections go on: link_test.cpp",
-    "PortUp": "the port's; connections go on: link_test.cpp",
-    "DeviceFatal": "the port's; connections go on: link_test.cpp",
 }
 NOT_SENT = {"Receive"}
 
@@ -82,6 +79,18 @@ def tests_of(text):
     """Name and body of each EveryState test."""
     return {match[1]: match[2] for match in
             re.finditer(r"TEST\(EveryState, (\w+)\) \{\n(.*?)\n\}\n", text, re.S)}
+
+
+def listed(text, name):
+    """The enumerators in an array that is told to have them all."""
+    return re.findall(r"\w+::(\w+)", re.search(r" " + name + r"\[\] = \{(.*?)\};", text, re.S)[1])
+
+
+def rows_of(text):
+    """Each state that has a row of cells, and how many those are."""
+    table = re.search(r"const Row kRows\[\] = \{\n(.*?)\n\};", text, re.S)[1]
+    return {match[1]: len(re.findall(r'"[^"]*"|\bk\w+', match[2]))
+            for match in re.finditer(r"\{State::(\w+),\s*\{(.*?)\}\}", table, re.S)}
 
 
 def spoken(text):
@@ -124,9 +133,22 @@ def main():
         told = re.search(r'"[^"]*\b' + spoken(event) + r"\b", cells) is not None
         if told == (event in ELSEWHERE):
             wrong.append(f"event {event} is told in {'a' if told else 'no'} cell of EveryEvent")
+    for kind, array, text in (("State", "kStates", fixture), ("Cause", "kCauses", cells)):
+        if enumerators(text, kind) != listed(text, array):
+            wrong.append(f"{array} does not list each {kind}")
+    causes, rows = listed(cells, "kCauses"), rows_of(cells)
+    for cause in causes:
+        if not re.search(rf"case Cause::{cause}:", cells):
+            wrong.append(f"cause {cause} is not brought about")
+    wrong += [f"the row of {state} has {count} cells for {len(causes)} causes"
+              for state, count in rows.items() if count != len(causes)]
+    for link in enumerators(read("lib/port/port.hpp"), "LinkState"):
+        if f"link(port::LinkState::{link})" not in cells:
+            wrong.append(f"no cause makes a link {link}")
     print("\n".join(wrong + [f"{len(calls)} calls, {len(opcodes)} opcodes, {len(states)} states, "
-                             f"{len(events)} events"]))
-    return 1 if wrong or len(calls) < 25 or len(opcodes) < 12 or len(events) < 18 else 0
+                             f"{len(events)} events, {len(causes)} causes"]))
+    few = len(calls) < 25 or len(opcodes) < 12 or len(events) < 18 or len(rows) < 9
+    return 1 if wrong or few else 0
 
 
 if __name__ == "__main__":

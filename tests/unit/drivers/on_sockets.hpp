@@ -86,10 +86,10 @@ class OnSockets : public ::testing::Test {
     if (!came) return std::nullopt;
     return std::get<Kind>(std::move(*next));
   }
-  /// The right device listens from then on. \return where
-  Endpoint listen() {
+  /// The right device listens from then on, for a consumer of its. \return where
+  Endpoint listen(uint32_t consumer = 0) {
     uint16_t port = 20'000;  // the first that nobody else has
-    while (!devices_[1]->listen(port)) ++port;
+    while (!devices_[1]->listen(Endpoint{IpAddress{}, port}, {}, consumer)) ++port;
     return {IpAddress::v4(0x7f000001), port};
   }
   void connect(uint32_t link, const Endpoint& there) {

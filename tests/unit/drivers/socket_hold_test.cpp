@@ -1,6 +1,7 @@
 // Over sockets of the system nothing can be dropped: what hold space has no room for stays in the
-// system's receive buffer, whose window tells the peer. A relay stands between the devices and
-// passes on as much as a test says, in pieces as short as it says.
+// system's receive buffer, whose window tells the peer; so it is where a consumer's share of it is
+// full. A relay stands between the devices and passes on as much as a test says, in pieces as short
+// as it says.
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -109,13 +110,20 @@ socket::Config with_buffers(uint32_t octets) {
   return config;
 }
 
-/// `links` queue pairs through a relay, with two pages of hold space at the responder. The
-/// parameter is the framing of both.
+struct Space {
+  uint64_t octets = 4096;  ///< two pages
+  uint64_t share = 0;      ///< octets of it for all connections, which are one consumer's; 0: all
+};
+
+/// `links` queue pairs through a relay, with little hold space at the responder. The parameter is
+/// the framing of both.
 class LittleHoldSpace : public OnSockets, public ::testing::WithParamInterface<Framed> {
  protected:
-  explicit LittleHoldSpace(uint32_t links, uint32_t system_buffer = 256 << 10)
-      : OnSockets(links, with_buffers(system_buffer), initiator(), with_hold(4096, GetParam())),
-        relay_(listen()) {
+  explicit LittleHoldSpace(uint32_t links, uint32_t system_buffer = 256 << 10,
+                           const Space& space = {})
+      : OnSockets(links, with_buffers(system_buffer), initiator(),
+                  with_hold(space.octets, GetParam())),
+        relay_(listen(consumer_with(space.share))) {
     for (uint32_t link = 0; link < links; ++link) {
       connect(link, relay_.here());
       sources_.emplace_back();
@@ -128,6 +136,24 @@ class LittleHoldSpace : public OnSockets, public ::testing::WithParamInterface<F
     return config;
   }
   void turn() override { relay_.turn(); }
+  /// Makes the responder's queue pairs those of a consumer with a share. \return its number; 0:
+  /// there is no share, and all stays as it is
+  uint32_t consumer_with(uint64_t share) {
+    if (share == 0) return 0;
+    Device& device = *devices_[1];
+    const uint32_t consumer =
+        *device.consumers().create({.name = "one", .quotas = {.held_octets = share}});
+    QueuePairSpec spec;
+    spec.answer_close = false;
+    spec.pd = pds_[1] = *device.alloc_pd(consumer);
+    cqs_[1] = receive_cqs_[1] = *device.create_cq(256, {}, consumer);
+    spec.send_cq = spec.receive_cq = cqs_[1];
+    for (QueuePair*& qp : qps_[1]) {
+      EXPECT_TRUE(device.destroy_qp(qp).has_value());
+      qp = *device.create_qp(spec);
+    }
+    return consumer;
+  }
 
   /// Posts a Write of `length` octets.
   void write(uint32_t link, uint32_t length) {
@@ -174,6 +200,45 @@ class TwoThatWait : public LittleHoldSpace {
 class TwoWithSmallBuffers : public LittleHoldSpace {
  protected:
   TwoWithSmallBuffers() : LittleHoldSpace(2, kBuffer) {}
+};
+
+/// There is hold space for all of them, but their share is small.
+class ThreeWithAShare : public LittleHoldSpace {
+ protected:
+  static constexpr uint64_t kShare = 30'000;
+  static constexpr uint32_t kOfTheThird = 15'000;  // what has come of it
+
+  ThreeWithAShare() : LittleHoldSpace(3, 256 << 10, {.octets = 1 << 20, .share = kShare}) {}
+
+  /// The first connection has the share, the second one the reserve, and neither goes on. The third
+  /// one's octets are left with the system.
+  void fill() {
+    come(0, kShare);
+    come(1, 10'000);
+    come(2, kOfTheThird);
+    EXPECT_EQ(held(0), kShare);
+    EXPECT_EQ(held(1), 10'000u);
+    expect_third_waits();
+  }
+  /// So much of a Write comes.
+  void come(uint32_t link, uint64_t octets) {
+    relay_.links[link].allowed = octets;
+    write(link, 60'000);
+    ASSERT_TRUE(allowance_used(link));
+  }
+  void expect_third_waits() {
+    const uint64_t peeks = responder().peeks;
+    turns(500);
+    EXPECT_EQ(responder().peeks, peeks) << "it is looked at again although nothing has changed";
+    EXPECT_EQ(held(2), 0u);
+  }
+  [[nodiscard]] bool third_goes_on() {
+    return run_until([&] { return held(2) == kOfTheThird; });
+  }
+  void go_on(uint32_t link) {
+    relay_.links[link].allowed = kEverything;
+    ASSERT_TRUE(run_until([&] { return arrived(link); })) << link;
+  }
 };
 
 class ManyInPieces : public LittleHoldSpace {
@@ -248,6 +313,41 @@ TEST_P(TwoWithSmallBuffers, AnEndGivesSpaceBack) {
   EXPECT_EQ(refused(), 0u);
 }
 
+// Space of their share that one connection gives back wakes the one that waits for it, without an
+// octet of its own.
+TEST_P(ThreeWithAShare, SpaceOfTheShareWakesTheOneThatWaits) {
+  come(0, kShare + 15'000);  // with the reserve
+  come(2, kOfTheThird);
+  EXPECT_EQ(held(0), kShare + 15'000);
+  expect_third_waits();
+  go_on(0);
+  ASSERT_TRUE(third_goes_on());
+  go_on(2);
+  expect_no_loss();
+}
+
+// The same when the connection that has the share ends, and another one has the reserve.
+TEST_P(ThreeWithAShare, AnEndWakesTheOneThatWaits) {
+  fill();
+  ASSERT_TRUE(devices_[1]->destroy_qp(qps_[1][0]).has_value());
+  ASSERT_TRUE(third_goes_on());
+  EXPECT_EQ(held(1), 10'000u);
+  go_on(1);
+  go_on(2);
+  EXPECT_EQ(refused(), 0u);
+}
+
+// The reserve is for everybody in turn, whoever has the share.
+TEST_P(ThreeWithAShare, TheReserveWakesTheOneThatWaits) {
+  fill();
+  go_on(1);
+  ASSERT_TRUE(third_goes_on());
+  EXPECT_EQ(held(0), kShare);
+  go_on(2);
+  go_on(0);
+  expect_no_loss();
+}
+
 // Five connections in pieces of one octet to a few thousand share two pages and the reserve.
 TEST_P(ManyInPieces, EveryOctetArrives) {
   std::mt19937 random(7);
@@ -269,6 +369,7 @@ constexpr auto kFramings = [] {
 };
 INSTANTIATE_TEST_SUITE_P(Framings, TwoThatWait, kFramings());
 INSTANTIATE_TEST_SUITE_P(Framings, TwoWithSmallBuffers, kFramings());
+INSTANTIATE_TEST_SUITE_P(Framings, ThreeWithAShare, kFramings());
 INSTANTIATE_TEST_SUITE_P(Framings, ManyInPieces, kFramings());
 
 }  // namespace
