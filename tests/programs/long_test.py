@@ -128,7 +128,7 @@ class Sizes(short.Perftest):
                 self.perftest(name, "-s", "65536", "-e")
 
     def test_queue_pairs(self):
-        self.perftest("ib_write_bw", "-s", "65536", "-q", "8")
+        self.perftest("ib_write_bw", "-s", "65536", "-q", "8", iterations=1600)
         self.perftest("ib_atomic_lat")
 
     def test_rstream_all(self):
