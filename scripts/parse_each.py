@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Has the compiler of a build look at each of its sources as it would compile it, and make nothing:
-all that it warns of is found, in half of the time.
+"""Has the compiler of a build look at each of its sources as it would compile it, and make nothing.
 usage: parse_each.py BUILD. Exit status: 0 clean, 1 something was found."""
 
 import concurrent.futures

@@ -49,9 +49,18 @@ constexpr char kShown[] = "/sys/class/infiniband/rnic0";
 constexpr size_t kLongestPath = 4096;
 char tree[kLongestPath];  // written before main() begins
 
+/// The path as the program gave it. libc's headers promise the compiler that there is one, and it
+/// leaves out what looks whether that is true; the kernel answers a program that has none.
+const char* as_given(const char* path) {
+  asm volatile("" : "+r"(path));
+  return path;
+}
+
 /// `path`, or what it stands for in the tree, which is written into `buffer`.
-const char* led(const char* path, char (&buffer)[kLongestPath]) {
+const char* led(const char* given, char (&buffer)[kLongestPath]) {
+  const char* path = as_given(given);
   constexpr size_t kShownLength = sizeof(kShown) - 1;
+  if (path == nullptr) return path;
   if (strncmp(path, kShown, kShownLength) != 0 || tree[0] == '\0') return path;
   if (path[kShownLength] != '\0' && path[kShownLength] != '/') return path;
   const char* below = path + sizeof(kSysfs) - 1;
@@ -73,11 +82,19 @@ std::atomic<OpenFolder*> next_opendir{nullptr};
 using OpenStream = FILE*(const char*, const char*);
 std::atomic<OpenStream*> next_fopen{nullptr};
 
+/// libc's function, looked up at its first call: other libraries call it before this one is set up.
+template <typename Call>
+Call* found(std::atomic<Call*>& next, const char* name) {
+  Call* libc = next.load();
+  if (libc != nullptr) return libc;
+  libc = reinterpret_cast<Call*>(dlsym(RTLD_NEXT, name));
+  next = libc;
+  return libc;
+}
+
 __attribute__((constructor)) void find_next() {
   next_write = reinterpret_cast<Write*>(dlsym(RTLD_NEXT, "write"));
   next_close = reinterpret_cast<Close*>(dlsym(RTLD_NEXT, "close"));
-  next_opendir = reinterpret_cast<OpenFolder*>(dlsym(RTLD_NEXT, "opendir"));
-  next_fopen = reinterpret_cast<OpenStream*>(dlsym(RTLD_NEXT, "fopen"));
   const char* root = getenv("SYSFS_PATH");
   if (root != nullptr && strlen(root) < sizeof(tree)) strcpy(tree, root);
 }
@@ -113,8 +130,9 @@ int open_ours(const char* path) {
   return fd;
 }
 
-int open_at(int folder, const char* path, int flags, mode_t mode) {
-  if (path[0] == '/') {
+int open_at(int folder, const char* given, int flags, mode_t mode) {
+  const char* path = as_given(given);
+  if (path != nullptr && path[0] == '/') {
     if (const int fd = open_ours(path); fd != -2) return fd;
   }
   char buffer[kLongestPath];
@@ -215,8 +233,9 @@ RNIC_DOOR int fstat(int fd, struct stat* found) noexcept {
 }
 
 RNIC_DOOR int stat(const char* path, struct stat* found) noexcept {
-  if (strcmp(path, kUverbs) == 0) path = "/dev/null";
-  return stat_into(AT_FDCWD, path, 0, found);
+  const char* given = as_given(path);
+  const bool is_ours = given != nullptr && strcmp(given, kUverbs) == 0;
+  return stat_into(AT_FDCWD, is_ours ? "/dev/null" : given, 0, found);
 }
 
 RNIC_DOOR int lstat(const char* path, struct stat* found) noexcept {
@@ -259,16 +278,12 @@ RNIC_DOOR int access(const char* path, int how) noexcept {
 
 RNIC_DOOR DIR* opendir(const char* path) {
   char buffer[kLongestPath];
-  if (OpenFolder* libc = next_opendir.load()) return libc(led(path, buffer));
-  errno = ENOSYS;
-  return nullptr;
+  return found(next_opendir, "opendir")(led(path, buffer));
 }
 
 RNIC_DOOR FILE* fopen(const char* path, const char* mode) {
   char buffer[kLongestPath];
-  if (OpenStream* libc = next_fopen.load()) return libc(led(path, buffer), mode);
-  errno = ENOSYS;
-  return nullptr;
+  return found(next_fopen, "fopen")(led(path, buffer), mode);
 }
 
 RNIC_DOOR FILE* fopen64(const char* path, const char* mode) { return fopen(path, mode); }

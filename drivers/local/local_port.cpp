@@ -103,8 +103,9 @@ LocalPort::Fate LocalPort::send(const port::MacAddress& to, std::span<const port
     case ENOBUFS:
     case ENOMEM:
     case EINTR: return Fate::Full;
-    case ECONNREFUSED: folder_.bury(to); return Fate::Nobody;
-    default: return Fate::Nobody;
+    case ECONNREFUSED: folder_.bury(to); return Fate::Gone;
+    case ENOENT: return Fate::Gone;
+    default: return Fate::Refused;
   }
 }
 
@@ -112,13 +113,15 @@ LocalPort::Fate LocalPort::send(const port::MacAddress& to, std::span<const port
 bool LocalPort::carry_to_one(const port::MacAddress& to, std::span<const port::Packet> frames,
                              base::Now now) {
   const Fate fate = send(to, frames);
+  // Some may have left while they were full, and nobody has sent to them since.
+  if (full_since_.size() == WireFolder::kMostMembers) full_since_.clear();
   if (fate != Fate::Full) {
     full_since_.erase(to);
   } else if (now - full_since_.try_emplace(to, now).first->second < kPatience) {
     return false;
   }
   if (fate != Fate::Sent) counters_.tx_discarded += frames.size();
-  if (fate == Fate::Nobody) answer_for_the_dead(frames);
+  if (fate == Fate::Gone) answer_for_the_dead(frames);
   return true;
 }
 

@@ -61,7 +61,12 @@ class LocalPort final : public port::Port {
   std::optional<port::LinkState> link() override { return port::LinkState::Up; }
 
  private:
-  enum class Fate : uint8_t { Sent, Full, Nobody };
+  enum class Fate : uint8_t {
+    Sent,
+    Full,
+    Gone,     ///< nobody reads there any more
+    Refused,  ///< by the system, for another reason: the receiver may live
+  };
 
   LocalPort(const Options& options, WireFolder folder, wakeup::Descriptor socket);
 
@@ -88,7 +93,7 @@ class LocalPort final : public port::Port {
   base::ByteView unread_;          // what of it has not been handed up
   /// Resets that come from no process any more. Invariant: at most kMostFrames.
   std::deque<port::Packet> last_words_;
-  /// Since when the queues of these have been full. Invariant: only members of the wire.
+  /// Since when the queues of these have been full. Invariant: at most WireFolder::kMostMembers.
   std::map<port::MacAddress, base::Now> full_since_;
   base::Now retry_at_ = base::kNever;
 };

@@ -107,7 +107,8 @@ SocketAddress WireFolder::address_of(const port::MacAddress& mac) const {
   SocketAddress out;
   out.name.sun_family = AF_UNIX;
   const std::string file = file_of(mac);
-  std::memcpy(out.name.sun_path, file.c_str(), file.size() + 1);  // kMostPath sees to the room
+  static_assert(kMostPath + sizeof('/') + kNameDigits < sizeof(out.name.sun_path));
+  std::memcpy(out.name.sun_path, file.c_str(), file.size() + 1);
   return out;
 }
 
@@ -158,6 +159,7 @@ std::vector<port::MacAddress> WireFolder::members() const {
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(path_.c_str()), closedir);
   if (folder == nullptr) return out;
   while (const dirent* entry = readdir(folder.get())) {
+    if (out.size() == kMostMembers) break;
     if (const auto mac = address_in(entry->d_name)) out.push_back(*mac);
   }
   return out;

@@ -28,6 +28,9 @@ struct SocketAddress {
 /// Several processes use it at once.
 class WireFolder {
  public:
+  /// Frames to a group go to so many at most.
+  static constexpr size_t kMostMembers = 1024;
+
   /// Makes the folder, for this user alone, where there is none. InvalidArgument: the path is too
   /// long. Environment: it cannot be made or written.
   static Result<WireFolder> open(std::string path);
@@ -42,7 +45,7 @@ class WireFolder {
   void bury(const port::MacAddress& mac);
 
   [[nodiscard]] SocketAddress address_of(const port::MacAddress& mac) const;
-  /// The addresses of all ports, those of dead processes included.
+  /// The addresses of all ports, those of dead processes included; at most kMostMembers.
   [[nodiscard]] std::vector<port::MacAddress> members() const;
 
  private:
