@@ -22,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "counted.hpp"
 #include "device/device.hpp"
 #include "sim/sim.hpp"
 #include "verbs/streams.hpp"
@@ -223,7 +224,7 @@ void turn_of_ping_pong(World& world) {
 
 // Inside it callgrind counts.
 extern "C" {
-[[gnu::noipa]] void measured_turn(World* world) {
+RNIC_COUNTED void measured_turn(World* world) {
   if (world->scenario.ping_pong) {
     turn_of_ping_pong(*world);
   } else {

@@ -19,6 +19,7 @@
 #include <string_view>
 
 #include "bare_user.hpp"
+#include "counted.hpp"
 #include "device/egress.hpp"
 #include "net/net.hpp"
 #include "sim/sim.hpp"
@@ -102,12 +103,12 @@ bool as_meant(Host& sender, bool avoidance, base::Now now) {
 
 }  // namespace
 
-// The names under which callgrind collects; noipa: twins are not merged.
+// The names under which callgrind collects.
 extern "C" {
-[[gnu::noipa]] void receive_data(Host* host, base::Now now) { input_burst(*host, now); }
-[[gnu::noipa]] void receive_acks(Host* host, base::Now now) { input_burst(*host, now); }
-[[gnu::noipa]] void send_data(Host* host, base::Now now) { host->send(now); }
-[[gnu::noipa]] void send_acks(Host* host, base::Now now) { host->send(now); }
+RNIC_COUNTED void receive_data(Host* host, base::Now now) { input_burst(*host, now); }
+RNIC_COUNTED void receive_acks(Host* host, base::Now now) { input_burst(*host, now); }
+RNIC_COUNTED void send_data(Host* host, base::Now now) { host->send(now); }
+RNIC_COUNTED void send_acks(Host* host, base::Now now) { host->send(now); }
 }
 
 int main(int argc, char** argv) {
