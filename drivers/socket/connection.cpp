@@ -19,6 +19,7 @@ constexpr uint32_t kReadsPerTurn = 4;      // after them other connections have 
 constexpr uint32_t kMaxSegment = 65'535;   // octets; no FPDU needs more
 constexpr uint32_t kSmallestSegment = 48;  // IPv4's 68 octets less the headers, Linux' floor
 constexpr std::chrono::milliseconds kMemoryAgain{1};  // until the system is asked once more
+constexpr std::chrono::microseconds kEmssAgain{100};  // likewise
 
 }  // namespace
 
@@ -129,6 +130,7 @@ void Connection::on_epoll(uint32_t events, base::Now now) {
     if (is_over()) return;
   }
   const bool leaves = (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
+  if (leaves || (events & EPOLLPRI) != 0) readiness_.short_reads_mean_nothing();
   const bool finished = read_half_ == ReadHalf::Finished;
   if (!finished && (leaves || (events & EPOLLIN) != 0)) {
     readiness_.set_readable(true);
@@ -159,7 +161,10 @@ void Connection::open(base::Now now) {
 
 // --- sending ---
 
-void Connection::refresh_emss() {
+/// The system changes it by what it learns of the path, which takes a round trip at least.
+void Connection::refresh_emss(base::Now now) {
+  if (now < emss_again_) return;
+  emss_again_ = now + kEmssAgain;
   const SegmentFacts facts =
       ask_system(system_, descriptor(), remote_.address.is_v4(), config_.mtu);
   const uint32_t emss =
@@ -180,7 +185,7 @@ void Connection::send(base::Now now) {
 }
 
 void Connection::pull_records(base::Now now) {
-  refresh_emss();
+  refresh_emss(now);
   // The system ends a full segment by itself; after a shorter one the next segment has to be asked
   // for. With Nagle's algorithm short segments are meant to be joined.
   bool joined = false;
@@ -239,6 +244,7 @@ bool Connection::write_out(base::Now now) {
       }
       write_error_ = errno;
       readiness_.set_readable(true);
+      readiness_.short_reads_mean_nothing();
       readiness_.room_grew();
       owner_.list(*this);
       return false;
@@ -308,11 +314,13 @@ uint32_t Connection::receive(std::vector<uint8_t>& buffer, llp::BeforeHandUp& be
       owed_ -= static_cast<uint32_t>(got);
       continue;
     }
+    bool all = got > 0 && static_cast<size_t>(got) < most;
     int error = 0;
     if (got > 0 && !sure) {
       const uint32_t taken = taken_of({buffer.data(), static_cast<size_t>(got)});
       if (taken == 0) break;
       error = take(buffer.data(), taken);
+      all = all && taken == static_cast<uint32_t>(got) && owed_ == 0;
       got = taken;
     }
     if (got < 0) {
@@ -332,6 +340,7 @@ uint32_t Connection::receive(std::vector<uint8_t>& buffer, llp::BeforeHandUp& be
       break;
     }
     before.before_hand_up();
+    if (all) readiness_.came_short();
     if (!is_over()) hand_up({buffer.data(), static_cast<size_t>(got)}, now);
     if (error != 0) fail(error);
   }

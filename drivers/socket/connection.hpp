@@ -52,6 +52,12 @@ class Readiness {
   [[nodiscard]] bool reads() const { return readable_ && lack_ == Lack::None; }
   [[nodiscard]] Lack lack() const { return lack_; }
   void set_readable(bool readable) { readable_ = readable; }
+  /// The system gave less than it was asked for: it has no more, and an event follows when it has
+  /// (epoll(7), on edges), so it is not asked again in vain.
+  void came_short() { readable_ = readable_ && !stops_early_; }
+  /// A read may end before the last octet or the end of the stream that an event has told of: at
+  /// urgent data, which stop it, or at a FIN or an error, which have no other event.
+  void short_reads_mean_nothing() { stops_early_ = true; }
   void wait_for(Lack what) { lack_ = what; }
   void room_grew() { lack_ = Lack::None; }
   /// Clears the lack: more octets or more space may have come.
@@ -66,7 +72,8 @@ class Readiness {
   void set_user_has(bool something) { user_ready_ = something; }
 
  private:
-  bool readable_ = false;  // the system may have octets of the peer
+  bool readable_ = false;     // the system may have octets of the peer
+  bool stops_early_ = false;  // it may have more although it gave less than it was asked for
   Lack lack_ = Lack::None;
   bool writable_ = false;    // the system may take octets
   bool user_ready_ = false;  // pull() may have something
@@ -152,7 +159,7 @@ class Connection final : public llp::Stream {
   void set_state(State next);
   void set_write_half(WriteHalf next);
   void set_read_half(ReadHalf next);
-  void refresh_emss();
+  void refresh_emss(base::Now now);
   void pull_records(base::Now now);
   uint32_t pull_segment(uint32_t emss, base::Now now);
   /// Gives octets to the system. \return false: it takes no more for now, or the connection is over
@@ -186,6 +193,7 @@ class Connection final : public llp::Stream {
   llp::StreamUser* user_ = nullptr;
   base::TraceSink* trace_ = nullptr;
   uint32_t emss_ = 0;
+  base::Now emss_again_{};  // when the system is asked for it again
   bool nagle_;  // short segments are meant to be joined
 
   Readiness readiness_;

@@ -23,7 +23,7 @@ namespace {
 
 constexpr uint32_t kEventsPerTurn = 64;
 constexpr uint32_t kAcceptsPerTurn = 16;
-constexpr uint32_t kAllOfAStream = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+constexpr uint32_t kAllOfAStream = EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 // A place may come free without our knowledge, such as a descriptor of the process.
 constexpr base::Duration kDeferAccepts = std::chrono::milliseconds(10);
 constexpr uint64_t kListenerBit = uint64_t{1} << 63;

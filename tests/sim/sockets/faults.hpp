@@ -13,7 +13,7 @@ struct SystemFaults {
   // What a caller gets over.
   double interrupted = 0;  ///< EINTR
   double again = 0;        ///< EAGAIN although there is something; the event follows
-  double partial = 0;      ///< recv(), sendmmsg(): less is moved than could be
+  double partial = 0;      ///< recv(), sendmmsg(): less is moved than could be; an event follows
   double no_memory = 0;    ///< ENOBUFS or ENOMEM of sendmmsg(), and no event follows
   double unasked = 0;      ///< epoll_wait(): an event of nothing
   double late = 0;         ///< an event is told late

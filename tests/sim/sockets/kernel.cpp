@@ -322,7 +322,10 @@ ssize_t Kernel::recv(int descriptor, void* buffer, size_t size, int flags) {
   const bool over = end.peer_finished || end.dead;
   if (!end.arrived.empty() && (!end.untold || over)) {
     size_t n = std::min(size, end.arrived.size());
-    if (n > 1 && fault(plan_.faults.partial)) n = prng().between(1, n);
+    if (n > 1 && fault(plan_.faults.partial)) {
+      n = prng().between(1, n);
+      raise_later(descriptor, EPOLLIN);  // as behind urgent data, where a read ends early
+    }
     const auto last = end.arrived.begin() + static_cast<ptrdiff_t>(n);
     std::copy(end.arrived.begin(), last, static_cast<uint8_t*>(buffer));
     if ((flags & MSG_PEEK) != 0) {

@@ -126,6 +126,7 @@ class Refusing final : public System {
   int path_mtu = 0;        ///< IP_MTU says it, and TCP nothing; 0: the other's answer
   int bound = AF_UNSPEC;   ///< the family of the latest bind()
   int opened = -1;         ///< the descriptor of the latest socket()
+  uint32_t reads = 0;      ///< calls of recv()
   std::optional<int> outstanding;  ///< octets that a peer has not acknowledged
   /// Is called behind each bind(), listen(), setsockopt() and shutdown().
   std::function<void(const char* call)> behind;
@@ -182,6 +183,7 @@ class Refusing final : public System {
     return 0;
   }
   ssize_t recv(int fd, void* to, size_t n, int flags) override {
+    ++reads;
     return under_.recv(fd, to, n, flags);
   }
   int sendmmsg(int fd, mmsghdr* messages, uint32_t n, int flags) override {

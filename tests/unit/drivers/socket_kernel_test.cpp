@@ -386,13 +386,14 @@ class ShiftingPath : public OnKernel {
   }
 };
 
-// EMSS is what TCP_MAXSEG says, at the beginning and whenever records are asked for.
+// EMSS is what TCP_MAXSEG says, at the beginning and when records are asked for some time later.
 TEST_F(ShiftingPath, EmssFollowsIt) {
   connect(near_, far_);
   EXPECT_EQ(left().counters().emss_unknown, 0u);
   EXPECT_EQ(right().counters().emss_unknown, 0u);
   for (int i = 0; i < 50; ++i) {
     near_.queue(88);
+    now_ += std::chrono::microseconds(100);
     turns(3);
     if (near_.changed_emss != 0) {
       EXPECT_EQ(near_.changed_emss, near_.stream->emss());

@@ -64,6 +64,24 @@ TEST_F(OnKernel, AWindowThatOpensAgainIsUsed) {
   EXPECT_EQ(right().counters().receive_waits, 1u);
 }
 
+// A system that gives less than it was asked for has no more, and is not asked again until it says
+// so. Behind a FIN it is asked until it tells of the end.
+TEST_F(OnRefusing, AShortReadIsTheLast) {
+  Refusing& system = refuse(1);
+  ASSERT_TRUE(right().listen({{}, kPort}, acceptor_).has_value());
+  connect(near_, far_);
+  for (uint32_t i = 1; i <= 3; ++i) {
+    near_.queue(100);
+    ASSERT_TRUE(run_until([&] { return far_.ordered_to == 100 * i; }));
+    turns(20);
+    EXPECT_EQ(system.reads, i);
+  }
+  near_.queue(100);
+  near_.stream->close();
+  EXPECT_TRUE(run_until([&] { return far_.peer_has_finished; }));
+  EXPECT_EQ(far_.ordered_to, 400u);
+}
+
 // Room that was of no use is looked at once: the user is not asked again, nor the driver woken,
 // until there is more.
 TEST_F(OnKernel, RoomIsLookedAtOnce) {

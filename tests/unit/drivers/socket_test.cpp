@@ -237,6 +237,33 @@ TEST_F(SocketDriver, BackPressure) {
   EXPECT_EQ(near_.released_to, kAll);
 }
 
+// Urgent data are no part of the stream. A read ends where they were, and what lies behind them
+// comes up all the same.
+TEST_F(SocketDriver, UrgentDataStopNoStream) {
+  open();
+  listen(kV4);
+  acceptor_.next.push_back(&far_);
+  const Descriptor peer(own_system().socket(AF_INET, SOCK_STREAM, 0));
+  const SystemAddress there(Endpoint{kV4, port_});
+  ASSERT_EQ(::connect(peer.get(), there.get(), there.size), 0);
+  ASSERT_TRUE(run_until([&] { return far_.is_established; }));
+  std::array<uint8_t, 10> octets{};
+  uint64_t sent = 0;
+  const auto send_next = [&] {
+    for (uint8_t& octet : octets) octet = testing::octet_at(sent++, 1);
+    ASSERT_EQ(send(peer.get(), octets.data(), octets.size(), MSG_NOSIGNAL), 10);
+  };
+  for (int i = 0; i < 20; ++i) {
+    send_next();
+    ASSERT_EQ(send(peer.get(), "u", 1, MSG_NOSIGNAL | MSG_OOB), 1);
+    send_next();
+    ASSERT_TRUE(run_until([&] { return far_.ordered_to == sent; })) << i;
+  }
+  EXPECT_TRUE(far_.clean());
+  ASSERT_EQ(shutdown(peer.get(), SHUT_WR), 0);
+  EXPECT_TRUE(run_until([&] { return far_.peer_has_finished; }));
+}
+
 // MPA00-5.1-01: each side is told that the other one closes; the other direction goes on.
 TEST_F(SocketDriver, HalfClose) {
   open();
