@@ -51,6 +51,7 @@ class CompletionQueue {
 
   /// Worker: adds a completion. \return false: the queue was full (overrun) and it is lost
   bool push(const Completion& completion) {
+    if (released_) return true;  // nobody can poll it, so it is no loss that ends its queue pair
     const bool fits = stamps_ ? ring_.push(stamped(completion)) : ring_.push(completion);
     ++(fits ? added_ : lost_);
     if (completion.status != CompletionStatus::Success) ++failed_;

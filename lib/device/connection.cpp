@@ -156,6 +156,7 @@ void Connection::bind(QueuePair& qp, base::Now now) {
 }
 
 void Connection::unbind() {
+  set_trace(nullptr);  // it belongs to the queue pair, and the stream may outlive that
   session_->unbind();
   session_->share_hold(nullptr);
   qp_ = nullptr;
@@ -253,6 +254,7 @@ void Connection::leave_mpa(base::Now now) {
     unbind();
     qp->end_connection();
     qp->abort();
+    owner_.left_mpa(*this, *qp);
   }
   socket_->stream_again(*mpa_session_, now);
 }

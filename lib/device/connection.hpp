@@ -58,6 +58,8 @@ class ConnectionOwner {
   virtual void connection_ended(Connection& connection) = 0;
   /// A work request of the connection's queue pair has waited too long for the peer's first FPDU.
   virtual void first_fpdu_overdue(Connection& connection) = 0;
+  /// The stream goes on without RDMA, and the queue pair, whose work was flushed, without it.
+  virtual void left_mpa(const Connection& connection, const QueuePair& qp) = 0;
   /// There is no memory for the rest of the start-up: the connection is aborted.
   virtual void give_up(Connection& connection) = 0;
   /// The values are in their ranges. Unsupported: as llp::Transport::choose().
@@ -146,7 +148,10 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   // The timer of a drain: it limits how long the peer may take to close.
   void arm_drain(base::TimerWheel& wheel, base::Now at) { wheel.arm(drain_timer_, at); }
   void cancel_drain(base::TimerWheel& wheel) { wheel.cancel(drain_timer_); }
-  [[nodiscard]] bool drains() const { return drain_timer_.armed(); }
+  /// When that is; kNever: there is no limit.
+  [[nodiscard]] base::Now drained_by() const {
+    return drain_timer_.armed() ? drain_timer_.deadline : base::kNever;
+  }
 
   [[nodiscard]] ConnectionState state() const { return state_; }
   /// Checks the invariants of its session, and that it and its queue pair name each other.

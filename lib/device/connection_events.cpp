@@ -44,4 +44,16 @@ StreamEnd end_of(framing::StartFailure why) {
   }
 }
 
+event::Disconnected disconnected(const QueuePair& qp, const Endpoint& local,
+                                 const Endpoint& remote, const char* why) {
+  event::Disconnected event;
+  event.qp = qp.number();
+  event.context = qp.context();
+  event.local = local;
+  event.remote = remote;
+  event.detail = base::worded([&] { return why; });
+  event.end = StreamEnd::Aborted;
+  return event;
+}
+
 }  // namespace rnic::device

@@ -37,4 +37,9 @@ Kind ending(Connection& connection, framing::StartFailure why, const char* text)
   return event;
 }
 
+/// Makes the last event of a connection whose queue pair has let go of its stream, or has none: the
+/// end of a stream would bring it otherwise.
+[[nodiscard]] event::Disconnected disconnected(const QueuePair& qp, const Endpoint& local,
+                                               const Endpoint& remote, const char* why);
+
 }  // namespace rnic::device

@@ -14,6 +14,7 @@ using base::fail;
 
 namespace {
 
+constexpr const char* kEnded = "ended by this side's application";
 constexpr const char* kCancelled = "cancelled by this side's application (cancel_connect)";
 constexpr const char* kAborted = "ended by this side's administrator (Device::abort)";
 
@@ -430,7 +431,21 @@ Status ConnectionService::accept(RequestHandle request, QueuePair& qp, base::Byt
   return {};
 }
 
+/// Ends a connect between its two attempts, which has no connection. \return whether it was one
+bool ConnectionService::end_redial(QueuePair& qp) {
+  return redials_.cancel(qp, [] { return kEnded; });
+}
+
+Status ConnectionService::disconnect(QueuePair& qp) {
+  return end_redial(qp) ? Status{} : control_.disconnect(qp);
+}
+
+Status ConnectionService::drain(QueuePair& qp, base::Duration limit, base::Now now) {
+  return end_redial(qp) ? Status{} : control_.drain(qp, limit, now);
+}
+
 Status ConnectionService::modify(QueuePair& qp, const QueuePairChange& change, base::Now now) {
+  if (change.state == QueuePairState::Error) end_redial(qp);
   if (!change.tcp) return control_.modify(qp, change);
   if (auto status = rules_.check_tcp(*change.tcp, "QueuePairChange::tcp"); !status) return status;
   Connection* connection = connections_.get(qp.connection());
@@ -561,6 +576,12 @@ void ConnectionService::connection_ended(Connection& connection) {
   connection.cancel_start(start_timers_);
   control_.end(connection);
   connections_.ended(connection);
+}
+
+void ConnectionService::left_mpa(const Connection& connection, const QueuePair& qp) {
+  if (qp.orphaned()) return;
+  events_.emit(disconnected(qp, connection.local(), connection.remote(),
+                            "the stream goes on without RDMA"));
 }
 
 void ConnectionService::first_fpdu_overdue(Connection& connection) {

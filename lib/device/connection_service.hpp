@@ -69,10 +69,8 @@ class ConnectionService final : public QueuePairOwner,
                 const ConnectOptions& options);
   Status reject(RequestHandle request, base::ByteView private_data, base::Now now);
   Status cancel_connect(QueuePair& qp);
-  Status disconnect(QueuePair& qp) { return control_.disconnect(qp); }
-  Status drain(QueuePair& qp, base::Duration limit, base::Now now) {
-    return control_.drain(qp, limit, now);
-  }
+  Status disconnect(QueuePair& qp);
+  Status drain(QueuePair& qp, base::Duration limit, base::Now now);
   Status modify(QueuePair& qp, const QueuePairChange& change, base::Now now);
   Status set_trace(QueuePair& qp, base::TraceSink* sink);
   /// Our end of a connection to `remote` (RFC 9293 MUST-44). \param source the parts of it that the
@@ -136,6 +134,7 @@ class ConnectionService final : public QueuePairOwner,
                     base::ByteView private_data, base::Now now) override;
   void connection_ended(Connection& connection) override;
   void first_fpdu_overdue(Connection& connection) override;
+  void left_mpa(const Connection& connection, const QueuePair& qp) override;
   void give_up(Connection& connection) override;
   Status choose_tcp(llp::Stream& stream, const TcpChoice& choice, base::Now now) override;
   void set_start_timer(Connection& connection, base::Now deadline) override;
@@ -167,6 +166,7 @@ class ConnectionService final : public QueuePairOwner,
   template <class Config>
   base::Handle make(framing::Role role, const Config& config, base::ByteView private_data,
                     const framing::StartOptions& start_options, base::Now now);
+  bool end_redial(QueuePair& qp);
   void reject_unheard(base::Now now);
   void log_start_failure(const Connection& connection, framing::StartFailure why, base::Now now);
   /// Emits the event of an attempt that failed.

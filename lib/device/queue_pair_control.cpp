@@ -52,12 +52,10 @@ Status QueuePairControl::drain(QueuePair& qp, base::Duration limit, base::Now no
     fail(qp);
     return {};
   }
-  const bool open = state == QueuePairState::Rts || state == QueuePairState::Closing;
-  if (!open || connection == nullptr) return {};  // everything was flushed
-  qp.disconnect();
-  if (connection->drains()) return {};
+  if (connection == nullptr) return {};  // everything was flushed, and it has ended
+  if (state == QueuePairState::Rts || state == QueuePairState::Closing) qp.disconnect();
   const base::Now end = limit > base::Duration(0) ? base::after(now, limit) : now;
-  if (end != base::kNever) connection->arm_drain(drains_, end);
+  if (end < connection->drained_by()) connection->arm_drain(drains_, end);
   return {};
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "device/connection_events.hpp"
+
 namespace rnic::device {
 
 Redials::Redials(size_t most, Resources& resources, EventQueue& events, DeviceCounters& counters)
@@ -40,6 +42,7 @@ void Redials::give_up(QueuePair& qp, const Connection::Redial& redial, std::stri
   event.detail = std::move(why);
   events_.emit(std::move(event));
   qp.abort();
+  events_.emit(disconnected(qp, {}, redial.remote, "there was no second attempt"));
 }
 
 }  // namespace rnic::device

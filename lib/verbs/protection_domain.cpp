@@ -110,12 +110,14 @@ Result<MemoryRegion> ProtectionDomain::register_spec(const char* call, mem::Regi
                         "register: the queue pair belongs to another protection domain, and could "
                         "not use the region: register it in that one");
     }
-    spec.stream = only.qp_->stream();
   }
   if (auto mapped = check_memory(call, device_->runtime->maps(), spec); !mapped)
     return tl::unexpected(mapped.error());
-  auto stag =
-      on_worker(*device_, [&](base::Now) { return device_->device->register_memory(spec); });
+  auto stag = on_worker(*device_, [&](base::Now) {
+    // It is another one when the queue pair returns to Idle, which the worker sees to.
+    if (options.queue_pair != nullptr) spec.stream = options.queue_pair->qp_->stream();
+    return device_->device->register_memory(spec);
+  });
   if (!stag) return tl::unexpected(stag.error());
   MemoryRegion region;
   region.device_ = device_;

@@ -92,6 +92,21 @@ TEST_F(CompletionQueues, OfSomebodyElseAreNotHarmed_SEC_6_4_6_01) {
   EXPECT_EQ(right().count<event::Disconnected>(), 1u);
 }
 
+// One that was given up has no completions that anybody could miss: its queue pairs go on.
+TEST_F(CompletionQueues, WithoutAHandleOverrunNoMore) {
+  CompletionQueue* unheard = make_cq(2);
+  CompletionQueue* other = make_cq(64);
+  QueuePair* client = left().make_qp();
+  QueuePair* server = make_server(other, unheard);
+  connect(client, server);
+  send(client, server, 1, 2);
+  right().device->release_cq(unheard);
+  send(client, server, 3, 20);
+  EXPECT_FALSE(right().has<event::CompletionOverrun>());
+  EXPECT_FALSE(right().has<event::Disconnected>() || left().has<event::Disconnected>());
+  EXPECT_EQ(server->state(), QueuePairState::Rts);
+}
+
 // In error it takes no queue pairs and no connections; another depth ends that.
 TEST_F(CompletionQueues, InErrorAreUsedAgainWhenResized_VERBS_16) {
   CompletionQueue* cq = make_cq(2);

@@ -5,6 +5,12 @@
 namespace rnic::device {
 namespace {
 
+class CountingTrace final : public base::TraceSink {
+ public:
+  void record(TraceKind, base::Range, base::Now) override { ++events; }
+  uint64_t events = 0;
+};
+
 class Conversion : public Streams {
  protected:
   Conversion() = default;
@@ -183,16 +189,22 @@ TEST_F(Conversion, TheRevisionIsWished) {
 TEST_F(Conversion, AfterARejectTheStreamGoesOn_CM_03) {
   say(true, octets(40'000, 7));
   const auto asked = request(octets(500, 2));
+  CountingTrace trace;
+  ASSERT_TRUE(left().device->set_trace(*a_, &trace));
+  ASSERT_EQ(a_->post_receive({.id = 1}), PostResult::Ok);
   ASSERT_TRUE(right().device->reject(asked->request, octets(6, 6), now_).has_value());
   ASSERT_TRUE(run_until([&] { return left().has<event::Rejected>(); }));
+  const uint64_t traced = trace.events;
   EXPECT_EQ(left().take<event::Rejected>()->private_data, octets(6, 6));
   ASSERT_TRUE(run_until([&] { return !pair_[0]->is_converted() && !pair_[1]->is_converted(); }));
   for (int i = 0; i < 3; ++i) {
     say(true, octets(50'000, 10));
     say(false, octets(70'001, 11));
   }
-  EXPECT_FALSE(left().has<event::Disconnected>());
+  EXPECT_EQ(trace.events, traced) << "it belongs to the queue pair, not to the stream";
   // The queue pair is free of it: what is done to it does not touch the stream.
+  EXPECT_EQ(left().take<event::Disconnected>()->qp, a_->number());
+  EXPECT_EQ(left().completions(a_->spec().receive_cq).size(), 1u);
   EXPECT_TRUE(left().device->destroy_qp(a_).has_value());
   say(false, octets(100, 12));
   finish(pair_);

@@ -402,6 +402,20 @@ TEST(EveryState, Drain_BUG_06) {
   });
 }
 
+// Of several limits the earliest holds, and 0 is over at once.
+TEST(EveryState, ALaterDrainMayShortenTheTime_BUG_06) {
+  for_each_state([](State, Operations& w) {
+    const base::Now begun = w.now_;
+    ASSERT_TRUE(w.left().device->drain(*w.qp_, std::chrono::seconds(3), w.now_));
+    ASSERT_TRUE(w.left().device->drain(*w.qp_, base::Duration(0), w.now_));
+    ASSERT_TRUE(w.left().device->drain(*w.qp_, std::chrono::seconds(9), w.now_));
+    ASSERT_TRUE(w.run_until([&] {
+      return w.qp_->state() == QueuePairState::Error && !w.qp_->connection().valid();
+    }));
+    EXPECT_LE(w.now_ - begun, std::chrono::milliseconds(2));
+  });
+}
+
 // A queue pair is made idle again and connected anew: another number, receives that wait for the
 // new connection, and completions of its former life under their own number.
 TEST(EveryState, Reconnect) {

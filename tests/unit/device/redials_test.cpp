@@ -43,9 +43,11 @@ class RedialsTest : public ::testing::Test, private QueuePairOwner {
       return outcome;
     });
   }
-  /// The text of the one event that there is.
+  /// The text of the one failure that there is; its end is told behind it.
   std::string failure_of(const QueuePair& qp) {
     const auto event = events_.poll();
+    const auto end = events_.poll();
+    EXPECT_TRUE(end && std::holds_alternative<event::Disconnected>(*end));
     EXPECT_FALSE(events_.poll().has_value());
     const auto* failed = event ? std::get_if<event::ConnectFailed>(&*event) : nullptr;
     if (failed == nullptr) return "no event";

@@ -107,8 +107,10 @@ struct TerminateReceived : Common {
   std::optional<uint64_t> request;
 };
 
-/// A completion queue was full when a completion came: the queue is in error, and every queue pair
-/// that completes there was aborted. Comes once per queue.
+/// A completion queue was full when a completion came: the queue is in error, and the connection of
+/// every queue pair that completes there was aborted. A queue pair without a connection stays as it
+/// is, and is connected only after CompletionQueue::resize(). Comes once per queue, and again
+/// after a resize.
 struct CompletionOverrun : Common {
   uint32_t cq = 0;             ///< CompletionQueue::number()
   void* cq_context = nullptr;  ///< CompletionQueueOptions::context

@@ -8,10 +8,12 @@
 ///
 /// Threads, in a threaded context: one thread at a time posts to each queue of a QueuePair, polls
 /// each CompletionQueue and polls a device's events. Any thread may make all other calls (the
-/// worker carries them out). Any number of threads may use a queue at once if it was made with
-/// `several_threads` (QueuePairOptions, CompletionQueueOptions, SharedReceiveQueueOptions), or on a
-/// device with the key device.several_threads: then a call on the queue waits while another one is
-/// under way.
+/// worker carries them out), but of those that change a handle (MemoryWindow::bind() and unbind(),
+/// ProtectionDomain::reregister(), QueuePair::start_trace() and take_trace()) one at a time may be
+/// under way with the same handle, and no other call with it meanwhile. Any number of threads may
+/// use a queue at once if it was made with `several_threads` (QueuePairOptions,
+/// CompletionQueueOptions, SharedReceiveQueueOptions), or on a device with the key
+/// device.several_threads: then a call on the queue waits while another one is under way.
 ///
 /// Threads, in an inline context: the thread that drives a device makes all calls on its objects.
 /// Other threads may post to queues with `several_threads` and poll completion queues with it,
@@ -207,7 +209,8 @@ class CompletionQueue {
                   std::unique_ptr<verbs::QueueLock> lock);
   CompletionQueue(CompletionQueue&& other) noexcept;
   CompletionQueue& operator=(CompletionQueue&& other) noexcept;
-  /// Completions that nobody has polled are lost. Queue pairs may still use the queue.
+  /// Completions that nobody has polled are lost. Queue pairs may still use the queue: their work
+  /// goes on, and nobody learns of its completions.
   ~CompletionQueue();
   /// Destroys the queue and leaves the handle empty. WrongState while queue pairs complete there:
   /// then nothing has changed.
@@ -237,7 +240,8 @@ class CompletionQueue {
   /// It becomes readable when a completion that arm() waits for has been added (after as many, or
   /// after as much time, as moderate() has set), and stays readable until the next arm(). In an
   /// inline context it is also readable when polling the context could add a completion.
-  /// ResourceExhausted when the system has no descriptor left.
+  /// ResourceExhausted when the system has no descriptor left. For the thread that polls; with
+  /// `several_threads` any thread of a threaded context.
   Result<int> fd();
   /// Has the next completion of the kind `what` make fd() readable. Poll once more after the call,
   /// then sleep: no completion is missed. Notify::Solicited after Notify::Next still waits for any
@@ -588,7 +592,9 @@ class Device {
   /// For the thread that polls events.
   Result<int> event_fd();
   /// Inline: does one turn of this device alone. Different threads may drive different devices; the
-  /// control calls of each device then belong to its thread. Threaded: does nothing and returns 0.
+  /// control calls of each device then belong to its thread. They have to poll: what waits asleep
+  /// (CompletionQueue::arm(), descriptors, wait_until()) drives all devices of the context, from
+  /// one thread. Threaded: does nothing and returns 0.
   uint32_t poll();
   /// Every counter of every layer.
   [[nodiscard]] std::vector<Counter> counters() const;
