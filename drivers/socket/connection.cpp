@@ -19,7 +19,6 @@ constexpr uint32_t kReadsPerTurn = 4;      // after them other connections have 
 constexpr uint32_t kMaxSegment = 65'535;   // octets; no FPDU needs more
 constexpr uint32_t kSmallestSegment = 48;  // IPv4's 68 octets less the headers, Linux' floor
 constexpr std::chrono::milliseconds kMemoryAgain{1};  // until the system is asked once more
-constexpr std::chrono::microseconds kEmssAgain{100};  // likewise
 
 }  // namespace
 
@@ -153,24 +152,22 @@ void Connection::open(base::Now now) {
   const SegmentFacts facts =
       ask_system(system_, descriptor(), remote_.address.is_v4(), config_.mtu);
   if (facts.send_mss == 0) ++counters_.emss_unknown;
-  emss_ =
-      std::clamp(choose_emss(facts), kSmallestSegment, std::min(kMaxSegment, config_.send_buffer));
-  user_->established(emss_, now);
+  emss_.set(
+      std::clamp(choose_emss(facts), kSmallestSegment, std::min(kMaxSegment, config_.send_buffer)));
+  user_->established(emss_.value(), now);
   if (wants_sending()) owner_.list(*this);
 }
 
 // --- sending ---
 
-/// The system changes it by what it learns of the path, which takes a round trip at least.
 void Connection::refresh_emss(base::Now now) {
-  if (now < emss_again_) return;
-  emss_again_ = now + kEmssAgain;
+  if (!emss_.ask(now)) return;
   const SegmentFacts facts =
       ask_system(system_, descriptor(), remote_.address.is_v4(), config_.mtu);
   const uint32_t emss =
       std::clamp(choose_emss(facts), kSmallestSegment, std::min(kMaxSegment, config_.send_buffer));
-  if (emss == emss_) return;
-  emss_ = emss;
+  if (emss == emss_.value()) return;
+  emss_.set(emss);
   ++counters_.emss_changes;
   user_->emss_changed(emss);
 }
@@ -190,12 +187,12 @@ void Connection::pull_records(base::Now now) {
   // for. With Nagle's algorithm short segments are meant to be joined.
   bool joined = false;
   while (readiness_.user_has() && !is_over() && unsent_.takes_records() && unsent_.takes_writes() &&
-         unsent_.room() >= emss_) {
-    const uint32_t octets = pull_segment(emss_, now);
+         unsent_.room() >= emss_.value()) {
+    const uint32_t octets = pull_segment(emss_.value(), now);
     if (octets == 0) break;
     unsent_.add_octets(octets, joined || !config_.align);
     ++counters_.segments_out;
-    joined = octets == emss_ || nagle_;
+    joined = octets == emss_.value() || nagle_;
   }
 }
 

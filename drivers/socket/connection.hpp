@@ -12,6 +12,7 @@
 #include "socket/config.hpp"
 #include "socket/connection_state.hpp"
 #include "socket/counters.hpp"
+#include "socket/emss.hpp"
 #include "socket/options.hpp"
 #include "socket/system.hpp"
 #include "socket/unsent.hpp"
@@ -54,7 +55,7 @@ class Readiness {
   void set_readable(bool readable) { readable_ = readable; }
   /// The system gave less than it was asked for: it has no more, and an event follows when it has
   /// (epoll(7), on edges), so it is not asked again in vain.
-  void came_short() { readable_ = readable_ && !stops_early_; }
+  void came_short() { readable_ = readable_ && stops_early_; }
   /// A read may end before the last octet or the end of the stream that an event has told of: at
   /// urgent data, which stop it, or at a FIN or an error, which have no other event.
   void short_reads_mean_nothing() { stops_early_ = true; }
@@ -95,7 +96,7 @@ class Connection final : public llp::Stream {
             .emss_exact = false,
             .shows_segments = false};
   }
-  [[nodiscard]] uint32_t emss() const override { return emss_; }
+  [[nodiscard]] uint32_t emss() const override { return emss_.value(); }
   [[nodiscard]] Endpoint local() const override { return local_; }
   [[nodiscard]] Endpoint remote() const override { return remote_; }
   void ready() override;
@@ -192,8 +193,7 @@ class Connection final : public llp::Stream {
   State state_;
   llp::StreamUser* user_ = nullptr;
   base::TraceSink* trace_ = nullptr;
-  uint32_t emss_ = 0;
-  base::Now emss_again_{};  // when the system is asked for it again
+  KnownEmss emss_;
   bool nagle_;  // short segments are meant to be joined
 
   Readiness readiness_;

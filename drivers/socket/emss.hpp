@@ -2,8 +2,10 @@
 /// The effective MSS of a socket: the octets that fit a segment now.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 
+#include "base/time.hpp"
 #include "socket/calls.hpp"
 
 namespace rnic::socket {
@@ -27,5 +29,25 @@ inline constexpr uint32_t kSmallPathEmss = 536;
 /// Asks the system about a connected socket. \param v4 the peer's address is of IPv4
 [[nodiscard]] SegmentFacts ask_system(System& system, int descriptor, bool v4,
                                       uint32_t configured_mtu);
+
+/// EMSS as a connection knows it. The system changes it by what it learns of the path, for which a
+/// round trip is needed at least, so it is not asked at each segment.
+class KnownEmss {
+ public:
+  static constexpr base::Duration kAskedAgain = std::chrono::microseconds(100);
+
+  [[nodiscard]] uint32_t value() const { return value_; }
+  void set(uint32_t emss) { value_ = emss; }
+  /// \return whether the system is to be asked now; the next time is later then
+  [[nodiscard]] bool ask(base::Now now) {
+    if (now < again_) return false;
+    again_ = now + kAskedAgain;
+    return true;
+  }
+
+ private:
+  uint32_t value_ = 0;
+  base::Now again_{};
+};
 
 }  // namespace rnic::socket
