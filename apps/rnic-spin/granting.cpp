@@ -47,6 +47,7 @@ std::shared_ptr<Region> Granting::any_base(const Side& side, const Pair& pair, b
   std::vector<std::shared_ptr<Region>> fitting;
   std::ranges::copy_if(side.regions, std::back_inserter(fitting), [&](const auto& region) {
     return region->domain == pair.domain && region->only == 0 && !region->may_be_gone &&
+           !region->is_cut &&  // a registration may have so many pieces and no more
            (region->place == Place::Store || region->place == Place::Target) &&
            region->handle.length() >= kLeast && region->access.contains(Access::Bind) == binds;
   });

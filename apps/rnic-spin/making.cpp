@@ -4,6 +4,7 @@
 #include <chrono>
 #include <iterator>
 #include <utility>
+#include <vector>
 
 namespace rnic::spin {
 
@@ -56,6 +57,19 @@ AccessSet rights_for(Dice& dice, Place place) {
     }
   }
   return {};
+}
+
+/// Pieces that follow each other, some of no octets. Atomics do not cross the border of two, so the
+/// borders are at words.
+std::vector<std::span<std::byte>> cut(Dice& dice, std::span<std::byte> memory) {
+  std::vector<std::span<std::byte>> pieces;
+  for (size_t more = 1 + dice.below(6); more > 0; --more) {
+    const size_t piece = dice.below(memory.size() / Field::kUnit + 1) * Field::kUnit;
+    pieces.push_back(memory.first(piece));
+    memory = memory.subspan(piece);
+  }
+  pieces.push_back(memory);
+  return pieces;
 }
 
 /// The receives of a shared queue may all complete where one of its queue pairs does.
@@ -221,9 +235,14 @@ void Making::make_region(Side& side) {
   const bool whole = region->place >= Place::Inbox || world_.dice.chance(30);
   region->from = whole ? 0 : world_.dice.below(octets.size() / Field::kUnit) * Field::kUnit;
   const size_t length = whole ? octets.size() : world_.dice.below(octets.size() - region->from);
-  auto made = domain->handle.register_memory(octets.subspan(region->from, length),
-                                             any_options(side, *region));
-  if (!world_.granted("register_memory", made, domain->owner->share,
+  const auto memory = octets.subspan(region->from, length);
+  const RegionOptions options = any_options(side, *region);
+  region->is_cut = world_.dice.chance(25);
+  auto made = region->is_cut
+                  ? domain->handle.register_pieces(cut(world_.dice, memory), options)
+                  : domain->handle.register_memory(memory, options);
+  const char* const call = region->is_cut ? "register_pieces" : "register_memory";
+  if (!world_.granted(call, made, domain->owner->share,
                       {.regions = 1, .registered_octets = length})) {
     return;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <iterator>
+#include <string>
 #include <vector>
 
 namespace rnic::spin {
@@ -48,6 +49,39 @@ bool Posting::post_write(const Side& side, Pair& pair, const SendRequest& reques
   // The peer is there: reach() has given its memory.
   world_.other(side).pair_of(pair.peer)->life->incoming.post(target);
   return true;
+}
+
+void Posting::post_writes(const Side& side, Pair& pair, std::span<Drafted> list) {
+  const size_t outstanding = pair.life->sends.size();
+  if (outstanding + list.size() > 2 * pair.depth) return;
+  std::vector<SendRequest> requests;
+  size_t good = 0;  // requests before the first that is refused
+  for (Drafted& each : list) {
+    each.request.id = each.posted.id = world_.next_id++;
+    each.posted.opcode = each.request.opcode;
+    each.posted.signaled = each.request.signaled =
+        outstanding + requests.size() + 1 >= pair.depth || world_.dice.chance(80);
+    if (good == requests.size() && !each.request.sges.too_long()) ++good;
+    requests.push_back(each.request);
+  }
+  const size_t sure = std::min(good, pair.depth - std::min<size_t>(outstanding, pair.depth));
+  const ListPosted result = pair.handle.post_send(requests);
+  world_.judge.answered("post of a list", result.status,
+                        good < list.size()          ? Expect::Failure
+                        : sure == list.size()       ? Expect::Success
+                                                    : Expect::Either,
+                        {InvalidArgument, ResourceExhausted});
+  world_.judge.require(result.taken >= sure && result.taken <= good,
+                       "of " + std::to_string(list.size()) + " requests " +
+                           std::to_string(result.taken) + " were taken, where " +
+                           std::to_string(sure) + " to " + std::to_string(good) + " could be");
+  world_.judge.require((result.taken == list.size()) == result.status.has_value(),
+                       "a list says another thing than the number of those that it took");
+  const auto peer = world_.other(side).pair_of(pair.peer);
+  for (const Drafted& each : list.first(result.taken)) {
+    pair.life->sends.post(each.posted);
+    peer->life->incoming.post(each.target);  // it is there: reach() has given its memory
+  }
 }
 
 ImmediateData Posting::any_immediate() {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "rnic-spin/world.hpp"
 
@@ -15,6 +16,13 @@ struct Reach {
   RemoteAddress begin;
   size_t from = 0;  ///< of the part, as Region
   size_t length = 0;
+};
+
+/// A Write that is about to be posted.
+struct Drafted {
+  SendRequest request;
+  Posted posted;
+  Stretch target;  ///< of the peer, at the most
 };
 
 /// Posts requests to send queues, and notes what comes of them here and at the peer.
@@ -31,6 +39,8 @@ class Posting {
   /// \param target of the peer, at the most
   bool post_write(const Side& side, Pair& pair, const SendRequest& request, const Posted& posted,
                   const Stretch& target);
+  /// As a list. Those of more than kMaxSge pieces are refused, and what comes behind one.
+  void post_writes(const Side& side, Pair& pair, std::span<Drafted> list);
   bool post_read(const Side& side, Pair& pair, const SendRequest& request, Posted posted,
                  uint32_t signaled = 80);
   /// Posts a Read of no octets behind everything, whose completion says that all is placed.

@@ -27,9 +27,10 @@ Spinner::Spinner(Context& context, uint64_t seed)
       posting_(world_),
       working_(world_, arrivals_, posting_),
       granting_(world_, posting_),
+      asking_(world_),
       stillness_(world_, arrivals_, posting_),
       actions_(objects()) {
-  for (const auto& more : {parties(), traffic(), grants(), streams(), frames()}) {
+  for (const auto& more : {parties(), traffic(), grants(), questions(), streams(), frames()}) {
     std::ranges::copy(more, std::back_inserter(actions_));
   }
   for (const Action& action : actions_) weights_ += action.weight;
@@ -97,6 +98,7 @@ std::vector<Spinner::Action> Spinner::traffic() {
       {60, [this](Side& side) { working_.send(side); }},
       {60, [this](Side& side) { working_.write(side); }},
       {60, [this](Side& side) { working_.read(side); }},
+      {15, [this](Side& side) { working_.write_list(side); }},
       {30, [this](Side& side) { working_.atomic(side); }},
       {5, [this](Side& side) { working_.local(side); }},
       {5, [this](Side& side) { working_.bad(side); }},
@@ -120,6 +122,17 @@ std::vector<Spinner::Action> Spinner::grants() {
       {30, [this](Side& side) { granting_.send_and_invalidate(side); }},
       {6, [this](Side& side) { granting_.fail(side); }},
       {1, [this](Side& side) { granting_.end(side); }},
+  };
+}
+
+std::vector<Spinner::Action> Spinner::questions() {
+  return {
+      {4, [this](Side& side) { asking_.start_trace(side); }},
+      {3, [this](Side& side) { asking_.take_trace(side); }},
+      {2, [this](Side& side) { asking_.name(side); }},
+      {3, [this](Side& side) { asking_.moderate(side); }},
+      {3, [this](Side& side) { asking_.descriptors(side); }},
+      {2, [this](Side& side) { asking_.counts(side); }},
   };
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rnic-spin/arrivals.hpp"
+#include "rnic-spin/asking.hpp"
 #include "rnic-spin/converting.hpp"
 #include "rnic-spin/framed.hpp"
 #include "rnic-spin/granting.hpp"
@@ -23,8 +24,8 @@ namespace rnic::spin {
 
 /// Makes calls of the verbs, with good arguments and bad ones, in an order that the seed says, on
 /// the two devices of a context; holds answers, completions and events against what it knows of the
-/// objects, and the memory against Field's rule. Left out are regions of
-/// several pieces, CompareSwap, lists, descriptors and traces.
+/// objects, and the memory against Field's rule. Left out are the time stamps of completions, when
+/// the descriptor of a moderated queue becomes readable, and coroutines.
 class Spinner {
  public:
   /// \param context has two devices, which can reach each other
@@ -49,6 +50,7 @@ class Spinner {
   [[nodiscard]] std::vector<Action> parties();
   [[nodiscard]] std::vector<Action> traffic();
   [[nodiscard]] std::vector<Action> grants();
+  [[nodiscard]] std::vector<Action> questions();
   [[nodiscard]] std::vector<Action> streams();
   [[nodiscard]] std::vector<Action> frames();
   /// Ends everything of a device, in any order.
@@ -67,6 +69,7 @@ class Spinner {
   Posting posting_;
   Working working_;
   Granting granting_;
+  Asking asking_;
   Stillness stillness_;
   std::vector<Action> actions_;
   uint32_t weights_ = 0;  ///< of all actions

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <utility>
+#include <vector>
 
 namespace rnic::spin {
 
@@ -18,6 +19,15 @@ Stretch any_stretch(Dice& dice, size_t from, size_t length, size_t most) {
   if (units == 0) return {from, 0};
   const size_t begin = dice.below(units) * Field::kUnit;
   return {from + begin, dice.below(std::min(length - begin, most) + 1)};
+}
+
+/// A swap after which a word is what it was: by the value that it is compared with, where the
+/// values are the same, or by any other one of which no bit is taken.
+AtomicOperands any_idle_swap(Dice& dice) {
+  const uint64_t value = dice.below(64);
+  const uint64_t all = ~uint64_t{0};
+  if (dice.chance(50)) return {.data = value, .mask = all, .compare = value, .compare_mask = all};
+  return {.data = ~value, .mask = 0, .compare = value, .compare_mask = dice.below(4)};
 }
 
 }  // namespace
@@ -73,6 +83,28 @@ void Working::write(Side& side) {
   }
 }
 
+void Working::write_list(Side& side) {
+  const auto pair = side.any_running(world_.dice);
+  if (pair == nullptr) return;
+  std::vector<Drafted> list;
+  for (size_t more = 1 + world_.dice.below(7); more > 0; --more) {
+    const auto there = posting_.reach(side, *pair, Place::Target, Access::RemoteWrite);
+    if (!there) return;
+    const Stretch what = any_stretch(world_.dice, there->from, there->length, kMostOctets / 8);
+    const auto sges = posting_.pieces(side, *pair->domain, Place::Store, what.from, what.length);
+    if (!sges) return;
+    SendRequest request{.opcode = Opcode::Write};
+    request.sges = *sges;
+    request.remote = {there->begin.stag, there->begin.offset + what.from - there->from};
+    list.push_back({request, {.length = static_cast<uint32_t>(what.length)}, what});
+  }
+  if (world_.dice.chance(20)) {  // one that is refused, and those behind it with it
+    SendRequest& request = list[world_.dice.below(list.size())].request;
+    while (!request.sges.too_long()) request.sges.push_back({});
+  }
+  posting_.post_writes(side, *pair, list);
+}
+
 void Working::read(Side& side) {
   const auto pair = side.any_running(world_.dice);
   if (pair == nullptr) return;
@@ -96,6 +128,12 @@ void Working::atomic(Side& side) {
   const size_t word = world_.dice.below(Field::kWords);
   SendRequest request{.opcode = Opcode::FetchAdd};
   request.remote = {there->begin.stag, there->begin.offset + word * kAtomicSize};
+  if (world_.dice.chance(40)) {
+    request.opcode = Opcode::CompareSwap;
+    request.atomic = any_idle_swap(world_.dice);
+    posting_.post(*pair, request, {.length = kAtomicSize});
+    return;
+  }
   request.atomic.data = 1;
   // It may be there before the call returns.
   ++world_.other(side).added[word];

@@ -51,6 +51,8 @@ class Working {
 
   void send(Side& side);
   void write(Side& side);
+  /// Several Writes with one doorbell; some lists have one that is refused.
+  void write_list(Side& side);
   void read(Side& side);
   void atomic(Side& side);
   void local(Side& side);

@@ -88,6 +88,7 @@ struct Region {
   uint32_t windows = 0;       ///< bound to it by calls
   bool may_be_bound = false;  ///< a request was posted that binds a window to it
   bool may_be_gone = false;   ///< a request was posted, here or there, that invalidates it
+  bool is_cut = false;        ///< its octets are several pieces, that follow each other
 
   [[nodiscard]] bool covers(Place of, size_t begin, size_t length) const {
     return place == of && begin >= from && begin + length <= from + handle.length();
@@ -148,6 +149,7 @@ struct Pair {
   Wait wait = Wait::Never;
   Phase phase = Phase::None;
   uint32_t peer = 0;  ///< the other end's number, once it is known
+  bool traced = false;  ///< a trace was begun and not taken
 };
 
 /// An endpoint that a device listens on for RDMA connections.
