@@ -59,11 +59,11 @@ void Device::shut_down(base::Now now) {
   reap(now);
 }
 
-uint32_t Device::poll(base::Now now) {
+uint32_t Device::poll(base::Now now, Turn what) {
   ++counters_.polls;
   resources_.begin_turn(now);
-  if (!own_) return poll_transport(now);
-  const uint32_t work = receive(now);
+  if (!own_) return poll_transport(now, what);
+  const uint32_t work = what == Turn::Whole ? receive(now) : doorbells(now).serve();
   fire_timers(now);
   // Nothing is received while frames of the last turn still wait to be sent: new frames wait in the
   // port instead of being lost.
@@ -76,9 +76,9 @@ uint32_t Device::poll(base::Now now) {
   return work;
 }
 
-uint32_t Device::poll_transport(base::Now now) {
+uint32_t Device::poll_transport(base::Now now, Turn what) {
   DoorbellTurn bells = doorbells(now);
-  uint32_t work = transport_->receive(now, bells);
+  uint32_t work = what == Turn::Whole ? transport_->receive(now, bells) : 0;
   bells.serve();
   work += bells.served();
   fire_timers(now);

@@ -32,6 +32,12 @@
 
 namespace rnic::device {
 
+/// What a turn looks at.
+enum class Turn : uint8_t {
+  Whole,
+  Posted,  ///< what the application has posted, and timers: no frame or octet of a peer is taken
+};
+
 class Device {
  public:
   /// \param port, reassembler outlive the device; without a reassembler fragments are dropped.
@@ -47,9 +53,9 @@ class Device {
 
   // --- The loop (worker) ---
 
-  /// One turn: receive a burst, answer doorbells, fire timers, send. \return frames and doorbells
-  /// served; 0 means idle.
-  uint32_t poll(base::Now now);
+  /// One turn: receive a burst (not in Turn::Posted), answer doorbells, fire timers, send. \return
+  /// frames and doorbells served; 0 means idle.
+  uint32_t poll(base::Now now, Turn what = Turn::Whole);
   /// A call of the application is carried out between two turns: its time is `now`.
   void begin_call(base::Now now) { resources_.begin_turn(now); }
   /// The time at which poll() has something to do even if nothing arrives: a timer fires, or a
@@ -288,7 +294,7 @@ class Device {
   static constexpr uint32_t kBurstsPerPoll = 4;
 
   Device(const DeviceConfig& config, base::Now now);
-  uint32_t poll_transport(base::Now now);
+  uint32_t poll_transport(base::Now now, Turn what);
   [[nodiscard]] DoorbellTurn doorbells(base::Now now) {
     return {doorbells_, resources_, receive_waits_, own_ ? &*own_ : nullptr, now};
   }

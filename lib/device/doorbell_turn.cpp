@@ -2,7 +2,7 @@
 
 namespace rnic::device {
 
-void DoorbellTurn::serve() {
+uint32_t DoorbellTurn::serve() {
   doorbells_.answer([this](uint32_t number) {
     if (QueuePair* qp = resources_.qp_of_doorbell(number); qp != nullptr) {
       qp->serve(now_);
@@ -13,6 +13,7 @@ void DoorbellTurn::serve() {
   });
   // A post to a shared receive queue does not ring the doorbells of its queue pairs.
   if (receive_waits_.any()) served_ += resources_.resume_waiting(now_);
+  return served_;
 }
 
 }  // namespace rnic::device

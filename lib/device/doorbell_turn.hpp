@@ -27,8 +27,9 @@ class DoorbellTurn final : public llp::BeforeHandUp {
         now_(now) {}
 
   void before_hand_up() override { serve(); }
-  void serve();
-  /// Doorbells answered since the turn began.
+  /// \return doorbells answered since the turn began
+  uint32_t serve();
+  /// How many that are so far.
   [[nodiscard]] uint32_t served() const { return served_; }
 
  private:

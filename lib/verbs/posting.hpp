@@ -16,12 +16,23 @@ namespace rnic::verbs {
   return list.taken != 0;
 }
 
+/// \return whether a receive that is posted to the queue pair completes, if ever, by what the peer
+/// sends later. Inline, for the thread that drives the device.
+[[nodiscard]] inline bool spares_receives(const device::QueuePair& qp) {
+  const QueuePairState state = qp.state();
+  return (state == QueuePairState::Idle || state == QueuePairState::Rts) && !qp.waits_for_receive();
+}
+
 /// Has `post` queue receives, and tells the thread that drives the device if it has. \param lock
-/// nullptr: no other thread posts to the queue. \return what `post` returns
+/// nullptr: no other thread posts to the queue \param qp whose queue it is; nullptr: several share
+/// it \return what `post` returns
 template <typename F>
-auto post_receives(DeviceRuntime& device, QueueLock* lock, F&& post) {
+auto post_receives(DeviceRuntime& device, const device::QueuePair* qp, QueueLock* lock, F&& post) {
   const auto result = alone(lock, post);
-  if (has_queued(result)) device.posted(Posted::Receives, lock != nullptr);
+  if (!has_queued(result)) return result;
+  const bool alone_here = lock == nullptr && device.worker == nullptr;
+  const bool spare = alone_here && qp != nullptr && spares_receives(*qp);
+  device.posted(spare ? Posted::SpareReceives : Posted::Receives, lock != nullptr);
   return result;
 }
 

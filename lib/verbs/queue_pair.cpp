@@ -191,7 +191,7 @@ Status QueuePair::post_receive(const ReceiveRequest& request) {
   if (qp_ == nullptr) return empty_handle();
   if (device_->is_abandoned()) return abandoned();
   const device::PostResult result =
-      post_receives(*device_, receive_lock_.get(), [&] { return qp_->post_receive(request); });
+      post_receives(*device_, qp_, receive_lock_.get(), [&] { return qp_->post_receive(request); });
   if (result != device::PostResult::Ok) return receive_status(result, qp_->spec());
   return {};
 }
@@ -208,7 +208,8 @@ ListPosted QueuePair::post_receive(std::span<const ReceiveRequest> requests) {
   if (qp_ == nullptr) return {0, empty_handle()};
   if (device_->is_abandoned()) return {0, abandoned()};
   const auto [taken, result] =
-      post_receives(*device_, receive_lock_.get(), [&] { return qp_->post_receives(requests); });
+      post_receives(*device_, qp_, receive_lock_.get(),
+                    [&] { return qp_->post_receives(requests); });
   return {taken, receive_status(result, qp_->spec())};
 }
 

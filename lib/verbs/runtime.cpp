@@ -306,6 +306,7 @@ uint32_t Runtime::poll() {
   uint32_t work = 0;
   for (auto& device : devices_) work += device->turn();
   if (sleeper_ != nullptr) sleeper_->check_timer();
+  serves_next_post_ = true;
   return work;
 }
 

@@ -75,7 +75,7 @@ struct DeviceRuntime {
   /// The oldest event; nothing when there is none.
   std::optional<Event> poll_event();
   /// Inline: does one turn. \return frames and doorbells served
-  uint32_t turn();
+  uint32_t turn(device::Turn what = device::Turn::Whole);
 
  private:
   static uint32_t next_number();
@@ -117,6 +117,11 @@ class Runtime {
   bool arm();
   /// Inline: serves what was asked for since the latest turn, then arms.
   void settle();
+  /// Inline, for the thread that polls: it has posted to a queue pair that had nothing to send.
+  /// Where threads sleep on descriptors the first post behind a wake-up is served at once, which
+  /// costs less than to make a descriptor readable; more are likely to come behind it, and are
+  /// served together. \return whether it was served
+  bool serve_post(DeviceRuntime& device);
   /// Inline: work was added by the thread that polls.
   void disturb();
   /// Inline: work was added by any thread.
@@ -158,6 +163,7 @@ class Runtime {
   settings::WorkerSettings::Idle idle_ = settings::WorkerSettings::Idle::Auto;
   std::vector<std::unique_ptr<DeviceRuntime>> devices_;
   std::unique_ptr<Sleeper> sleeper_;        // inline, once somebody sleeps
+  bool serves_next_post_ = false;           // inline: none was served since the latest wake-up
   std::atomic<Sleeper*> to_ring_{nullptr};  // the same one, for threads that do not drive
   std::optional<wakeup::Poller> fd_;        // of the sleeper's descriptor and the events'
   Activity activity_;

@@ -64,7 +64,7 @@ Status SharedReceiveQueue::post_receive(const ReceiveRequest& request) {
     if (result == rdmap::PostResult::Full) depth = srq_->depth();
     return result;
   };
-  switch (verbs::post_receives(*device_, lock_.get(), post)) {
+  switch (verbs::post_receives(*device_, nullptr, lock_.get(), post)) {
     case rdmap::PostResult::Ok: return {};
     case rdmap::PostResult::Full:
       return tl::unexpected(Error{ErrorCode::ResourceExhausted, base::worded([&] {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "base/starved.hpp"
 #include "verbs/belonging.hpp"
@@ -38,14 +39,16 @@ void DeviceRuntime::posted(Posted what, bool any_thread) {
     worker->posted(what);
     return;
   }
+  if (what == Posted::FirstSends && !any_thread && runtime->serve_post(*this)) return;
   asked.store(true, std::memory_order_relaxed);
+  if (what == Posted::SpareReceives) return;
   any_thread ? runtime->disturb_from_any_thread() : runtime->disturb();
 }
 
-uint32_t DeviceRuntime::turn() {
+uint32_t DeviceRuntime::turn(device::Turn what) {
   if (is_abandoned()) return 0;
   asked.store(false, std::memory_order_relaxed);
-  return verbs::turn(*device, runtime->now());
+  return verbs::turn(*device, runtime->now(), what);
 }
 
 Result<QueueAlarm*> DeviceRuntime::alarm_of_events() {
@@ -143,6 +146,7 @@ bool Runtime::is_asked() const {
 }
 
 bool Runtime::arm() {
+  serves_next_post_ = true;
   if (is_abandoned()) return true;  // a loop that polls until there is nothing to do has to end
   if (sleeper_ == nullptr) return false;
   const base::Now time = now();
@@ -158,9 +162,16 @@ bool Runtime::arm() {
 
 void Runtime::settle() {
   if (is_asked()) {
-    for (auto& device : devices_) device->turn();
+    for (auto& device : devices_) device->turn(device::Turn::Posted);
   }
   arm();
+}
+
+bool Runtime::serve_post(DeviceRuntime& device) {
+  if (sleeper_ == nullptr || !std::exchange(serves_next_post_, false)) return false;
+  device.turn(device::Turn::Posted);
+  sleeper_->check_timer();
+  return true;
 }
 
 void Runtime::disturb() {

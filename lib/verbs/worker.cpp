@@ -49,9 +49,9 @@ class SignalsHeld {
 
 }  // namespace
 
-uint32_t turn(device::Device& device, base::Now now) {
+uint32_t turn(device::Device& device, base::Now now, device::Turn what) {
   uint32_t work = 0;
-  if (!base::attempt([&] { work = device.poll(now); })) device.count_starved_turn();
+  if (!base::attempt([&] { work = device.poll(now, what); })) device.count_starved_turn();
   return work;
 }
 

@@ -32,11 +32,12 @@ using Clock = std::function<base::Now()>;
 
 /// Does one turn of a device's loop. It throws nothing: a turn that ends early for want of memory
 /// is counted (`device.starved_turns`).
-uint32_t turn(device::Device& device, base::Now now);
+uint32_t turn(device::Device& device, base::Now now, device::Turn what = device::Turn::Whole);
 
 /// What an application has posted.
 enum class Posted : uint8_t {
   Receives,
+  SpareReceives,  ///< inline: nothing completes before the peer sends
   Sends,
   FirstSends,  ///< nothing else is under way on the queue pair
 };
