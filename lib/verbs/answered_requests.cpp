@@ -8,7 +8,8 @@
 
 namespace rnic::verbs {
 
-AnsweredRequests::AnsweredRequests(std::shared_ptr<EventDesk> desk) : desk_(std::move(desk)) {
+AnsweredRequests::AnsweredRequests(std::shared_ptr<EventDesk> desk, Admission admits)
+    : desk_(std::move(desk)), admits_(std::move(admits)) {
   links_.reserve(kMost);  // a request that was answered always finds a place
 }
 
@@ -51,12 +52,16 @@ Status AnsweredRequests::answer_all(const Endpoint& local, Answer& answer) {
   while (ready) {
     const auto asking = desk_->request_at(local);
     if (!asking) return {};
+    if (admits_ && !admits_(asking->remote)) {
+      reject(asking->request);
+      continue;
+    }
     if (!has_room(answer.options)) {
       answer.no_room = departed_;
       return {};
     }
     ready = make_link(answer);
-    if (ready) ready = answer_one(*asking, answer);
+    if (ready) ready = answer_one(asking->request, answer);
   }
   if (waits_for_room(ready.error(), answer)) return {};
   return ready;
@@ -116,7 +121,7 @@ bool AnsweredRequests::has_news(const Endpoint& local, const Answer& answer) {
 void AnsweredRequests::stop(const Endpoint& local) {
   static_cast<void>(desk_->handle().unlisten(local));
   desk_->sort_events();  // rejects requests that came since the last wait, too
-  while (const auto asking = desk_->request_at(local)) reject(*asking);
+  while (const auto asking = desk_->request_at(local)) reject(asking->request);
 }
 
 void AnsweredRequests::reject(const RequestHandle& request) {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -23,8 +24,11 @@ class AnsweredRequests {
  public:
   /// The most of them at a time. Each holds a queue pair and its buffers.
   static constexpr size_t kMost = 64;
+  /// Decides by the peer's end who may connect.
+  using Admission = std::function<bool(const Endpoint& remote)>;
 
-  explicit AnsweredRequests(std::shared_ptr<EventDesk> desk);
+  /// \param admits those for whom it returns false are rejected; empty: everybody may connect
+  explicit AnsweredRequests(std::shared_ptr<EventDesk> desk, Admission admits = {});
 
   [[nodiscard]] const EventDesk& desk() const { return *desk_; }
 
@@ -59,6 +63,7 @@ class AnsweredRequests {
   [[nodiscard]] Error no_one_in_time();
 
   std::shared_ptr<EventDesk> desk_;
+  Admission admits_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<BlockingLink>> links_;  // at most kMost; the oldest first
   uint64_t departed_ = 0;                             // links that have left links_

@@ -50,11 +50,11 @@ Result<Connection> connect_to(const std::shared_ptr<EventDesk>& desk, const Endp
   return Connection(std::move(*link));
 }
 
-/// Listens on `local` of the desk's device.
+/// Listens on `local` of the desk's device. \param admits as for AnsweredRequests
 Result<Listener> listen_at(const std::shared_ptr<EventDesk>& desk, const Endpoint& local,
-                           const ListenOptions& options) {
+                           const ListenOptions& options, AnsweredRequests::Admission admits = {}) {
   // It is made first, since whoever listens already could not tell that there was no memory for it.
-  auto answered = std::make_unique<AnsweredRequests>(desk);
+  auto answered = std::make_unique<AnsweredRequests>(desk, std::move(admits));
   auto listening = desk->handle().listen(local, options);
   if (!listening) return tl::unexpected(std::move(listening.error()));
   return Listener(std::move(answered), *listening);
@@ -242,11 +242,13 @@ Result<std::pair<Connection, Connection>> Adapter::connect_pair(Adapter& far, ui
                                                         device().name());
     }
     const WaitEnd end(desk_->context(), limit.span());
-    auto listener = far.listen({far.desk_->device().address(), port});
-    if (!listener) return tl::unexpected(std::move(listener.error()));
-    const Endpoint there = listener->local();
     auto link = BlockingLink::make(desk_, options);
     if (!link) return tl::unexpected(std::move(link.error()));
+    // The port is open to everybody while the call is under way.
+    const auto is_near = [&link](const Endpoint& remote) { return (*link)->is_at(remote); };
+    auto listener = listen_at(far.desk_, {far.desk_->device().address(), port}, {}, is_near);
+    if (!listener) return tl::unexpected(std::move(listener.error()));
+    const Endpoint there = listener->local();
     far.desk_->sort_events();  // requests of a device whose events nobody takes are rejected
     if (auto started = (*link)->connect(there, options); !started) {
       return tl::unexpected(std::move(started.error()));

@@ -165,6 +165,11 @@ Status BlockingLink::outcome() {
   });
 }
 
+bool BlockingLink::is_at(const Endpoint& end) const {
+  const auto told = qp_.info();
+  return told && told->connected && told->local == end;
+}
+
 void BlockingLink::flush() {
   QueuePairChange change;
   change.state = QueuePairState::Error;

@@ -33,6 +33,8 @@ class BlockingLink {
   [[nodiscard]] const EventDesk& desk() const { return *desk_; }
   [[nodiscard]] uint32_t number() const { return qp_.number(); }
   [[nodiscard]] uint64_t buffered() const { return buffers_.size(); }  ///< octets of its buffers
+  /// \return whether this side's end of the connection, which may be under way, is `end`
+  [[nodiscard]] bool is_at(const Endpoint& end) const;
 
   /// Starts a connection; await_established() tells how it went.
   Status connect(const Endpoint& remote, const blocking::ConnectionOptions& options);

@@ -1,4 +1,4 @@
-// blocking::Listener::accept() against peers that do not do their part.
+// blocking::Listener::accept() and connect_pair() against peers that do not do their part.
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -215,6 +215,26 @@ TEST_P(Accepting, APeerThatTheOptionsDoNotFitIsPassedOver) {
   options.private_data = much;
   EXPECT_EQ(name_of(must(listener.accept(kPatience, options))), 3);
   EXPECT_EQ(code_of(listener.accept(kNow, options)), ErrorCode::TimedOut) << "it was rejected";
+}
+
+TEST_P(Accepting, ThePortOfAPairIsForTheOtherEndAlone) {
+  // Over sockets of the system nobody can ask before somebody listens.
+  if (GetParam().on == On::Sockets || GetParam().threaded) return;
+  Adapters world(GetParam());
+  std::deque<Honest> strangers;  // what they say lies in the far port until the call drives it
+  for (uint8_t name = 1; name <= 2; ++name) strangers.emplace_back(world, name);
+  auto [a, b] = must(world.near.connect_pair(world.far, kPort, kPatience));
+  EXPECT_EQ(a.remote(), b.local());
+  EXPECT_EQ(b.remote(), a.local());
+  pass(a, b, 100, 1);
+  std::set<uint32_t> rejected;
+  const auto all_told = [&] {
+    while (const auto event = world.near.poll_event()) {
+      if (std::holds_alternative<event::Rejected>(*event)) rejected.insert(common(*event).qp);
+    }
+    return rejected.size() == strangers.size();
+  };
+  EXPECT_TRUE(world.context.wait_until(all_told, kPatience));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Accepting, kAllSettings, setting_name);

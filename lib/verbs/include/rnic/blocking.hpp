@@ -192,8 +192,8 @@ class Adapter {
   Result<Connection> connect(const Endpoint& remote, TimeLimit limit = kTimeLimit,
                              const ConnectionOptions& options = {});
   /// Makes both ends of one connection in one thread, as socketpair() does. While the call is under
-  /// way it listens on the address of `far`; with port 0 on a port that is chosen. InvalidArgument:
-  /// `far` belongs to another context.
+  /// way it listens on the address of `far`; with port 0 on a port that is chosen. Whoever else
+  /// asks for a connection there is rejected. InvalidArgument: `far` belongs to another context.
   /// \return the end of this device, and the end of `far`
   Result<std::pair<Connection, Connection>> connect_pair(Adapter& far, uint16_t port,
                                                          TimeLimit limit = kTimeLimit,
