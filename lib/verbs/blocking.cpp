@@ -151,12 +151,11 @@ Listener::Listener() = default;
 Listener::Listener(std::unique_ptr<AnsweredRequests> answered, const Endpoint& local)
     : answered_(std::move(answered)), local_(local) {}
 
-Listener::Listener(Listener&& other) noexcept { *this = std::move(other); }
+Listener::Listener(Listener&& other) noexcept { swap(other); }
 
 Listener& Listener::operator=(Listener&& other) noexcept {
-  swap(other);
-  Listener before;
-  before.swap(other);
+  Listener before(std::move(other));
+  swap(before);
   return *this;
 }
 

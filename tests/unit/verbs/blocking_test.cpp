@@ -413,6 +413,13 @@ TEST(BlockingHandles, MoveAndLeaveEmpty) {
   EXPECT_EQ(code_of(listener.accept()), ErrorCode::WrongState);  // NOLINT(bugprone-use-after-move)
   other = must(world.far.listen(kPort));
   must(world.far.listen(kNobody));  // what it stood for before listens no more
+  Listener& same = other;
+  other = std::move(same);
+  EXPECT_EQ(other.local().port, kPort);
+  EXPECT_EQ(code_of(world.far.listen(kPort)), ErrorCode::AlreadyExists) << "it listens on";
+  Connection& same_end = moved;
+  moved = std::move(same_end);
+  pass(moved, b, 10, 2);
 }
 
 TEST(BlockingThreads, AServerAndItsClients) {

@@ -1,12 +1,16 @@
 // Waiting instead of polling: the descriptors of completion queues, events and a whole context.
 
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "support/readable.hpp"
+#include "wakeup/descriptor.hpp"
 #include "verbs_pair.hpp"
 
 namespace rnic::test {
@@ -280,6 +284,42 @@ TEST_P(Waiting, WithoutADescriptorTheCallSaysSoAndPollingGoesOn) {
     exchange(world, a, b, 1000, 1);
   }
   EXPECT_TRUE(a.send_cq.fd());
+}
+
+/// An epoll that contains another descriptor. Nothing: the kernel takes none around that one.
+std::optional<wakeup::Descriptor> epoll_around(int inner) {
+  auto made = wakeup::Descriptor::open([] { return epoll_create1(EPOLL_CLOEXEC); });
+  epoll_event wanted{};
+  wanted.events = EPOLLIN;
+  if (epoll_ctl(made.get(), EPOLL_CTL_ADD, inner, &wanted) != 0) return std::nullopt;
+  return made;
+}
+
+// The promise of the headers: an application's epoll, and one around that.
+TEST_P(Waiting, EachDescriptorFitsIntoTwoEpolls) {
+  World world(config());
+  Side a(world.left);
+  Side b(world.right);
+  std::vector<std::pair<const char*, int>> all{{"of a queue", must(b.receive_cq.fd())},
+                                               {"of the events", must(world.right.event_fd())}};
+  if (!threaded()) all.emplace_back("of the context", must(world.context.fd()));
+  std::vector<wakeup::Descriptor> kept;
+  for (const auto& [whose, fd] : all) {
+    // The device adds what it waits for when it is armed first, which must fit, too.
+    auto inner = epoll_around(fd);
+    ASSERT_TRUE(inner) << whose;
+    auto outer = epoll_around(inner->get());
+    ASSERT_TRUE(outer) << whose;
+    kept.push_back(std::move(*inner));
+    kept.push_back(std::move(*outer));
+  }
+  world.connect(a, b);
+  Memory near(a.pd, octets(64, 1), Access::LocalWrite);
+  Memory far(b.pd, std::vector<uint8_t>(64), kEverything);
+  must(b.qp.post_receive(receive(far.all(), 1)));
+  must(b.receive_cq.arm());
+  must(a.qp.post_send(request(Opcode::Send, near.all(), 1)));
+  EXPECT_TRUE(world.wait([&] { return is_readable(kept[1].get()); }));
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -237,7 +237,9 @@ class CompletionQueue {
   /// It becomes readable when a completion that arm() waits for has been added (after as many, or
   /// after as much time, as moderate() has set), and stays readable until the next arm(). In an
   /// inline context it is also readable when polling the context could add a completion.
-  /// ResourceExhausted when the system has no descriptor left.
+  /// An application's epoll may contain it, and one further epoll that one: Linux takes no more
+  /// than five within each other (ELOOP), and the descriptor of an inline context over sockets is
+  /// an epoll with two within. ResourceExhausted when the system has no descriptor left.
   Result<int> fd();
   /// Has the next completion of the kind `what` make fd() readable. Poll once more after the call,
   /// then sleep: no completion is missed. Notify::Solicited after Notify::Next still waits for any
@@ -584,8 +586,9 @@ class Device {
   std::optional<Event> poll_event();
   /// A descriptor for poll() and epoll (POLLIN), the same one each time; nobody reads or closes it.
   /// It is readable while poll_event() has events to give, and in an inline context also when
-  /// polling the context could bring one. ResourceExhausted when the system has no descriptor left.
-  /// For the thread that polls events.
+  /// polling the context could bring one. At most two epolls may be around it (as of
+  /// CompletionQueue::fd()). ResourceExhausted when the system has no descriptor left. For the
+  /// thread that polls events.
   Result<int> event_fd();
   /// Inline: does one turn of this device alone. Different threads may drive different devices; the
   /// control calls of each device then belong to its thread. Threaded: does nothing and returns 0.
@@ -651,8 +654,9 @@ class Context {
   ///     epoll_wait(...context.fd()...);
   ///     context.poll();
   ///
-  /// Unsupported in a threaded context, whose completion queues and devices have descriptors.
-  /// ResourceExhausted when the system has no descriptor left.
+  /// At most two epolls may be around it (as of CompletionQueue::fd()). Unsupported in a threaded
+  /// context, whose completion queues and devices have descriptors. ResourceExhausted when the
+  /// system has no descriptor left.
   Result<int> fd();
   /// Inline, after fd(). \return false: poll() has something to do now; true: fd() will tell when
   /// it has
