@@ -4,6 +4,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -320,6 +322,29 @@ TEST_P(Waiting, EachDescriptorFitsIntoTwoEpolls) {
   must(b.receive_cq.arm());
   must(a.qp.post_send(request(Opcode::Send, near.all(), 1)));
   EXPECT_TRUE(world.wait([&] { return is_readable(kept[1].get()); }));
+}
+
+size_t open_descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return static_cast<size_t>(std::distance(begin(all), end(all)));
+}
+
+// What the condition ends lives until the call has returned: with the devices their descriptors
+// would be closed.
+TEST_P(Waiting, TheConditionMayEndTheLastHandle) {
+  const size_t without = open_descriptors();
+  std::optional<Context> context(must(Context::open(config())));
+  const size_t with = open_descriptors();
+  ASSERT_GT(with, without);
+  int asked = 0;
+  const auto done = [&] {
+    if (++asked == 2) context.reset();
+    EXPECT_GE(open_descriptors(), with) << asked;
+    return asked == 4;
+  };
+  EXPECT_TRUE(context->wait_until(done, kPatience));
+  EXPECT_EQ(asked, 4);
+  EXPECT_LT(open_descriptors(), with) << "it was the last handle";
 }
 
 INSTANTIATE_TEST_SUITE_P(

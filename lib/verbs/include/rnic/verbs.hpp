@@ -667,7 +667,8 @@ class Context {
   /// thread spins for 50 us and then sleeps in the kernel (with worker.idle = "spin" or "yield" it
   /// never sleeps). \param timeout any span; 0 or less: over at once; kForever: never over \return
   /// false: the timeout was over before `done` returned true, or `done` is empty, which is told at
-  /// once
+  /// once. `done` may destroy handles, the last one of the context, too: the devices live until the
+  /// call has returned
   template <typename Rep, typename Period>
   bool wait_until(const std::function<bool()>& done, std::chrono::duration<Rep, Period> timeout) {
     return wait_for(done, to_nanoseconds(timeout));
