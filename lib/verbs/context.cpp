@@ -141,7 +141,7 @@ Result<int> Context::fd() {
   return guarded("Context::fd", [&] { return runtime_->fd(); });
 }
 
-bool Context::arm() { return runtime_ != nullptr && runtime_->arm(); }
+bool Context::arm() { return runtime_ == nullptr || runtime_->arm(); }
 
 std::optional<std::chrono::nanoseconds> Context::next_deadline() const {
   if (runtime_ == nullptr) return std::nullopt;

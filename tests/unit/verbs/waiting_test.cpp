@@ -288,6 +288,39 @@ TEST_P(Waiting, WithoutADescriptorTheCallSaysSoAndPollingGoesOn) {
   EXPECT_TRUE(a.send_cq.fd());
 }
 
+/// Does as the documented loop. \return whether arm() says before long that there is nothing to do
+bool comes_to_rest(Context& context) {
+  for (int turns = 0; turns < 1'000'000; ++turns) {
+    if (context.arm()) return true;
+    context.poll();
+  }
+  return false;
+}
+
+// An application may have ignored the error of fd(), or not asked for it yet.
+TEST_P(Waiting, TheLoopEndsWithoutADescriptor) {
+  World world(config());
+  EXPECT_TRUE(comes_to_rest(world.context));
+  Side a(world.left);
+  Side b(world.right);
+  world.connect(a, b);
+  exchange(world, a, b, 1000, 1);
+  EXPECT_TRUE(comes_to_rest(world.context));
+  Context other = std::move(world.context);
+  EXPECT_TRUE(comes_to_rest(world.context)) << "a context that was moved from has nothing to do";
+  EXPECT_TRUE(comes_to_rest(other));
+  world.context = std::move(other);
+}
+
+TEST_P(Waiting, TheLoopEndsWhereTheMachineHasNoDescriptor) {
+  World world(config());
+  Side a(world.left);
+  Side b(world.right);
+  const NoDescriptorLeft none;
+  EXPECT_FALSE(world.context.fd());
+  EXPECT_TRUE(comes_to_rest(world.context));
+}
+
 /// An epoll that contains another descriptor. Nothing: the kernel takes none around that one.
 std::optional<wakeup::Descriptor> epoll_around(int inner) {
   auto made = wakeup::Descriptor::open([] { return epoll_create1(EPOLL_CLOEXEC); });

@@ -658,8 +658,10 @@ class Context {
   /// context, whose completion queues and devices have descriptors. ResourceExhausted when the
   /// system has no descriptor left.
   Result<int> fd();
-  /// Inline, after fd(). \return false: poll() has something to do now; true: fd() will tell when
-  /// it has
+  /// Looks whether there is something to do. \return false: poll() has something to do now; true:
+  /// it has nothing to do, and fd() will tell when it has. In a threaded context, and of an empty
+  /// handle, always true: there is nothing to drive. Without a descriptor (fd() answers
+  /// ResourceExhausted) true says no more than that there is nothing to do at the moment.
   bool arm();
 
   /// Drives the devices (inline), or leaves that to the workers, until `done` returns true. The
