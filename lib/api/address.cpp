@@ -94,10 +94,14 @@ std::string to_string(const Endpoint& endpoint) {
 }
 
 Result<IpAddress> parse_ip(const std::string& text) {
+  // inet_pton() would see only the octets before a zero.
+  const bool whole = text.find('\0') == std::string::npos;
   in_addr v4{};
-  if (inet_pton(AF_INET, text.c_str(), &v4) == 1) return IpAddress::v4(ntohl(v4.s_addr));
+  if (whole && inet_pton(AF_INET, text.c_str(), &v4) == 1) {
+    return IpAddress::v4(ntohl(v4.s_addr));
+  }
   in6_addr v6{};
-  if (inet_pton(AF_INET6, text.c_str(), &v6) == 1) {
+  if (whole && inet_pton(AF_INET6, text.c_str(), &v6) == 1) {
     return IpAddress(load(v6.s6_addr), load(v6.s6_addr + 8));
   }
   return tl::unexpected(Error{ErrorCode::InvalidArgument,
