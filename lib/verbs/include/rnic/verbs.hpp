@@ -281,9 +281,12 @@ class QueuePair {
   QueuePair();
   QueuePair(QueuePair&& other) noexcept;
   QueuePair& operator=(QueuePair&& other) noexcept;
-  /// Aborts the connection if there is one. Completions not yet polled stay in their queues.
+  /// Aborts the connection if there is one. Completions not yet polled stay in their queues, but
+  /// requests that have not completed never will: their memory is the application's again, and
+  /// nobody is told. Whoever waits for their completions moves the queue pair to
+  /// QueuePairState::Error first (modify()), which completes them with Flushed.
   ~QueuePair();
-  /// Destroys the queue pair and leaves the handle empty.
+  /// Destroys the queue pair, as its destructor does, and leaves the handle empty.
   Status destroy();
 
   /// The number of the queue pair. It changes with each return to Idle; earlier completions and
