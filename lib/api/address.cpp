@@ -7,6 +7,8 @@
 #include <optional>
 #include <string_view>
 
+#include "api/no_throw.hpp"
+
 namespace rnic {
 
 namespace {
@@ -64,56 +66,80 @@ tl::unexpected<Error> no_endpoint(const std::string& text, const char* examples)
                               "\"" + text + "\" is not an address with a port: write " + examples});
 }
 
-Result<Endpoint> make_endpoint(const Parts& parts, uint16_t port) {
-  if (parts.address.empty()) return Endpoint{{}, port};
-  const auto ip = parse_ip(parts.address);
-  if (!ip) return tl::unexpected(ip.error());
-  return Endpoint{*ip, port};
-}
-
-}  // namespace
-
-std::string to_string(const IpAddress& address) {
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  if (address.is_v4()) {
-    const in_addr raw{htonl(address.as_v4())};
-    inet_ntop(AF_INET, &raw, text.data(), text.size());
-  } else {
-    in6_addr raw{};
-    store(raw.s6_addr, address.high());
-    store(raw.s6_addr + 8, address.low());
-    inet_ntop(AF_INET6, &raw, text.data(), text.size());
-  }
-  return text.data();
-}
-
-std::string to_string(const Endpoint& endpoint) {
-  const std::string address = to_string(endpoint.address);
-  return (endpoint.address.is_v4() ? address : "[" + address + "]") + ":" +
-         std::to_string(endpoint.port);
-}
-
-Result<IpAddress> parse_ip(const std::string& text) {
+Result<IpAddress> parse_address(const std::string& text) {
+  // inet_pton() would see only the octets before a zero.
+  const bool whole = text.find('\0') == std::string::npos;
   in_addr v4{};
-  if (inet_pton(AF_INET, text.c_str(), &v4) == 1) return IpAddress::v4(ntohl(v4.s_addr));
+  if (whole && inet_pton(AF_INET, text.c_str(), &v4) == 1) {
+    return IpAddress::v4(ntohl(v4.s_addr));
+  }
   in6_addr v6{};
-  if (inet_pton(AF_INET6, text.c_str(), &v6) == 1) {
+  if (whole && inet_pton(AF_INET6, text.c_str(), &v6) == 1) {
     return IpAddress(load(v6.s6_addr), load(v6.s6_addr + 8));
   }
   return tl::unexpected(Error{ErrorCode::InvalidArgument,
                               "\"" + text + "\" is not an IP address: write 10.0.0.1 or fd00::1"});
 }
 
+Result<Endpoint> make_endpoint(const Parts& parts, uint16_t port) {
+  if (parts.address.empty()) return Endpoint{{}, port};
+  const auto ip = parse_address(parts.address);
+  if (!ip) return tl::unexpected(ip.error());
+  return Endpoint{*ip, port};
+}
+
+/// The text of an address.
+struct Written {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+
+  explicit Written(const IpAddress& address) {
+    if (address.is_v4()) {
+      const in_addr raw{htonl(address.as_v4())};
+      inet_ntop(AF_INET, &raw, text.data(), text.size());
+    } else {
+      in6_addr raw{};
+      store(raw.s6_addr, address.high());
+      store(raw.s6_addr + 8, address.low());
+      inet_ntop(AF_INET6, &raw, text.data(), text.size());
+    }
+  }
+};
+
+}  // namespace
+
+std::string to_string(const IpAddress& address) {
+  return text_or_none([&]() -> std::string { return Written(address).text.data(); });
+}
+
+std::string to_string(const Endpoint& endpoint) {
+  return text_or_none([&] {
+    const Written address(endpoint.address);
+    std::string text;
+    if (!endpoint.address.is_v4()) text += '[';
+    text += address.text.data();
+    if (!endpoint.address.is_v4()) text += ']';
+    return text + ":" + std::to_string(endpoint.port);
+  });
+}
+
+Result<IpAddress> parse_ip(const std::string& text) {
+  return result_or_exhausted([&] { return parse_address(text); });
+}
+
 Result<Endpoint> parse_endpoint(const std::string& text) {
-  const std::optional<Parts> parts = split(text);
-  if (!parts || !parts->port) return no_endpoint(text, "10.0.0.1:80 or [fd00::1]:80");
-  return make_endpoint(*parts, *parts->port);
+  return result_or_exhausted([&]() -> Result<Endpoint> {
+    const std::optional<Parts> parts = split(text);
+    if (!parts || !parts->port) return no_endpoint(text, "10.0.0.1:80 or [fd00::1]:80");
+    return make_endpoint(*parts, *parts->port);
+  });
 }
 
 Result<Endpoint> parse_endpoint(const std::string& text, uint16_t port) {
-  const std::optional<Parts> parts = split(text);
-  if (!parts) return no_endpoint(text, "10.0.0.1, 10.0.0.1:80 or [fd00::1]:80");
-  return make_endpoint(*parts, parts->port.value_or(port));
+  return result_or_exhausted([&]() -> Result<Endpoint> {
+    const std::optional<Parts> parts = split(text);
+    if (!parts) return no_endpoint(text, "10.0.0.1, 10.0.0.1:80 or [fd00::1]:80");
+    return make_endpoint(*parts, parts->port.value_or(port));
+  });
 }
 
 }  // namespace rnic

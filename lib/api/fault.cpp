@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <iterator>
 
+#include "api/no_throw.hpp"
+
 namespace rnic {
 
 namespace {
@@ -72,7 +74,9 @@ const char* type_name(FaultLayer layer, uint8_t type) {
 
 const char* code_name(const Fault& fault) { return name_of(fault.layer, fault.type, fault.code); }
 
-std::string describe(const Fault& fault) {
+namespace {
+
+std::string in_words(const Fault& fault) {
   constexpr const char* kLayers[] = {"RDMAP", "DDP", "LLP"};
   const auto layer = static_cast<uint8_t>(fault.layer);
   char code[8];
@@ -83,6 +87,12 @@ std::string describe(const Fault& fault) {
   if (name == nullptr) return text + " (unknown)";
   if (*name != '\0') text += std::string(" ") + name;
   return text;
+}
+
+}  // namespace
+
+std::string describe(const Fault& fault) {
+  return text_or_none([&] { return in_words(fault); });
 }
 
 const char* to_string(QueuePairError error) {

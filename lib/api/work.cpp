@@ -1,5 +1,7 @@
 #include "rnic/work.hpp"
 
+#include "api/no_throw.hpp"
+
 namespace rnic {
 
 const char* to_string(Opcode opcode) {
@@ -59,9 +61,7 @@ const char* words_of(CompletionCause cause) {
   return "unknown";
 }
 
-}  // namespace
-
-std::string describe(const Completion& completion) {
+std::string in_words(const Completion& completion) {
   std::string text = to_string(completion.status);
   const CompletionCause cause = completion.cause;
   if (cause == CompletionCause::None) return text;
@@ -72,6 +72,12 @@ std::string describe(const Completion& completion) {
   if (!has_fault) return text;
   const auto [layer, type, code] = completion.fault;
   return text + ": " + describe(Fault{layer, type, code});
+}
+
+}  // namespace
+
+std::string describe(const Completion& completion) {
+  return text_or_none([&] { return in_words(completion); });
 }
 
 }  // namespace rnic

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <new>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,6 +41,14 @@ const WireSettings* wire_of(const Settings& settings, const DeviceSettings& devi
 }
 
 std::string quoted(const std::string& text) { return "\"" + text + "\""; }
+
+/// The text by which an address is told from others. Two of which there is no text would be the
+/// same, so that a lack of memory has to end the check.
+std::string distinct(const IpAddress& address) {
+  std::string text = to_string(address);
+  if (text.empty()) throw std::bad_alloc();
+  return quoted(text);
+}
 
 bool good_name(std::string_view name) {
   constexpr std::string_view kAllowed =
@@ -473,10 +482,10 @@ void check(const Settings& settings, const Places& places, Findings& findings) {
     if (device.on_socket()) continue;  // devices may share the system's addresses
     if (!device.port.empty() && !device.on_local()) owners.claim("port", quoted(device.port), i);
     if (places.given(table(i) + ".address")) {
-      owners.claim("address", quoted(to_string(device.config.net.address)), i);
+      owners.claim("address", distinct(device.config.net.address), i);
     }
     for (const net::Prefix& prefix : device.config.net.addresses) {
-      owners.claim("address", quoted(to_string(prefix.address)), i);
+      owners.claim("address", distinct(prefix.address), i);
     }
     if (device.mac != Mac{}) owners.claim("mac", quoted(mac_text(device.mac)), i);
   }

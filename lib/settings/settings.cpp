@@ -387,6 +387,11 @@ Result<Settings> parse_settings(std::string_view toml_text, const std::string& f
 }
 
 Result<std::string> read_file(const std::string& path) {
+  // The system would see only the octets before a zero.
+  if (path.find('\0') != std::string::npos) {
+    return base::fail(ErrorCode::InvalidArgument,
+                      path + ": has an octet of 0 in it: name a TOML file");
+  }
   const auto exhausted = [] { return errno == ENOMEM || errno == EMFILE || errno == ENFILE; };
   errno = 0;
   std::ifstream file(path, std::ios::binary);

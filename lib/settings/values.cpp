@@ -184,6 +184,10 @@ struct Assign {
 
   Wrong operator()(std::string* target) const {
     if (text() == nullptr) return shown(raw) + " is not a string: put it in quotes";
+    // The system, to which it is a name, would see only the octets before a zero.
+    if (text()->find('\0') != std::string::npos) {
+      return shown(raw) + " has an octet of 0 in it: leave it out";
+    }
     *target = *text();
     return {};
   }

@@ -8,6 +8,7 @@
 #include "base/fail.hpp"
 #include "base/starved.hpp"
 #include "rnic/resolve.hpp"
+#include "verbs/answered_requests.hpp"
 #include "verbs/blocking_link.hpp"
 #include "verbs/boundary.hpp"
 #include "verbs/event_desk.hpp"
@@ -15,6 +16,7 @@
 namespace rnic::blocking {
 
 using verbs::abandoned;
+using verbs::AnsweredRequests;
 using verbs::BlockingLink;
 using verbs::empty_handle;
 using verbs::EventDesk;
@@ -48,41 +50,14 @@ Result<Connection> connect_to(const std::shared_ptr<EventDesk>& desk, const Endp
   return Connection(std::move(*link));
 }
 
-/// Accepts one peer that asks for `local`. Nothing: it went away again.
-Result<std::optional<Connection>> accept_one(const std::shared_ptr<EventDesk>& desk,
-                                             const Endpoint& local, const WaitEnd& end,
-                                             const ConnectionOptions& options) {
-  auto link = BlockingLink::make(desk, options);
-  if (!link) return tl::unexpected(std::move(link.error()));
-  if (auto good = (*link)->check_answer(options); !good) {
-    return tl::unexpected(std::move(good.error()));
-  }
-  std::optional<RequestHandle> request;
-  const auto asked = [&] { return (request = desk->request_at(local)).has_value(); };
-  if (!desk->wait(std::ref(asked), end)) {
-    return base::fail(ErrorCode::TimedOut, "nobody asked for a connection in time");
-  }
-  const auto accepted = (*link)->accept(*request, options);
-  // A request that was refused for want of a resource stays, and the call may be made again.
-  if (!accepted && accepted.error().code != ErrorCode::NotFound) {
-    return tl::unexpected(accepted.error());
-  }
-  (*link)->set_peer_data(desk->drop_request(*request));
-  if (!accepted) return std::optional<Connection>{};
-  if (auto done = (*link)->await_established(end, "the peer"); !done) {
-    if (done.error().code == ErrorCode::TimedOut) return tl::unexpected(std::move(done.error()));
-    return std::optional<Connection>{};
-  }
-  return std::optional<Connection>(Connection(std::move(*link)));
-}
-
-Result<Connection> accept_at(const std::shared_ptr<EventDesk>& desk, const Endpoint& local,
-                             const WaitEnd& end, const ConnectionOptions& options) {
-  for (;;) {
-    auto one = accept_one(desk, local, end, options);
-    if (!one) return tl::unexpected(std::move(one.error()));
-    if (*one) return std::move(**one);
-  }
+/// Listens on `local` of the desk's device. \param admits as for AnsweredRequests
+Result<Listener> listen_at(const std::shared_ptr<EventDesk>& desk, const Endpoint& local,
+                           const ListenOptions& options, AnsweredRequests::Admission admits = {}) {
+  // It is made first, since whoever listens already could not tell that there was no memory for it.
+  auto answered = std::make_unique<AnsweredRequests>(desk, std::move(admits));
+  auto listening = desk->handle().listen(local, options);
+  if (!listening) return tl::unexpected(std::move(listening.error()));
+  return Listener(std::move(answered), *listening);
 }
 
 }  // namespace
@@ -172,37 +147,36 @@ uint32_t Connection::number() const { return link_ == nullptr ? 0 : link_->numbe
 
 // --- Listener ---
 
-Listener::Listener(std::shared_ptr<EventDesk> desk, const Endpoint& local)
-    : desk_(std::move(desk)), local_(local) {}
+Listener::Listener() = default;
+Listener::Listener(std::unique_ptr<AnsweredRequests> answered, const Endpoint& local)
+    : answered_(std::move(answered)), local_(local) {}
 
-Listener::Listener(Listener&& other) noexcept { *this = std::move(other); }
+Listener::Listener(Listener&& other) noexcept { swap(other); }
 
 Listener& Listener::operator=(Listener&& other) noexcept {
-  std::swap(desk_, other.desk_);
-  std::swap(local_, other.local_);
-  Listener before;
-  std::swap(before.desk_, other.desk_);
-  std::swap(before.local_, other.local_);
+  Listener before(std::move(other));
+  swap(before);
   return *this;
 }
 
+void Listener::swap(Listener& other) noexcept {
+  std::swap(answered_, other.answered_);
+  std::swap(local_, other.local_);
+}
+
 Listener::~Listener() {
-  if (desk_ == nullptr || desk_->is_abandoned()) return;
-  quietly([this] {
-    static_cast<void>(desk_->handle().unlisten(local_));
-    desk_->sort_events();  // rejects requests that came since the last wait, too
-    while (const auto request = desk_->request_at(local_)) {
-      static_cast<void>(desk_->handle().reject(*request));
-      static_cast<void>(desk_->drop_request(*request));
-    }
-  });
+  if (answered_ == nullptr || answered_->desk().is_abandoned()) return;
+  quietly([this] { answered_->stop(local_); });
 }
 
 Result<Connection> Listener::accept(TimeLimit limit, const ConnectionOptions& options) {
-  if (desk_ == nullptr) return empty_handle();
-  if (desk_->is_abandoned()) return abandoned();
-  return guarded("Listener::accept", [&] {
-    return accept_at(desk_, local_, WaitEnd(desk_->context(), limit.span()), options);
+  if (answered_ == nullptr) return empty_handle();
+  const EventDesk& desk = answered_->desk();
+  if (desk.is_abandoned()) return abandoned();
+  return guarded("Listener::accept", [&]() -> Result<Connection> {
+    auto link = answered_->next(local_, WaitEnd(desk.context(), limit.span()), options);
+    if (!link) return tl::unexpected(std::move(link.error()));
+    return Connection(std::move(*link));
   });
 }
 
@@ -247,11 +221,7 @@ Result<Connection> Adapter::connect(const std::string& host, uint16_t port, Time
 
 Result<Listener> Adapter::listen(const Endpoint& local, const ListenOptions& options) {
   if (desk_->is_abandoned()) return abandoned();
-  return guarded("Adapter::listen", [&]() -> Result<Listener> {
-    auto listening = desk_->handle().listen(local, options);
-    if (!listening) return tl::unexpected(std::move(listening.error()));
-    return Listener(desk_, *listening);
-  });
+  return guarded("Adapter::listen", [&] { return listen_at(desk_, local, options); });
 }
 
 Result<Listener> Adapter::listen(uint16_t port, const ListenOptions& options) {
@@ -271,16 +241,18 @@ Result<std::pair<Connection, Connection>> Adapter::connect_pair(Adapter& far, ui
                                                         device().name());
     }
     const WaitEnd end(desk_->context(), limit.span());
-    auto listener = far.listen({far.desk_->device().address(), port});
-    if (!listener) return tl::unexpected(std::move(listener.error()));
-    const Endpoint there = listener->local();
     auto link = BlockingLink::make(desk_, options);
     if (!link) return tl::unexpected(std::move(link.error()));
+    // The port is open to everybody while the call is under way.
+    const auto is_near = [&link](const Endpoint& remote) { return (*link)->is_at(remote); };
+    auto listener = listen_at(far.desk_, {far.desk_->device().address(), port}, {}, is_near);
+    if (!listener) return tl::unexpected(std::move(listener.error()));
+    const Endpoint there = listener->local();
     far.desk_->sort_events();  // requests of a device whose events nobody takes are rejected
     if (auto started = (*link)->connect(there, options); !started) {
       return tl::unexpected(std::move(started.error()));
     }
-    auto accepted = accept_at(far.desk_, there, end, options);
+    auto accepted = listener->accept(end.left(desk_->context()), options);
     if (!accepted) return tl::unexpected(std::move(accepted.error()));
     if (auto done = (*link)->await_established(end, to_string(there)); !done) {
       return tl::unexpected(std::move(done.error()));

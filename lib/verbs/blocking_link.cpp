@@ -59,7 +59,7 @@ Status check(const blocking::ConnectionOptions& options) {
                       "private data of " + std::to_string(options.private_data.size()) +
                           " octets: at most " + std::to_string(kMaxPrivateData));
   }
-  const uint64_t octets = (uint64_t{options.receives} + 1) * options.message_size;
+  const uint64_t octets = buffer_octets(options);
   if (options.receives != 0 && options.message_size != 0 && octets <= blocking::kMaxBufferOctets) {
     return {};
   }
@@ -111,7 +111,7 @@ Status BlockingLink::set_up(const blocking::ConnectionOptions& options) {
   auto qp = desk_->create_qp(send_cq_, receive_cq_, depths);
   if (!qp) return tl::unexpected(std::move(qp.error()));
   qp_ = std::move(*qp);
-  buffers_.resize((uint64_t{receives_} + 1) * message_size_);
+  buffers_.resize(buffer_octets(options));
   auto region = desk_->register_memory(buffers_, Access::LocalWrite);
   if (!region) return tl::unexpected(std::move(region.error()));
   region_ = std::move(*region);
@@ -144,12 +144,18 @@ Status BlockingLink::accept(const RequestHandle& request,
 }
 
 Status BlockingLink::await_established(const WaitEnd& end, const std::string& who) {
-  const auto told = [this] {
-    return desk_->ask(enrolled_, [](Fate& fate) { return fate.established || fate.failure; });
-  };
+  const auto told = [this] { return is_decided(); };
   if (!desk_->wait(std::ref(told), end)) {
     return base::fail(ErrorCode::TimedOut, who + " did not answer in time");
   }
+  return outcome();
+}
+
+bool BlockingLink::is_decided() const {
+  return desk_->ask(enrolled_, [](Fate& fate) { return fate.established || fate.failure; });
+}
+
+Status BlockingLink::outcome() {
   return desk_->ask(enrolled_, [this](Fate& fate) -> Status {
     if (!fate.established) return tl::unexpected(*fate.failure);
     local_ = fate.established->local;
@@ -157,6 +163,11 @@ Status BlockingLink::await_established(const WaitEnd& end, const std::string& wh
     if (peer_data_.empty()) peer_data_ = std::move(fate.established->private_data);
     return {};
   });
+}
+
+bool BlockingLink::is_at(const Endpoint& end) const {
+  const auto told = qp_.info();
+  return told && told->connected && told->local == end;
 }
 
 void BlockingLink::flush() {

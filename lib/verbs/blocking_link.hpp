@@ -15,6 +15,11 @@
 
 namespace rnic::verbs {
 
+/// \return the octets of the buffers of one link
+[[nodiscard]] constexpr uint64_t buffer_octets(const blocking::ConnectionOptions& options) {
+  return (uint64_t{options.receives} + 1) * options.message_size;
+}
+
 class BlockingLink {
  public:
   /// Makes a link that is not connected; all its receives are posted.
@@ -27,6 +32,9 @@ class BlockingLink {
 
   [[nodiscard]] const EventDesk& desk() const { return *desk_; }
   [[nodiscard]] uint32_t number() const { return qp_.number(); }
+  [[nodiscard]] uint64_t buffered() const { return buffers_.size(); }  ///< octets of its buffers
+  /// \return whether this side's end of the connection, which may be under way, is `end`
+  [[nodiscard]] bool is_at(const Endpoint& end) const;
 
   /// Starts a connection; await_established() tells how it went.
   Status connect(const Endpoint& remote, const blocking::ConnectionOptions& options);
@@ -36,6 +44,10 @@ class BlockingLink {
   Status accept(const RequestHandle& request, const blocking::ConnectionOptions& options);
   /// Waits until the connection is established. \param who the peer, for the message of a TimedOut
   Status await_established(const WaitEnd& end, const std::string& who);
+  /// \return whether the connection is established or has failed
+  [[nodiscard]] bool is_decided() const;
+  /// Which of both: success, or why it was not established. Called once is_decided().
+  Status outcome();
 
   Result<Completion> send(std::span<const std::byte> message, const WaitEnd& end);
   Result<Completion> receive(std::span<std::byte> into, const WaitEnd& end);

@@ -130,7 +130,10 @@ uint32_t Context::poll() { return runtime_ == nullptr ? 0 : runtime_->poll(); }
 bool Context::wait_for(const std::function<bool()>& done, std::chrono::nanoseconds timeout) {
   if (!done) return false;
   if (runtime_ == nullptr) return done();
-  return runtime_->wait_until(done, base::after(runtime_->now(), timeout));
+  // `done` may end the last handle of the context, this one, too: the devices live until the call
+  // has returned.
+  const std::shared_ptr<verbs::Runtime> runtime = runtime_;
+  return runtime->wait_until(done, base::after(runtime->now(), timeout));
 }
 
 Result<int> Context::fd() {
@@ -138,7 +141,7 @@ Result<int> Context::fd() {
   return guarded("Context::fd", [&] { return runtime_->fd(); });
 }
 
-bool Context::arm() { return runtime_ != nullptr && runtime_->arm(); }
+bool Context::arm() { return runtime_ == nullptr || runtime_->arm(); }
 
 std::optional<std::chrono::nanoseconds> Context::next_deadline() const {
   if (runtime_ == nullptr) return std::nullopt;

@@ -154,14 +154,14 @@ void EventDesk::sort(Event&& event) {
   }
 }
 
-std::optional<RequestHandle> EventDesk::request_at(const Endpoint& local) {
+std::optional<Asking> EventDesk::request_at(const Endpoint& local) {
   const std::lock_guard lock(mutex_);
   const auto found = std::ranges::find_if(requests_, [&](const event::ConnectRequest& request) {
     return request.local.port == local.port &&
            (local.address.is_unspecified() || request.local.address == local.address);
   });
   if (found == requests_.end()) return std::nullopt;
-  return found->request;
+  return Asking{found->request, found->remote};
 }
 
 std::vector<uint8_t> EventDesk::drop_request(const RequestHandle& request) {

@@ -29,6 +29,12 @@ struct Fate {
   bool ended = false;
 };
 
+/// A peer that waits for the answer to its connection request.
+struct Asking {
+  RequestHandle request{};
+  Endpoint remote{};
+};
+
 /// The time until which a call waits, on the context's clock.
 class WaitEnd {
  public:
@@ -87,7 +93,7 @@ class EventDesk {
 
   /// The oldest request for the listener on `local` (Device::listen()). It stays until
   /// drop_request().
-  std::optional<RequestHandle> request_at(const Endpoint& local);
+  std::optional<Asking> request_at(const Endpoint& local);
   /// Removes a request that was answered or is gone. \return the private data of the peer
   std::vector<uint8_t> drop_request(const RequestHandle& request);
 

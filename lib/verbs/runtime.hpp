@@ -113,7 +113,7 @@ class Runtime {
   Result<int> driver_fd();
   /// Implements Context::fd(): readable as driver_fd() is, or while a device has events.
   Result<int> fd();
-  /// Implements Context::arm(). Inline; called after driver_fd().
+  /// Implements Context::arm().
   bool arm();
   /// Inline: serves what was asked for since the latest turn, then arms.
   void settle();
@@ -145,6 +145,8 @@ class Runtime {
   Status start_workers(const settings::Settings& settings);
   [[nodiscard]] static base::Duration longest_spin(size_t workers);
   Result<Sleeper*> sleeper();
+  /// As sleeper(); nullptr without a descriptor or memory for it.
+  Sleeper* sleeper_or_none();
   /// \return whether a thread that waits sleeps in the kernel
   [[nodiscard]] bool sleeps() const {
     return idle_ == settings::WorkerSettings::Idle::Sleep ||

@@ -145,17 +145,26 @@ bool Runtime::is_asked() const {
   });
 }
 
+Sleeper* Runtime::sleeper_or_none() {
+  Sleeper* made = nullptr;
+  if (!base::attempt([&] { made = sleeper().value_or(nullptr); })) return nullptr;
+  return made;
+}
+
 bool Runtime::arm() {
+  // A loop that polls until there is nothing to do has to end where there is nothing to drive.
+  if (is_abandoned() || threaded()) return true;
   serves_next_post_ = true;
-  if (is_abandoned()) return true;  // a loop that polls until there is nothing to do has to end
-  if (sleeper_ == nullptr) return false;
+  Sleeper* const sleeper = sleeper_or_none();
   const base::Now time = now();
+  // Without a descriptor nothing will tell of work, but it is known what there is to do now.
+  if (sleeper == nullptr) return next_deadline() > time && !is_asked();
   // Work that a turn has left over makes itself known by its port's descriptor or a deadline.
-  const bool nothing = sleeper_->arm(time) && !is_asked();
+  const bool nothing = sleeper->arm(time) && !is_asked();
   if (nothing) {
-    sleeper_->set_timer(time);
+    sleeper->set_timer(time);
   } else {
-    sleeper_->ring_own();
+    sleeper->ring_own();
   }
   return nothing;
 }
@@ -200,11 +209,8 @@ bool Runtime::wait_until(const std::function<bool()>& done, base::Now deadline) 
 
 /// Inline: this thread drives the devices.
 bool Runtime::drive_until(const std::function<bool()>& done, base::Now deadline) {
-  Sleeper* sleeper = nullptr;
-  if (sleeps()) {
-    // Without a descriptor or memory for a sleeper the thread polls.
-    if (!base::attempt([&] { sleeper = this->sleeper().value_or(nullptr); })) sleeper = nullptr;
-  }
+  // Without a descriptor or memory for a sleeper the thread polls.
+  Sleeper* const sleeper = sleeps() ? sleeper_or_none() : nullptr;
   base::Now idle_since = base::kNever;
   for (;;) {
     if (done()) return true;

@@ -278,6 +278,7 @@ void add_making(Table& table) {
         return of(blocking::Adapter::open(*w.context, name));
       },
       Values<std::string>{value<std::string>(Class::AtLimit, "one that there is", "rnic0"),
+                          with_zero("rnic0", refused(ErrorCode::NotFound, {"rnic0", "rnic1"})),
                           value<std::string>(Class::Empty, "nothing", "",
                                              refused(ErrorCode::NotFound, {"rnic0", "rnic1"})),
                           value<std::string>(Class::Beyond, "one that there is not", "rnic2",
@@ -387,6 +388,7 @@ void add_connecting(Table& table) {
         return of(w.near_adapter->connect(host, kPort, kSoon));
       },
       Values<std::string>{value<std::string>(Class::AtLimit, "an address", "10.0.0.2", late()),
+                          with_zero("10.0.0.2", wrong({"name"})),
                           value<std::string>(Class::Empty, "nothing", "", wrong({"name"})),
                           value<std::string>(Class::Beyond, "a name that is none",
                                              std::string(255, 'a'), wrong({"255", "254"}))});

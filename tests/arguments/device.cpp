@@ -309,6 +309,7 @@ void add_making(Table& table) {
     return Values<std::string>{
         value<std::string>(Class::AtLimit, "one that there is", good),
         value<std::string>(Class::Empty, "nothing", "", refused(ErrorCode::NotFound, {"counter"})),
+        with_zero(good, refused(ErrorCode::NotFound, {good})),
         value<std::string>(Class::Beyond, "one that there is not", "doorbell",
                            refused(ErrorCode::NotFound, {"doorbell"}))};
   };
@@ -341,6 +342,7 @@ void add_context(Table& table) {
       [](World& w, const std::string& name) { return of(w.context->device(name)); },
       Values<std::string>{
           value<std::string>(Class::AtLimit, "one that there is", "rnic1"),
+          with_zero("rnic1", refused(ErrorCode::NotFound, {"rnic0", "rnic1"})),
           value<std::string>(Class::Empty, "nothing", "",
                              refused(ErrorCode::NotFound, {"rnic0", "rnic1"})),
           value<std::string>(Class::Beyond, "one that there is not", "rnic2",

@@ -177,7 +177,7 @@ void add_context_calls(Table& table) {
   silent<bool>(table, "Context::threaded", moved_from([](Context& c) { return c.threaded(); }),
                false);
   silent<uint32_t>(table, "Context::poll", moved_from([](Context& c) { return c.poll(); }), 0);
-  silent<bool>(table, "Context::arm", moved_from([](Context& c) { return c.arm(); }), false);
+  silent<bool>(table, "Context::arm", moved_from([](Context& c) { return c.arm(); }), true);
   silent<bool>(table, "Context::wait_until",
                moved_from([](Context& c) { return c.wait_until([] { return false; }, kForever); }),
                false);

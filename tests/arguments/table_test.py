@@ -52,6 +52,7 @@ NO_VALUE = {
 NAMES = {"ConnectionId", "Endpoint", "RemoteAddress", "RequestHandle", "Sge"}
 INTEGER = re.compile(r"^(u?int(8|16|32|64)_t|size_t)$")
 WHOLE = "whole type"  # kWholeType of table.hpp
+ZERO = "an octet of 0"  # with_zero() of values.hpp
 
 
 def arguments_of(text):
@@ -221,6 +222,8 @@ def check(cells, headers):
         is_whole = any(said == WHOLE for _, said in rows[argument])
         for kind in types:
             wanted = classes_of(kind, headers) - ({"beyond"} if is_whole else set())
+            if kind == "std::string" and ZERO not in {said for _, said in rows[argument]}:
+                found.append(f"{argument} ({kind}) has no value \"{ZERO}\"")
             found += [f"{argument} ({kind}) has no value \"{of}\""
                       for of in sorted(wanted - classes) if (argument, of) not in NO_VALUE]
             bare = headers.kind(kind.rstrip("&* "))

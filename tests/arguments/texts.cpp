@@ -21,6 +21,7 @@ void add_configurations(Table& table) {
       [](World&, const std::string& path) { return of(Config::from_file(path)); },
       Texts{text(Class::AtLimit, "one that can be read", "/dev/null"),
             text(Class::Empty, "nothing", "", refused(ErrorCode::NotFound, {"cannot be opened"})),
+            with_zero("/dev/null", wrong({"octet of 0"})),
             text(Class::Beyond, "longer than a path", std::string(10'000, 'a'),
                  refused(ErrorCode::NotFound, {"cannot be opened"})),
             text(Class::Illegal, "a directory", "/",
@@ -31,13 +32,20 @@ void add_configurations(Table& table) {
       Texts{text(Class::AtLimit, "two devices", devices()),
             text(Class::Empty, "nothing", "", wrong({"here", "device"})),
             text(Class::Illegal, "no TOML", "[", wrong({"here"})),
+            with_zero(devices(), wrong({"here"})),
+            text(Class::Illegal, "a name with an octet of 0",
+                 "[[device]]\nname = \"rnic0\"\nport = \"local:/tmp/a\\u0000b\"\n",
+                 wrong({"here", "octet of 0"})),
+            text(Class::Illegal, "an address with an octet of 0",
+                 "[[device]]\nname = \"rnic0\"\naddress = \"10.0.0.1\\u0000b/24\"\n",
+                 wrong({"here", "10.0.0.1"})),
             text(Class::Illegal, "a key that there is not", devices() + "\ncolour = \"red\"\n",
                  wrong({"here", "colour"}))});
   table.row(
       "Config::from_text name", two_ends,
       [](World&, const std::string& name) { return Config::from_text("[", name).check(); },
       Texts{text(Class::AtLimit, "a long one", std::string(1000, 'n'), wrong({"nnnn"})),
-            text(Class::Empty, "nothing", "", wrong({"1"}))});
+            with_zero("here", wrong({"here"})), text(Class::Empty, "nothing", "", wrong({"1"}))});
   const auto set = [](World&, const std::string& assignment) {
     return Config::from_text(devices(), "here").set(assignment).check();
   };
@@ -46,6 +54,7 @@ void add_configurations(Table& table) {
                   text(Class::Beyond, "one more", "tcp.max_listeners=65536",
                        wrong({"tcp.max_listeners", "65535"})),
                   text(Class::Empty, "nothing", "", wrong({"="})),
+                  with_zero("tcp.max_listeners=1", wrong({"tcp.max_listeners"})),
                   text(Class::Illegal, "a key that there is not", "tcp.colour=1",
                        wrong({"tcp.colour"}))});
   table.row(
@@ -67,10 +76,15 @@ void add_addresses(Table& table) {
             text(Class::AtLimit, "the last one of IPv6", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
             text(Class::Beyond, "an octet of 256", "256.0.0.1", wrong({"256.0.0.1"})),
             text(Class::Empty, "nothing", "", wrong({"address"})),
+            with_zero("10.0.0.1", wrong({"10.0.0.1", "address"})),
+            with_zero("fd00::1", wrong({"fd00::1", "address"})),
             text(Class::Illegal, "a name", "host", wrong({"host"}))});
   const Texts ends = {text(Class::AtLimit, "the last port", "10.0.0.1:65535"),
                       text(Class::AtLimit, "of IPv6", "[fd00::1]:80"),
                       text(Class::Beyond, "a port more", "10.0.0.1:65536", wrong({"65536"})),
+                      with_zero("10.0.0.1", wrong({"10.0.0.1"}), ":80"),
+                      with_zero("[fd00::1", wrong({"fd00::1"}), "]:80"),
+                      with_zero("10.0.0.1:80", wrong({"10.0.0.1"})),
                       text(Class::Illegal, "a name", "host:80", wrong({"host"}))};
   table.row(
       "parse_endpoint text", two_ends,
@@ -91,7 +105,7 @@ void add_addresses(Table& table) {
             text(Class::Empty, "nothing", "", wrong({"resolve", "name"})),
             text(Class::Beyond, "longer than a name", std::string(255, 'a'),
                  wrong({"resolve", "255", "254"})),
-            text(Class::Illegal, "an octet of 0", std::string("a\0b", 3), wrong({"resolve"}))});
+            with_zero("10.0.0.2", wrong({"resolve"}))});
   table.row(
       "resolve port", two_ends, [](World&, uint16_t port) { return of(resolve("10.0.0.2", port)); },
       whole<uint16_t>());

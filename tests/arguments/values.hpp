@@ -66,4 +66,13 @@ Values<T> operator+(Values<T> first, const Values<T>& second) {
   return first;
 }
 
+/// `text`, an octet of 0 and more, which every text has among its values: a function of the system
+/// would take it for `text`.
+inline Value<std::string> with_zero(std::string text, Expected expected,
+                                    const std::string& more = "") {
+  text += '\0';
+  return value<std::string>(Class::Illegal, "an octet of 0", text + "more" + more,
+                            std::move(expected));
+}
+
 }  // namespace rnic::arguments

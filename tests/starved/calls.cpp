@@ -1176,7 +1176,7 @@ const std::vector<Call>& calls() {
           window_calls(), post_calls(),
           operation_calls(), connection_calls(), stream_calls(), stream_ends(),
           framed_calls(), framed_changes(), background_calls(), background_streams(),
-          blocking_calls(), reserve_calls()}) {
+          blocking_calls(), free_calls(), reserve_calls()}) {
       out.insert(out.end(), part.begin(), part.end());
     }
     return out;

@@ -32,7 +32,8 @@ enum class Where : uint8_t { Everywhere, OnWire };
 
 /// An entry of the table of calls.
 struct Call {
-  /// Members of the public headers, "Class::member", separated by commas.
+  /// Members of the public headers, "Class::member", separated by commas; of a free function its
+  /// name and the types of its parameters, "function(string/uint16_t)".
   const char* names;
   /// Makes what the call needs. nullptr: nothing.
   void (*prepare)(World& world);
@@ -51,6 +52,8 @@ struct Call {
 
 /// Those of rnic/blocking.hpp and rnic/coroutine.hpp.
 [[nodiscard]] std::vector<Call> blocking_calls();
+/// The free functions of the public headers.
+[[nodiscard]] std::vector<Call> free_calls();
 /// Those of rnic/port_reservation.hpp.
 [[nodiscard]] std::vector<Call> reserve_calls();
 

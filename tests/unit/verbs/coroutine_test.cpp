@@ -190,6 +190,27 @@ TEST(Coroutine, WhatIsFlushedIsResumed) {
   EXPECT_EQ((*answer)->status, CompletionStatus::Flushed) << "it was posted signalled";
 }
 
+// What is under way when the queue pair ends never completes; a move to Error before completes it.
+TEST(Coroutine, OneWhoseQueuePairIsDestroyedStaysSuspendedUnlessItWasFlushedBefore) {
+  for (const bool flushed : {false, true}) {
+    Ends ends;
+    Memory sink(ends.a.pd, std::vector<uint8_t>(8), Access::LocalWrite);
+    int good = 0;
+    const Task waits = ask(ends.at_a, sink, sink, 1, good);
+    ASSERT_EQ(ends.a_receives.waiting(), 1u);
+    const auto quiet = [&] { return ends.a_receives.waiting() == 0; };
+    if (flushed) {
+      must(ends.a.qp.modify({.state = QueuePairState::Error}));
+      ASSERT_TRUE(ends.run(quiet));
+    }
+    must(ends.a.qp.destroy());
+    ASSERT_TRUE(ends.run([&] { return ends.b.qp.state() == QueuePairState::Error; }));
+    ends.dispatch();
+    EXPECT_EQ(waits.done(), flushed);
+    EXPECT_EQ(quiet(), flushed);
+  }
+}
+
 TEST(Coroutine, OneThatIsDestroyedWhileItWaitsIsNotResumed) {
   Ends ends;
   Memory far(ends.b.pd, std::vector<uint8_t>(8), kEverything | Access::RemoteAtomic);

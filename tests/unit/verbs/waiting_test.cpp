@@ -1,12 +1,18 @@
 // Waiting instead of polling: the descriptors of completion queues, events and a whole context.
 
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <iterator>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "support/readable.hpp"
+#include "wakeup/descriptor.hpp"
 #include "verbs_pair.hpp"
 
 namespace rnic::test {
@@ -280,6 +286,98 @@ TEST_P(Waiting, WithoutADescriptorTheCallSaysSoAndPollingGoesOn) {
     exchange(world, a, b, 1000, 1);
   }
   EXPECT_TRUE(a.send_cq.fd());
+}
+
+/// Does as the documented loop. \return whether arm() says before long that there is nothing to do
+bool comes_to_rest(Context& context) {
+  for (int turns = 0; turns < 1'000'000; ++turns) {
+    if (context.arm()) return true;
+    context.poll();
+  }
+  return false;
+}
+
+// An application may have ignored the error of fd(), or not asked for it yet.
+TEST_P(Waiting, TheLoopEndsWithoutADescriptor) {
+  World world(config());
+  EXPECT_TRUE(comes_to_rest(world.context));
+  Side a(world.left);
+  Side b(world.right);
+  world.connect(a, b);
+  exchange(world, a, b, 1000, 1);
+  EXPECT_TRUE(comes_to_rest(world.context));
+  Context other = std::move(world.context);
+  EXPECT_TRUE(comes_to_rest(world.context)) << "a context that was moved from has nothing to do";
+  EXPECT_TRUE(comes_to_rest(other));
+  world.context = std::move(other);
+}
+
+TEST_P(Waiting, TheLoopEndsWhereTheMachineHasNoDescriptor) {
+  World world(config());
+  Side a(world.left);
+  Side b(world.right);
+  const NoDescriptorLeft none;
+  EXPECT_FALSE(world.context.fd());
+  EXPECT_TRUE(comes_to_rest(world.context));
+}
+
+/// An epoll that contains another descriptor. Nothing: the kernel takes none around that one.
+std::optional<wakeup::Descriptor> epoll_around(int inner) {
+  auto made = wakeup::Descriptor::open([] { return epoll_create1(EPOLL_CLOEXEC); });
+  epoll_event wanted{};
+  wanted.events = EPOLLIN;
+  if (epoll_ctl(made.get(), EPOLL_CTL_ADD, inner, &wanted) != 0) return std::nullopt;
+  return made;
+}
+
+// The promise of the headers: an application's epoll, and one around that.
+TEST_P(Waiting, EachDescriptorFitsIntoTwoEpolls) {
+  World world(config());
+  Side a(world.left);
+  Side b(world.right);
+  std::vector<std::pair<const char*, int>> all{{"of a queue", must(b.receive_cq.fd())},
+                                               {"of the events", must(world.right.event_fd())}};
+  if (!threaded()) all.emplace_back("of the context", must(world.context.fd()));
+  std::vector<wakeup::Descriptor> kept;
+  for (const auto& [whose, fd] : all) {
+    // The device adds what it waits for when it is armed first, which must fit, too.
+    auto inner = epoll_around(fd);
+    ASSERT_TRUE(inner) << whose;
+    auto outer = epoll_around(inner->get());
+    ASSERT_TRUE(outer) << whose;
+    kept.push_back(std::move(*inner));
+    kept.push_back(std::move(*outer));
+  }
+  world.connect(a, b);
+  Memory near(a.pd, octets(64, 1), Access::LocalWrite);
+  Memory far(b.pd, std::vector<uint8_t>(64), kEverything);
+  must(b.qp.post_receive(receive(far.all(), 1)));
+  must(b.receive_cq.arm());
+  must(a.qp.post_send(request(Opcode::Send, near.all(), 1)));
+  EXPECT_TRUE(world.wait([&] { return is_readable(kept[1].get()); }));
+}
+
+size_t open_descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return static_cast<size_t>(std::distance(begin(all), end(all)));
+}
+
+// What the condition ends lives until the call has returned: with the devices their descriptors
+// would be closed.
+TEST_P(Waiting, TheConditionMayEndTheLastHandle) {
+  const size_t without = open_descriptors();
+  std::optional<Context> context(must(Context::open(config())));
+  const size_t with = open_descriptors();
+  ASSERT_GT(with, without);
+  int asked = 0;
+  const auto done = [&] {
+    if (++asked == 2) context.reset();
+    EXPECT_GE(open_descriptors(), with) << asked;
+    return asked == 4;
+  };
+  EXPECT_TRUE(context->wait_until(done, kPatience));
+  EXPECT_EQ(asked, 4);
+  EXPECT_LT(open_descriptors(), with) << "it was the last handle";
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -20,7 +20,7 @@
 ///
 /// Threads: in an inline context everything belongs to the thread that polls it. In a threaded
 /// context each Listener and each Connection belongs to one thread at a time, but a second thread
-/// may call receive() of a Connection.
+/// may call receive() of a Connection, and any number of threads accept() of a Listener.
 ///
 /// Ownership: a Listener and a Connection keep alive what they need of their Adapter, and all of
 /// them what they need of their Context: the handles may end in any order.
@@ -39,6 +39,7 @@
 #include "rnic/verbs.hpp"
 
 namespace rnic::verbs {
+class AnsweredRequests;
 class BlockingLink;
 }  // namespace rnic::verbs
 
@@ -140,26 +141,34 @@ class Connection {
   std::unique_ptr<verbs::BlockingLink> link_;
 };
 
-/// Accepts the connections to one port. Its destructor stops listening and rejects the requests
-/// that wait.
+/// Accepts the connections to one port. Its destructor stops listening, rejects the requests that
+/// wait, and aborts the connections that accept() has answered and not returned.
 class Listener {
  public:
-  Listener() = default;
+  Listener();
   /// Adapter::listen() makes them.
-  Listener(std::shared_ptr<verbs::EventDesk> desk, const Endpoint& local);
+  Listener(std::unique_ptr<verbs::AnsweredRequests> answered, const Endpoint& local);
   Listener(Listener&& other) noexcept;
   Listener& operator=(Listener&& other) noexcept;
   ~Listener();
 
-  /// Accepts the next connection and returns it in full operation. Peers that went away before they
-  /// were accepted are passed over. An error leaves the listener as it was. InvalidArgument, before
-  /// anybody has asked: a value of `options` that fits no peer.
+  /// Accepts the next connection and returns it in full operation. The call answers all requests
+  /// that wait, with `options`, so that no peer that is slow holds up another: 64 of them may be on
+  /// their way into full operation at a time, with buffers of kMaxBufferOctets together. Those that
+  /// are not there when the call returns stay for the next one, which returns them with the options
+  /// that they were answered with. Passed over are peers that went away, that broke a rule, that
+  /// did not get into full operation within the listener's StartPolicy::rtr_timeout (RFC 6581
+  /// s.9.2: the RTR), and that `options` do not fit. An error leaves the listener as it was.
+  /// TimedOut: `limit` is over. InvalidArgument, before anybody has asked: a value of `options`
+  /// that fits no peer.
   Result<Connection> accept(TimeLimit limit = kTimeLimit, const ConnectionOptions& options = {});
   /// The endpoint that it listens on.
   [[nodiscard]] const Endpoint& local() const { return local_; }
 
  private:
-  std::shared_ptr<verbs::EventDesk> desk_;
+  void swap(Listener& other) noexcept;
+
+  std::unique_ptr<verbs::AnsweredRequests> answered_;  // nullptr: the handle is empty
   Endpoint local_;
 };
 
@@ -183,8 +192,8 @@ class Adapter {
   Result<Connection> connect(const Endpoint& remote, TimeLimit limit = kTimeLimit,
                              const ConnectionOptions& options = {});
   /// Makes both ends of one connection in one thread, as socketpair() does. While the call is under
-  /// way it listens on the address of `far`; with port 0 on a port that is chosen. InvalidArgument:
-  /// `far` belongs to another context.
+  /// way it listens on the address of `far`; with port 0 on a port that is chosen. Whoever else
+  /// asks for a connection there is rejected. InvalidArgument: `far` belongs to another context.
   /// \return the end of this device, and the end of `far`
   Result<std::pair<Connection, Connection>> connect_pair(Adapter& far, uint16_t port,
                                                          TimeLimit limit = kTimeLimit,

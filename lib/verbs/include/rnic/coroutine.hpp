@@ -21,7 +21,10 @@
 ///
 /// Ownership: a Dispatcher outlives the coroutines that wait by it, and the completion queue
 /// outlives the Dispatcher. A coroutine that is destroyed while it waits is not resumed; even so
-/// the memory of its request belongs to the device until the completion.
+/// the memory of its request belongs to the device until the completion. The requests of a queue
+/// pair that is destroyed never complete (QueuePair::~QueuePair()), and a coroutine that waits for
+/// one stays suspended: before, move the queue pair to QueuePairState::Error (QueuePair::modify())
+/// and dispatch until nobody waits, or destroy the coroutine.
 #pragma once
 
 #include <array>
@@ -174,8 +177,10 @@ bool Dispatcher::resume(const Completion& done, Run&& run) {
 }
 
 /// The operations of one queue pair that a coroutine may wait for. It is a view: the queue pair and
-/// the dispatchers outlive it. Its calls post in their order. Each call moves one piece of memory,
-/// because GCC 12 takes no list in braces within a co_await; carry_out() takes several.
+/// the dispatchers outlive it, and the queue pair also the coroutines that wait by it, since what
+/// is under way when it is destroyed never completes. Its calls post in their order. Each call
+/// moves one piece of memory, because GCC 12 takes no list in braces within a co_await; carry_out()
+/// takes several.
 class Operations {
  public:
   /// \param sends, receives the dispatchers of the completion queues of `qp`: the same one twice if

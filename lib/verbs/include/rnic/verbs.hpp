@@ -240,8 +240,10 @@ class CompletionQueue {
   /// It becomes readable when a completion that arm() waits for has been added (after as many, or
   /// after as much time, as moderate() has set), and stays readable until the next arm(). In an
   /// inline context it is also readable when polling the context could add a completion.
-  /// ResourceExhausted when the system has no descriptor left. For the thread that polls; with
-  /// `several_threads` any thread of a threaded context.
+  /// An application's epoll may contain it, and one further epoll that one: Linux takes no more
+  /// than five within each other (ELOOP), and the descriptor of an inline context over sockets is
+  /// an epoll with two within. ResourceExhausted when the system has no descriptor left. For the
+  /// thread that polls; with `several_threads` any thread of a threaded context.
   Result<int> fd();
   /// Has the next completion of the kind `what` make fd() readable. Poll once more after the call,
   /// then sleep: no completion is missed. Notify::Solicited after Notify::Next still waits for any
@@ -283,9 +285,12 @@ class QueuePair {
   QueuePair();
   QueuePair(QueuePair&& other) noexcept;
   QueuePair& operator=(QueuePair&& other) noexcept;
-  /// Aborts the connection if there is one. Completions not yet polled stay in their queues.
+  /// Aborts the connection if there is one. Completions not yet polled stay in their queues, but
+  /// requests that have not completed never will: their memory is the application's again, and
+  /// nobody is told. Whoever waits for their completions moves the queue pair to
+  /// QueuePairState::Error first (modify()), which completes them with Flushed.
   ~QueuePair();
-  /// Destroys the queue pair and leaves the handle empty.
+  /// Destroys the queue pair, as its destructor does, and leaves the handle empty.
   Status destroy();
 
   /// The number of the queue pair. It changes with each return to Idle; earlier completions and
@@ -588,8 +593,9 @@ class Device {
   std::optional<Event> poll_event();
   /// A descriptor for poll() and epoll (POLLIN), the same one each time; nobody reads or closes it.
   /// It is readable while poll_event() has events to give, and in an inline context also when
-  /// polling the context could bring one. ResourceExhausted when the system has no descriptor left.
-  /// For the thread that polls events.
+  /// polling the context could bring one. At most two epolls may be around it (as of
+  /// CompletionQueue::fd()). ResourceExhausted when the system has no descriptor left. For the
+  /// thread that polls events.
   Result<int> event_fd();
   /// Inline: does one turn of this device alone. Different threads may drive different devices; the
   /// control calls of each device then belong to its thread. They have to poll: what waits asleep
@@ -657,11 +663,14 @@ class Context {
   ///     epoll_wait(...context.fd()...);
   ///     context.poll();
   ///
-  /// Unsupported in a threaded context, whose completion queues and devices have descriptors.
-  /// ResourceExhausted when the system has no descriptor left.
+  /// At most two epolls may be around it (as of CompletionQueue::fd()). Unsupported in a threaded
+  /// context, whose completion queues and devices have descriptors. ResourceExhausted when the
+  /// system has no descriptor left.
   Result<int> fd();
-  /// Inline, after fd(). \return false: poll() has something to do now; true: fd() will tell when
-  /// it has
+  /// Looks whether there is something to do. \return false: poll() has something to do now; true:
+  /// it has nothing to do, and fd() will tell when it has. In a threaded context, and of an empty
+  /// handle, always true: there is nothing to drive. Without a descriptor (fd() answers
+  /// ResourceExhausted) true says no more than that there is nothing to do at the moment.
   bool arm();
 
   /// Drives the devices (inline), or leaves that to the workers, until `done` returns true. The
@@ -669,7 +678,8 @@ class Context {
   /// thread spins for 50 us and then sleeps in the kernel (with worker.idle = "spin" or "yield" it
   /// never sleeps). \param timeout any span; 0 or less: over at once; kForever: never over \return
   /// false: the timeout was over before `done` returned true, or `done` is empty, which is told at
-  /// once
+  /// once. `done` may destroy handles, the last one of the context, too: the devices live until the
+  /// call has returned
   template <typename Rep, typename Period>
   bool wait_until(const std::function<bool()>& done, std::chrono::duration<Rep, Period> timeout) {
     return wait_for(done, to_nanoseconds(timeout));
