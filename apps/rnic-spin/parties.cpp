@@ -22,6 +22,7 @@ ResourceCounts Parties::any_quotas() {
   return {.pds = one(1, 3),
           .regions = one(1, 8),
           .registered_octets = one(1, 4 * Field::kOctets),
+          .pieces = one(1, 12),
           .cqs = one(1, 3),
           .cq_entries = one(1, 1024),
           .srqs = one(1, 2),
@@ -108,6 +109,7 @@ void Parties::ask_limits(Side& side) {
   same("domains", limits->pds, all.pds);
   same("regions and windows", limits->regions, all.regions);
   same("registered octets", limits->registered_octets, all.registered_octets);
+  same("pieces", limits->pieces, all.pieces);
   same("completion queues", limits->cqs, all.cqs);
   same("completions", limits->cq_entries, all.cq_entries);
   same("shared receive queues", limits->srqs, all.srqs);

@@ -21,6 +21,7 @@ ResourceCounts combined(const ResourceCounts& own, const ResourceCounts& configu
   return {.pds = one(own.pds, configured.pds),
           .regions = one(own.regions, configured.regions),
           .registered_octets = one(own.registered_octets, configured.registered_octets),
+          .pieces = one(own.pieces, configured.pieces),
           .cqs = one(own.cqs, configured.cqs),
           .cq_entries = one(own.cq_entries, configured.cq_entries),
           .srqs = one(own.srqs, configured.srqs),
@@ -149,7 +150,7 @@ uint64_t Consumers::refused() const {
   return sum;
 }
 
-void Consumers::validate(const Found& found, uint64_t regions) const {
+void Consumers::validate(const Found& found, uint64_t regions, uint64_t pieces) const {
   ResourceLedger sum(combined({}, {}));
   for (size_t number = 0; number < all_.size(); ++number) {
     ResourceCounts of_objects = all_[number] == nullptr ? ResourceCounts{} : all_[number]->used();
@@ -157,11 +158,14 @@ void Consumers::validate(const Found& found, uint64_t regions) const {
     regions -= of_objects.regions;
     of_objects.regions = 0;
     of_objects.registered_octets = 0;
+    pieces -= of_objects.pieces;
+    of_objects.pieces = 0;
     if (all_[number] != nullptr) all_[number]->hold_share()->validate(found[number].held_octets);
     of_objects.held_octets = found[number].held_octets;
     RNIC_CHECK(of_objects == found[number]);
   }
   RNIC_CHECK(regions == 0);
+  RNIC_CHECK(pieces == 0);
   RNIC_CHECK(sum.used() == in_all_.used());
 }
 

@@ -60,9 +60,9 @@ class Consumers {
   /// One place for each number, as counted anew.
   using Found = std::vector<ResourceCounts>;
   [[nodiscard]] Found nothing_found() const { return Found(all_.size()); }
-  /// Compares what consumers have with what was found of each, but for regions and their octets, of
-  /// which there are `regions` in all.
-  void validate(const Found& found, uint64_t regions) const;
+  /// Compares what consumers have with what was found of each, but for regions with their octets
+  /// and pieces: there are `regions` with `pieces` in all.
+  void validate(const Found& found, uint64_t regions, uint64_t pieces) const;
 
  private:
   void end(uint32_t number);

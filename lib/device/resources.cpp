@@ -15,6 +15,9 @@ ResourceCounts share_of(const QueuePairSpec& spec) {
   return {.qps = 1, .reads = uint64_t{spec.ird} + spec.ord};
 }
 
+/// What of `amount` is beyond the other.
+uint64_t beyond(uint64_t amount, uint64_t other) { return amount > other ? amount - other : 0; }
+
 }  // namespace
 
 Resources::Resources(const DeviceConfig& config, DeviceCounters& counters, Consumers& consumers,
@@ -85,7 +88,8 @@ Result<mem::Stag> Resources::register_memory(const mem::RegionSpec& spec) {
     return fail(ErrorCode::NotFound, "register_memory: no such protection domain");
   }
   TakenShare share =
-      share_in(spec.pd, "register_memory", {.regions = 1, .registered_octets = spec.octets()});
+      share_in(spec.pd, "register_memory",
+               {.regions = 1, .registered_octets = spec.octets(), .pieces = spec.kept_pieces()});
   if (!share.status()) return tl::unexpected(share.status().error());
   auto stag = memory_.add(spec);
   if (!stag) return stag;
@@ -110,16 +114,20 @@ Result<mem::Stag> Resources::reregister_memory(mem::Stag stag, const mem::Region
                 "reregister_memory: the region is bound to a queue pair of the domain that it "
                 "would leave, and nobody could use it: deregister it, and register it here");
   }
-  const uint64_t had = memory_.octets_of(stag);
-  const uint64_t wanted = spec.octets();
-  TakenShare more = share_in(spec.pd, "reregister_memory",
-                             {.registered_octets = wanted > had ? wanted - had : 0});
+  const ResourceCounts had = region_share(stag);
+  const ResourceCounts wanted{.registered_octets = spec.octets(), .pieces = spec.kept_pieces()};
+  TakenShare more =
+      share_in(spec.pd, "reregister_memory",
+               {.registered_octets = beyond(wanted.registered_octets, had.registered_octets),
+                .pieces = beyond(wanted.pieces, had.pieces)});
   if (!more.status()) return tl::unexpected(more.status().error());
   auto renamed = memory_.change(stag, spec);
   if (!renamed) return renamed;
   more.keep();
   ++domains_[spec.pd].users;
-  drop_pd_user(before, {.registered_octets = had > wanted ? had - wanted : 0});
+  drop_pd_user(before,
+               {.registered_octets = beyond(had.registered_octets, wanted.registered_octets),
+                .pieces = beyond(had.pieces, wanted.pieces)});
   ++counters_.regions_reregistered;
   return renamed;
 }
@@ -128,7 +136,7 @@ Result<mem::Stag> Resources::allocate_region(uint32_t pd, uint32_t max_pieces) {
   if (!has_pd(pd)) {
     return fail(ErrorCode::NotFound, "allocate_region: no such protection domain");
   }
-  TakenShare share = share_in(pd, "allocate_region", {.regions = 1});
+  TakenShare share = share_in(pd, "allocate_region", {.regions = 1, .pieces = max_pieces});
   if (!share.status()) return tl::unexpected(share.status().error());
   auto stag = memory_.add_allocated(pd, max_pieces);
   if (!stag) return stag;
@@ -158,12 +166,20 @@ Result<mem::Stag> Resources::bind_window(const mem::Binding& binding) {
   return stag;
 }
 
+/// What the consumer of an STag has for it.
+ResourceCounts Resources::region_share(mem::Stag stag) const {
+  return {.regions = 1,
+          .registered_octets = memory_.octets_of(stag),
+          .pieces = memory_.pieces_of(stag)};
+}
+
 /// Ends a region or a window that its owner has; its domain loses a user.
 Status Resources::end_stag(mem::Stag stag) {
   const uint32_t pd = memory_.pd_of(stag);
-  const uint64_t octets = memory_.octets_of(stag);
+  const ResourceCounts share = region_share(stag);
+  const UserKind kind = memory_.is_window(stag) ? &DomainUsers::windows : &DomainUsers::regions;
   if (auto status = memory_.remove(stag); !status) return status;
-  drop_pd_user(pd, {.regions = 1, .registered_octets = octets});
+  drop_pd_user(pd, share);
   return {};
 }
 
@@ -224,8 +240,7 @@ Status Resources::resize_cq(CompletionQueue& cq, uint32_t depth) {
   }
   const uint64_t had = cq.depth();
   const uint64_t wanted = CompletionQueue::depth_for(depth);
-  TakenShare more(consumers_, cq.consumer(), "resize",
-                  {.cq_entries = wanted > had ? wanted - had : 0});
+  TakenShare more(consumers_, cq.consumer(), "resize", {.cq_entries = beyond(wanted, had)});
   if (!more.status()) return more.status();
   if (!cq.resize(depth)) {
     return fail(ErrorCode::WrongState,
@@ -233,7 +248,7 @@ Status Resources::resize_cq(CompletionQueue& cq, uint32_t depth) {
                     " completions, more than " + std::to_string(depth) + ": poll it first");
   }
   more.keep();
-  consumers_.give_back(cq.consumer(), {.cq_entries = had > wanted ? had - wanted : 0});
+  consumers_.give_back(cq.consumer(), {.cq_entries = beyond(had, wanted)});
   return {};
 }
 
@@ -446,6 +461,8 @@ void Resources::describe(DeviceLimits& limits) const {
   limits.qps = number_of(qps_, [](const auto& qp) { return qp != nullptr; });
   limits.max_regions = limits_.max_regions;
   limits.regions = memory_.live();
+  limits.max_pieces = limits_.max_pieces;
+  limits.pieces = memory_.pieces();
   limits.max_work_depth = limits_.max_work_depth;
   limits.max_cq_depth = deepest_cq(limits_);
   limits.max_reads = limits_.max_reads;
@@ -540,7 +557,7 @@ Result<std::unique_ptr<QueuePair>> Resources::take_qp(QueuePair* qp) {
 Status Resources::set_reads(QueuePair& qp, uint32_t ird, uint32_t ord) {
   const uint64_t had = share_of(qp.spec()).reads;
   const uint64_t wanted = uint64_t{ird} + ord;
-  TakenShare more = share_in(qp.spec().pd, "modify", {.reads = wanted > had ? wanted - had : 0});
+  TakenShare more = share_in(qp.spec().pd, "modify", {.reads = beyond(wanted, had)});
   if (!more.status()) return more.status();
   if (qp.state() == QueuePairState::Error) {
     qp.renew(numbers_.after(qp.number()), ird, ord);
@@ -548,7 +565,7 @@ Status Resources::set_reads(QueuePair& qp, uint32_t ird, uint32_t ord) {
     qp.set_reads(ird, ord);
   }
   more.keep();
-  consumers_.give_back(consumer_of(qp), {.reads = had > wanted ? had - wanted : 0});
+  consumers_.give_back(consumer_of(qp), {.reads = beyond(had, wanted)});
   return {};
 }
 

@@ -144,6 +144,7 @@ class Resources final : private QueuePairContexts {
   /// One user of the domain is gone, with what its consumer had for it.
   void drop_pd_user(uint32_t pd, const ResourceCounts& amounts);
   void end_pd(uint32_t pd);
+  [[nodiscard]] ResourceCounts region_share(mem::Stag stag) const;
   Status end_stag(mem::Stag stag);
   void drop_cq_user(CompletionQueue& cq);
   void drop_srq_user(SharedReceiveQueue& srq);

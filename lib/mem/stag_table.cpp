@@ -80,12 +80,6 @@ Status check(const RegionSpec& spec) {
   return {};
 }
 
-/// How many pieces have octets.
-uint32_t pieces_with_octets(std::span<const base::ByteSpan> pieces) {
-  return static_cast<uint32_t>(
-      std::count_if(pieces.begin(), pieces.end(), [](auto piece) { return !piece.empty(); }));
-}
-
 }  // namespace
 
 StagTable::StagTable(const TableLimits& limits, const base::Secret& secret)
@@ -118,8 +112,8 @@ StagTable::Slot* StagTable::owned(Stag stag) {
 
 /// Makes the holding of a region; nullptr: it needs none, as its octets are contiguous.
 Result<Holding*> StagTable::holding_for(const RegionSpec& spec) {
-  const uint32_t pieces = pieces_with_octets(spec.pieces);
-  if (pieces <= 1) return nullptr;
+  const uint32_t pieces = spec.kept_pieces();
+  if (pieces == 0) return nullptr;
   auto holding = holdings_.make(pieces, 0);
   if (!holding) return holding;
   for (const base::ByteSpan piece : spec.pieces) {
@@ -218,6 +212,11 @@ uint64_t StagTable::octets_of(Stag stag) const {
   const Slot* const slot = owned(stag);
   const bool region = slot != nullptr && slot->kind == Kind::Region;
   return region ? entries_[names_.slot_of(stag)].length : 0;
+}
+
+uint32_t StagTable::pieces_of(Stag stag) const {
+  const Slot* const slot = owned(stag);
+  return slot != nullptr && slot->holding != nullptr ? slot->holding->capacity() : 0;
 }
 
 uint32_t StagTable::dependents(Stag stag) const {

@@ -2,6 +2,7 @@
 /// The table of STags and the single access check.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -67,6 +68,12 @@ struct RegionSpec {
     uint64_t sum = length;
     for (const base::ByteSpan piece : pieces) sum += piece.size();
     return sum;
+  }
+  /// The pieces that the region has to keep: none if its octets follow each other.
+  [[nodiscard]] uint32_t kept_pieces() const {
+    const auto with_octets =
+        std::count_if(pieces.begin(), pieces.end(), [](auto piece) { return !piece.empty(); });
+    return with_octets > 1 ? static_cast<uint32_t>(with_octets) : 0;
   }
 };
 
@@ -163,6 +170,8 @@ class StagTable {
   /// Octets of a region that is registered, revoked or not; 0 for everything that stands on
   /// regions.
   [[nodiscard]] uint64_t octets_of(Stag stag) const;
+  /// The part of pieces() that an STag has, whether it gives access or not.
+  [[nodiscard]] uint32_t pieces_of(Stag stag) const;
   [[nodiscard]] uint32_t live() const { return names_.live(); }
   /// Counts STags that were made with write access for a peer to memory to which another STag lets
   /// another peer write: a peer of another domain, or of another queue pair if both STags are bound

@@ -267,6 +267,7 @@ Values<ConsumerOptions> consumer_options() {
       {"pds", &ResourceCounts::pds},
       {"regions", &ResourceCounts::regions},
       {"registered_octets", &ResourceCounts::registered_octets},
+      {"pieces", &ResourceCounts::pieces},
       {"cqs", &ResourceCounts::cqs},
       {"cq_entries", &ResourceCounts::cq_entries},
       {"srqs", &ResourceCounts::srqs},
