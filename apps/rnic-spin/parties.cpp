@@ -63,10 +63,11 @@ uint64_t Parties::requests_of(const Owner& consumer) {
   return info->used.requests;
 }
 
-void Parties::stop_listening(Side& side, const std::shared_ptr<Owner>& consumer) {
+template <typename Ender>
+void Parties::stop_listening(Side& side, const std::shared_ptr<Owner>& consumer, Ender& ender) {
   std::erase_if(side.listening, [&](const auto& one) {
     if (one->owner != consumer) return false;
-    world_.judge.answered("unlisten", consumer->handle.unlisten(one->local), Expect::Success, {});
+    world_.judge.answered("unlisten", ender.unlisten(one->local), Expect::Success, {});
     consumer->share.give_back({.listeners = 1});
     return true;
   });
@@ -76,7 +77,7 @@ void Parties::end_consumer(Side& side) {
   const auto consumer = world_.dice.any(side.consumers);
   if (consumer == nullptr) return;
   // Peers may be about to ask it then.
-  if (world_.dice.chance(50)) stop_listening(side, consumer);
+  if (world_.dice.chance(50)) stop_listening(side, consumer, consumer->handle);
   const bool listens =
       std::ranges::any_of(side.listening, [&](const auto& one) { return one->owner == consumer; });
   const bool asked = requests_of(*consumer) > 0;
@@ -87,10 +88,11 @@ void Parties::end_consumer(Side& side) {
     const Expect expect = either ? Expect::Either : unless(has || asked);
     const Status status = consumer->handle.destroy();
     if (!world_.judge.answered("Consumer::destroy", status, expect, {WrongState})) return;
-  } else if (listens || asked) {
-    return;  // nobody could end its listeners any more
+  } else if (asked || (listens && !world_.is_still())) {
+    return;  // of requests that a worker sees meanwhile nobody could ask any more
   }
   consumer->handle = {};
+  stop_listening(side, consumer, side.device);
   if (consumer->share.has_anything()) side.unnamed.push_back(consumer);
   std::erase(side.consumers, consumer);
 }

@@ -87,14 +87,16 @@ Status ConnectionService::unlisten(const Endpoint& local, uint32_t consumer) {
     return fail(ErrorCode::NotFound,
                 "unlisten: nobody listens for RDMA connections on " + to_string(local));
   }
-  if (listener->consumer != consumer) {
+  const uint32_t owner = listener->consumer;
+  if (!consumers_.may_end_listeners(consumer, owner)) {
     return fail(ErrorCode::PermissionDenied, "unlisten: another consumer listens on " +
-                                                 to_string(local) + ": only that one may end it");
+                                                 to_string(local) +
+                                                 ": leave that to it, or end its handle first");
   }
   auto status = transport_->unlisten(listened_on(local));
   if (status) {
     listeners_.remove(listened_on(local));
-    consumers_.give_back(consumer, {.listeners = 1});
+    consumers_.give_back(owner, {.listeners = 1});
   }
   return status;
 }

@@ -447,6 +447,23 @@ TEST_F(ConsumersTest, UnlistenLeavesTheListenersOfStreams) {
   expect_nothing_used(one);
 }
 
+// What a released consumer listens on is nobody's to end but the application's.
+TEST_F(ConsumersTest, TheApplicationEndsTheListenersOfOneThatWasReleased_SEC_3_01) {
+  const uint32_t one = make({});
+  const uint32_t other = make({}, "other");
+  const Endpoint here{{}, 9000};
+  ASSERT_TRUE(device().listen(here, {}, one).has_value());
+  expect_error(device().unlisten(here), ErrorCode::PermissionDenied, "handle");
+  consumers().release(one);
+  expect_error(device().unlisten(here, other), ErrorCode::PermissionDenied, "another consumer");
+  EXPECT_TRUE(consumers().exist(one));
+  EXPECT_TRUE(device().unlisten(here).has_value());
+  EXPECT_FALSE(consumers().exist(one));
+  EXPECT_TRUE(device().listen(here, {}, other).has_value());
+  EXPECT_EQ(used(other).listeners, 1u);
+  device().validate();
+}
+
 TEST_F(ConsumersTest, GoWithTheLastThatTheyHave) {
   const Party a = party("a");
   expect_error(consumers().destroy(a.consumer), ErrorCode::WrongState, "\"a\" still has");
