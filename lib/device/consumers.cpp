@@ -5,6 +5,7 @@
 
 #include "base/check.hpp"
 #include "base/fail.hpp"
+#include "base/quantities.hpp"
 
 namespace rnic::device {
 
@@ -30,6 +31,18 @@ ResourceCounts combined(const ResourceCounts& own, const ResourceCounts& configu
           .listeners = one(own.listeners, configured.listeners),
           .requests = one(own.requests, configured.requests),
           .held_octets = one(own.held_octets, configured.held_octets)};
+}
+
+/// The objects among what a consumer has.
+std::string objects_in_words(const ResourceCounts& used) {
+  return base::in_words(
+      {{used.pds, "protection domain", "protection domains"},
+       {used.regions, "region or window", "regions and windows"},
+       {used.cqs, "completion queue", "completion queues"},
+       {used.srqs, "shared receive queue", "shared receive queues"},
+       {used.qps, "queue pair", "queue pairs"},
+       {used.listeners, "listener or reserved port", "listeners and reserved ports"},
+       {used.requests, "unanswered request", "unanswered requests"}});
 }
 
 }  // namespace
@@ -64,10 +77,10 @@ Status Consumers::check(const char* call, uint32_t number) const {
 Status Consumers::destroy(uint32_t number) {
   if (auto status = check("destroy", number); !status) return status;
   if (all_[number]->has_anything()) {
-    return fail(ErrorCode::WrongState,
-                "destroy: the consumer \"" + all_[number]->name() +
-                    "\" still has domains, queues, listeners, reserved ports or unanswered "
-                    "requests: remove them first");
+    return fail(ErrorCode::WrongState, "destroy: the consumer \"" + all_[number]->name() +
+                                           "\" still has " +
+                                           objects_in_words(all_[number]->used()) +
+                                           ": destroy, unlisten() or answer these first");
   }
   end(number);
   return {};

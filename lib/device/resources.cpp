@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/fail.hpp"
+#include "base/quantities.hpp"
 
 namespace rnic::device {
 
@@ -61,11 +62,15 @@ Status Resources::free_pd(uint32_t pd) {
   if (!has_pd(pd)) {
     return fail(ErrorCode::NotFound, "no such protection domain: " + std::to_string(pd));
   }
-  if (domains_[pd].users != 0) {
-    return fail(ErrorCode::WrongState, "the protection domain still has " +
-                                           std::to_string(domains_[pd].users) +
-                                           " regions, queue pairs or shared receive queues: "
-                                           "remove them first");
+  const DomainUsers& users = domains_[pd].users;
+  if (!users.none()) {
+    const std::string has =
+        base::in_words({{users.regions, "region", "regions"},
+                        {users.windows, "window", "windows"},
+                        {users.srqs, "shared receive queue", "shared receive queues"},
+                        {users.qps, "queue pair", "queue pairs"}});
+    return fail(ErrorCode::WrongState,
+                "the protection domain still has " + has + ": destroy what it has first");
   }
   end_pd(pd);
   return {};
@@ -74,12 +79,12 @@ Status Resources::free_pd(uint32_t pd) {
 void Resources::release_pd(uint32_t pd) {
   if (!has_pd(pd)) return;
   domains_[pd].released = true;
-  if (domains_[pd].users == 0) end_pd(pd);
+  if (domains_[pd].users.none()) end_pd(pd);
 }
 
-void Resources::drop_pd_user(uint32_t pd, const ResourceCounts& amounts) {
+void Resources::drop_pd_user(uint32_t pd, UserKind kind, const ResourceCounts& amounts) {
   consumers_.give_back(domains_[pd].consumer, amounts);
-  --domains_[pd].users;
+  --(domains_[pd].users.*kind);
   if (domains_[pd].released) release_pd(pd);
 }
 
@@ -94,7 +99,7 @@ Result<mem::Stag> Resources::register_memory(const mem::RegionSpec& spec) {
   auto stag = memory_.add(spec);
   if (!stag) return stag;
   share.keep();
-  ++domains_[spec.pd].users;
+  ++domains_[spec.pd].users.regions;
   ++counters_.regions_registered;
   return stag;
 }
@@ -124,8 +129,8 @@ Result<mem::Stag> Resources::reregister_memory(mem::Stag stag, const mem::Region
   auto renamed = memory_.change(stag, spec);
   if (!renamed) return renamed;
   more.keep();
-  ++domains_[spec.pd].users;
-  drop_pd_user(before,
+  ++domains_[spec.pd].users.regions;
+  drop_pd_user(before, &DomainUsers::regions,
                {.registered_octets = beyond(had.registered_octets, wanted.registered_octets),
                 .pieces = beyond(had.pieces, wanted.pieces)});
   ++counters_.regions_reregistered;
@@ -141,7 +146,7 @@ Result<mem::Stag> Resources::allocate_region(uint32_t pd, uint32_t max_pieces) {
   auto stag = memory_.add_allocated(pd, max_pieces);
   if (!stag) return stag;
   share.keep();
-  ++domains_[pd].users;
+  ++domains_[pd].users.regions;
   ++counters_.regions_registered;
   return stag;
 }
@@ -155,7 +160,7 @@ Result<mem::Stag> Resources::allocate_window(uint32_t pd, WindowType type) {
   auto stag = memory_.add_window(pd, type);
   if (!stag) return stag;
   share.keep();
-  ++domains_[pd].users;
+  ++domains_[pd].users.windows;
   ++counters_.windows_allocated;
   return stag;
 }
@@ -179,7 +184,7 @@ Status Resources::end_stag(mem::Stag stag) {
   const ResourceCounts share = region_share(stag);
   const UserKind kind = memory_.is_window(stag) ? &DomainUsers::windows : &DomainUsers::regions;
   if (auto status = memory_.remove(stag); !status) return status;
-  drop_pd_user(pd, share);
+  drop_pd_user(pd, kind, share);
   return {};
 }
 
@@ -188,9 +193,9 @@ void Resources::free_window(mem::Stag stag) {
 }
 
 Status Resources::deregister_memory(mem::Stag stag) {
-  if (const uint32_t bound = memory_.dependents(stag); bound != 0) {
-    return fail(ErrorCode::WrongState, "the region has " + std::to_string(bound) +
-                                           " windows bound to it: end these first");
+  if (memory_.dependents(stag) != 0) {
+    return fail(ErrorCode::WrongState,
+                "the region has " + memory_.dependents_in_words(stag) + ": end these first");
   }
   auto status = end_stag(stag);
   if (status) ++counters_.regions_deregistered;
@@ -313,9 +318,10 @@ Status Resources::destroy_cq(CompletionQueue* cq) {
   const auto it = std::find_if(cqs_.begin(), cqs_.end(), [&](auto& c) { return c.get() == cq; });
   if (it == cqs_.end()) return fail(ErrorCode::NotFound, "no such completion queue");
   if (cq->users() != 0) {
-    return fail(ErrorCode::WrongState, "the completion queue is used by " +
-                                           std::to_string(cq->users()) +
-                                           " queue pairs: destroy them first");
+    const std::string users =
+        base::in_words({{cq->users(), "send or receive queue", "send and receive queues"}});
+    return fail(ErrorCode::WrongState,
+                "the completion queue is used by " + users + ": destroy their queue pairs first");
   }
   const ResourceCounts share{.cqs = 1, .cq_entries = cq->depth()};
   const uint32_t consumer = cq->consumer();
@@ -364,7 +370,7 @@ Result<SharedReceiveQueue*> Resources::create_srq(const SharedReceiveSpec& spec,
   *place = std::make_unique<SharedReceiveQueue>(last_srq_ + 1, spec, events, contexts);
   share.keep();
   ++last_srq_;
-  ++domains_[spec.pd].users;
+  ++domains_[spec.pd].users.srqs;
   return place->get();
 }
 
@@ -374,13 +380,14 @@ Status Resources::destroy_srq(SharedReceiveQueue* srq) {
     return fail(ErrorCode::NotFound, "no such shared receive queue");
   }
   if (srq->users() != 0) {
-    return fail(ErrorCode::WrongState, "the shared receive queue is used by " +
-                                           std::to_string(srq->users()) +
-                                           " queue pairs: destroy them first");
+    return fail(ErrorCode::WrongState,
+                "the shared receive queue is used by " +
+                    base::in_words({{srq->users(), "queue pair", "queue pairs"}}) +
+                    ": destroy them first");
   }
   const uint32_t pd = srq->pd();
   it->reset();
-  drop_pd_user(pd, {.srqs = 1});
+  drop_pd_user(pd, &DomainUsers::srqs, {.srqs = 1});
   return {};
 }
 
@@ -532,7 +539,7 @@ Result<QueuePair*> Resources::create_qp(const QueuePairSpec& spec, const QueuePa
     throw;
   }
   share.keep();
-  ++domains_[spec.pd].users;
+  ++domains_[spec.pd].users.qps;
   spec.send_cq->add_user();
   spec.receive_cq->add_user();
   if (spec.srq != nullptr) spec.srq->add_user();
@@ -546,7 +553,7 @@ Result<std::unique_ptr<QueuePair>> Resources::take_qp(QueuePair* qp) {
   const QueuePairSpec& spec = qp->spec();
   numbers_.give_back(qp->number());
   qp->leave_srq();
-  drop_pd_user(spec.pd, share_of(spec));
+  drop_pd_user(spec.pd, &DomainUsers::qps, share_of(spec));
   if (spec.srq != nullptr) drop_srq_user(*spec.srq);
   // If both are the same queue, the first drop leaves one user.
   drop_cq_user(*spec.send_cq);

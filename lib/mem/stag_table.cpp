@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "base/quantities.hpp"
 
 namespace rnic::mem {
 
@@ -168,9 +169,8 @@ Result<Stag> StagTable::change(Stag stag, const RegionSpec& spec) {
   }
   if (auto good = check(spec); !good) return tl::unexpected(good.error());
   if (slot->dependents.count() != 0) {
-    return fail(ErrorCode::WrongState, "the region has " +
-                                           std::to_string(slot->dependents.count()) +
-                                           " windows bound to it: invalidate them first");
+    return fail(ErrorCode::WrongState,
+                "the region has " + dependents_in_words(stag) + ": invalidate these first");
   }
   if (spec.key == slot->last.key()) {
     return fail(ErrorCode::InvalidArgument,
@@ -222,6 +222,24 @@ uint32_t StagTable::pieces_of(Stag stag) const {
 uint32_t StagTable::dependents(Stag stag) const {
   const Slot* const slot = owned(stag);
   return slot != nullptr ? slot->dependents.count() : 0;
+}
+
+bool StagTable::is_window(Stag stag) const {
+  const Slot* const slot = owned(stag);
+  return slot != nullptr &&
+         (slot->kind == Kind::WindowOfDomain || slot->kind == Kind::WindowOfQueuePair);
+}
+
+std::string StagTable::dependents_in_words(Stag stag) const {
+  uint64_t windows = 0;
+  uint64_t registrations = 0;
+  if (const Slot* const slot = owned(stag); slot != nullptr) {
+    slot->dependents.for_each_slot(
+        [&](uint32_t tied) { ++(slots_[tied].kind == Kind::Allocated ? registrations : windows); });
+  }
+  return base::in_words({{windows, "window", "windows"},
+                         {registrations, "fast registration", "fast registrations"}}) +
+         " on it";
 }
 
 /// Ends a slot: no STag names it any more, and it stands on no region.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -120,6 +121,8 @@ class StagTable {
   Status remove(Stag stag);
   /// How many windows and fast registrations stand on a region.
   [[nodiscard]] uint32_t dependents(Stag stag) const;
+  /// \return these by kind, for errors: "1 window and 2 fast registrations on it"
+  [[nodiscard]] std::string dependents_in_words(Stag stag) const;
 
   // --- Windows and fast registration ---
   //
@@ -167,6 +170,8 @@ class StagTable {
   [[nodiscard]] Stag draw_nobodys() { return names_.nobodys(); }
   /// The protection domain of a region that is registered, revoked or not; 0: there is none.
   [[nodiscard]] uint32_t pd_of(Stag stag) const;
+  /// \return whether add_window() made the STag
+  [[nodiscard]] bool is_window(Stag stag) const;
   /// Octets of a region that is registered, revoked or not; 0 for everything that stands on
   /// regions.
   [[nodiscard]] uint64_t octets_of(Stag stag) const;

@@ -466,7 +466,11 @@ TEST_F(ConsumersTest, TheApplicationEndsTheListenersOfOneThatWasReleased_SEC_3_0
 
 TEST_F(ConsumersTest, GoWithTheLastThatTheyHave) {
   const Party a = party("a");
-  expect_error(consumers().destroy(a.consumer), ErrorCode::WrongState, "\"a\" still has");
+  const auto region_of_a = device().register_memory(region(a.pd, 8));
+  expect_error(consumers().destroy(a.consumer), ErrorCode::WrongState,
+               "\"a\" still has 1 protection domain, 1 region or window, 1 completion queue and 1 "
+               "queue pair:");
+  EXPECT_TRUE(device().deregister_memory(*region_of_a).has_value());
   consumers().release(a.consumer);
   EXPECT_TRUE(consumers().exist(a.consumer));
   EXPECT_TRUE(device().destroy_qp(a.qp).has_value());
