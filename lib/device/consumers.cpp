@@ -70,8 +70,8 @@ Result<uint32_t> Consumers::create(const ConsumerOptions& options) {
 
 Status Consumers::check(const char* call, uint32_t number) const {
   if (exist(number)) return {};
-  return fail(ErrorCode::NotFound,
-              std::string(call) + ": there is no consumer " + std::to_string(number));
+  return fail(ErrorCode::NotFound, std::string(call) + ": there is no consumer " +
+                                       std::to_string(number) + ": use one that has its handle");
 }
 
 Status Consumers::destroy(uint32_t number) {

@@ -241,7 +241,7 @@ Status Resources::resize_cq(CompletionQueue& cq, uint32_t depth) {
   if (const uint64_t demand = demand_of(cq); cq.fits_all() && depth < demand) {
     return fail(ErrorCode::WrongState, "resize: the queues that complete there need " +
                                            std::to_string(demand) + " completions, more than " +
-                                           std::to_string(depth));
+                                           std::to_string(depth) + ": give it that depth");
   }
   const uint64_t had = cq.depth();
   const uint64_t wanted = CompletionQueue::depth_for(depth);
@@ -481,7 +481,7 @@ Status Resources::check_spec(const QueuePairSpec& spec) const {
   }
   if (spec.send_cq == nullptr || spec.receive_cq == nullptr) {
     return fail(ErrorCode::InvalidArgument,
-                "create_qp: a send and a receive completion queue are needed");
+                "create_qp: a send and a receive completion queue are needed: give both");
   }
   if (spec.send_cq->is_overrun() || spec.receive_cq->is_overrun()) {
     return fail(ErrorCode::WrongState,
@@ -490,20 +490,22 @@ Status Resources::check_spec(const QueuePairSpec& spec) const {
   }
   if (spec.receive_wait < base::Duration(0)) {
     return fail(ErrorCode::InvalidArgument,
-                "create_qp: receive_wait is negative: 0 is no wait for a receive");
+                "create_qp: receive_wait is negative: give 0 for no wait for a receive");
   }
   if (spec.send_depth > limits_.max_work_depth || spec.receive_depth > limits_.max_work_depth) {
     return fail(ErrorCode::InvalidArgument,
                 "create_qp: a queue is deeper than limits.max_work_depth (" +
-                    std::to_string(limits_.max_work_depth) + ")");
+                    std::to_string(limits_.max_work_depth) + "): raise that");
   }
   if (spec.srq != nullptr && spec.srq->pd() != spec.pd) {
     return fail(ErrorCode::InvalidArgument,
-                "create_qp: the shared receive queue belongs to another protection domain");
+                "create_qp: the shared receive queue belongs to another protection domain: use one "
+                "of the same");
   }
   if (spec.ird > limits_.max_reads || spec.ord > limits_.max_reads) {
     return fail(ErrorCode::InvalidArgument, "create_qp: IRD or ORD is above limits.max_reads (" +
-                                                std::to_string(limits_.max_reads) + ")");
+                                                std::to_string(limits_.max_reads) +
+                                                "): raise that");
   }
   return {};
 }

@@ -60,7 +60,8 @@ Result<std::optional<Connection>> accept_one(const std::shared_ptr<EventDesk>& d
   std::optional<RequestHandle> request;
   const auto asked = [&] { return (request = desk->request_at(local)).has_value(); };
   if (!desk->wait(std::ref(asked), end)) {
-    return base::fail(ErrorCode::TimedOut, "nobody asked for a connection in time");
+    return base::fail(ErrorCode::TimedOut,
+                      "nobody asked for a connection in time: call accept() again");
   }
   const auto accepted = (*link)->accept(*request, options);
   // A request that was refused for want of a resource stays, and the call may be made again.
@@ -268,7 +269,7 @@ Result<std::pair<Connection, Connection>> Adapter::connect_pair(Adapter& far, ui
     if (!desk_->shares_context(*far.desk_)) {
       return base::fail(ErrorCode::InvalidArgument, "connect_pair: device " + far.device().name() +
                                                         " belongs to another context than " +
-                                                        device().name());
+                                                        device().name() + ": use one context");
     }
     const WaitEnd end(desk_->context(), limit.span());
     auto listener = far.listen({far.desk_->device().address(), port});

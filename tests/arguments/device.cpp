@@ -347,7 +347,8 @@ void add_context(Table& table) {
           value<std::string>(Class::Beyond, "one that there is not", "rnic2",
                              refused(ErrorCode::NotFound, {"rnic2", "rnic0", "rnic1"}))});
   const auto over = [](bool done) {
-    return done ? Status{} : tl::unexpected(Error{ErrorCode::TimedOut, "it was not done"});
+    return done ? Status{}
+                : tl::unexpected(Error{ErrorCode::TimedOut, "it was not done: wait longer"});
   };
   using Done = std::function<bool()>;
   table.row(
