@@ -280,7 +280,8 @@ constexpr Key kKeys[] = {
      "records",
      {16, 1 << 20}, "unacknowledged records of one connection; <= tcp.max_records"},
     {"tcp", "max_records", Advanced, in_tcp<&Tcp::max_records>, "records", {16, 1 << 24},
-     "unacknowledged records of the device"},
+     "unacknowledged records of the device; from 64 * limits.max_connections on each connection "
+     "may have 16 whatever the others hold, so that peers that acknowledge nothing stop no other"},
     {"tcp", "max_saved_octets", Advanced, in_tcp<&Tcp::max_saved_octets>, "octets", {65536, kGb},
      "copies of records that had to be cut for retransmission, of the device"},
     {"tcp", "challenge_ack_limit", Conformance, in_tcp<&Tcp::challenge_ack_limit>, "",
