@@ -13,6 +13,7 @@ using enum ErrorCode;
 
 constexpr size_t kMostGrants = 8;
 constexpr uint32_t kMostPieces = 3;
+constexpr ResourceCounts kTaken{.regions = 1, .pieces = kMostPieces};  // by an allocated STag
 constexpr size_t kLeast = 64;  // octets of a region of which a part is registered
 
 }  // namespace
@@ -26,7 +27,7 @@ void Granting::allocate(Side& side) {
     return;
   }
   auto made = domain->handle.allocate_region(kMostPieces);
-  if (!world_.granted("allocate_region", made, domain->owner->share, {.regions = 1})) return;
+  if (!world_.granted("allocate_region", made, domain->owner->share, kTaken)) return;
   ++domain->users;
   auto grant = std::make_shared<Grant>();
   grant->domain = domain;
@@ -241,7 +242,7 @@ void Granting::end(Side& side) {
   }
   grant->handle = {};
   grant->state = State::Doubtful;
-  grant->domain->drop_user({.regions = 1});
+  grant->domain->drop_user(kTaken);
   std::erase(side.grants, grant);
 }
 

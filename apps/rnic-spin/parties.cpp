@@ -22,6 +22,7 @@ ResourceCounts Parties::any_quotas() {
   return {.pds = one(1, 3),
           .regions = one(1, 8),
           .registered_octets = one(1, 4 * Field::kOctets),
+          .pieces = one(1, 12),
           .cqs = one(1, 3),
           .cq_entries = one(1, 1024),
           .srqs = one(1, 2),
@@ -62,10 +63,11 @@ uint64_t Parties::requests_of(const Owner& consumer) {
   return info->used.requests;
 }
 
-void Parties::stop_listening(Side& side, const std::shared_ptr<Owner>& consumer) {
+template <typename Ender>
+void Parties::stop_listening(Side& side, const std::shared_ptr<Owner>& consumer, Ender& ender) {
   std::erase_if(side.listening, [&](const auto& one) {
     if (one->owner != consumer) return false;
-    world_.judge.answered("unlisten", consumer->handle.unlisten(one->local), Expect::Success, {});
+    world_.judge.answered("unlisten", ender.unlisten(one->local), Expect::Success, {});
     consumer->share.give_back({.listeners = 1});
     return true;
   });
@@ -75,7 +77,7 @@ void Parties::end_consumer(Side& side) {
   const auto consumer = world_.dice.any(side.consumers);
   if (consumer == nullptr) return;
   // Peers may be about to ask it then.
-  if (world_.dice.chance(50)) stop_listening(side, consumer);
+  if (world_.dice.chance(50)) stop_listening(side, consumer, consumer->handle);
   const bool listens =
       std::ranges::any_of(side.listening, [&](const auto& one) { return one->owner == consumer; });
   const bool asked = requests_of(*consumer) > 0;
@@ -86,10 +88,11 @@ void Parties::end_consumer(Side& side) {
     const Expect expect = either ? Expect::Either : unless(has || asked);
     const Status status = consumer->handle.destroy();
     if (!world_.judge.answered("Consumer::destroy", status, expect, {WrongState})) return;
-  } else if (listens || asked) {
-    return;  // nobody could end its listeners any more
+  } else if (asked || (listens && !world_.is_still())) {
+    return;  // of requests that a worker sees meanwhile nobody could ask any more
   }
   consumer->handle = {};
+  stop_listening(side, consumer, side.device);
   if (consumer->share.has_anything()) side.unnamed.push_back(consumer);
   std::erase(side.consumers, consumer);
 }
@@ -108,6 +111,7 @@ void Parties::ask_limits(Side& side) {
   same("domains", limits->pds, all.pds);
   same("regions and windows", limits->regions, all.regions);
   same("registered octets", limits->registered_octets, all.registered_octets);
+  same("pieces", limits->pieces, all.pieces);
   same("completion queues", limits->cqs, all.cqs);
   same("completions", limits->cq_entries, all.cq_entries);
   same("shared receive queues", limits->srqs, all.srqs);

@@ -24,8 +24,9 @@ class Parties {
   [[nodiscard]] ResourceCounts any_quotas();
   /// \return the requests of peers that wait for an answer of the consumer
   [[nodiscard]] uint64_t requests_of(const Owner& consumer);
-  /// Ends every listener of a consumer.
-  void stop_listening(Side& side, const std::shared_ptr<Owner>& consumer);
+  /// Ends every listener of a consumer. \param ender its handle, or the device once that is gone
+  template <typename Ender>
+  void stop_listening(Side& side, const std::shared_ptr<Owner>& consumer, Ender& ender);
 
   World& world_;
 };

@@ -15,6 +15,7 @@ struct Kind {
 constexpr std::array kKinds{Kind{&ResourceCounts::pds, "pds"},
                             Kind{&ResourceCounts::regions, "regions"},
                             Kind{&ResourceCounts::registered_octets, "registered_octets"},
+                            Kind{&ResourceCounts::pieces, "pieces"},
                             Kind{&ResourceCounts::cqs, "cqs"},
                             Kind{&ResourceCounts::cq_entries, "cq_entries"},
                             Kind{&ResourceCounts::srqs, "srqs"},

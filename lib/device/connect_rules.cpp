@@ -68,7 +68,7 @@ framing::StartOptions ConnectRules::make_start_options(const ConnectOptions& opt
 
 Status ConnectRules::check_framing(Framing framing) const {
   if (framing > Framing::Tuf) {
-    return fail(ErrorCode::InvalidArgument, "a number without a name for framing: Mpa or Tuf");
+    return fail(ErrorCode::InvalidArgument, "a number without a name for framing: use Mpa or Tuf");
   }
   if (framing != Framing::Tuf || own_stack_ || config_.tuf.markers_receive) return {};
   return fail(ErrorCode::Unsupported,
@@ -78,18 +78,22 @@ Status ConnectRules::check_framing(Framing framing) const {
 
 Status ConnectRules::check_policy(const StartPolicy& policy, Framing framing) {
   const auto wrong = [](const char* why) { return fail(ErrorCode::InvalidArgument, why); };
-  if (policy.revision.value_or(0) > 2) return wrong("MPA has the revisions 0, 1 and 2");
+  if (policy.revision.value_or(0) > 2)
+    return wrong("no revision of MPA (StartPolicy::revision): use 0, 1 or 2");
   using std::chrono::milliseconds;
   if (!in_range(policy.timeout, milliseconds(10), std::chrono::hours(1)) ||
       !in_range(policy.rtr_timeout, milliseconds(1), std::chrono::hours(1))) {
     return wrong(
-        "out of its range (StartPolicy): timeout is 10 ms to an hour, rtr_timeout 1 ms to an hour");
+        "out of its range (StartPolicy): give a timeout of 10 ms to an hour, an rtr_timeout of 1 "
+        "ms "
+        "to an hour");
   }
   if (!in_range(policy.first_fpdu_delay, milliseconds(0), std::chrono::minutes(1))) {
-    return wrong("out of its range (StartPolicy): first_fpdu_delay is 0 to a minute");
+    return wrong("out of its range (StartPolicy): give a first_fpdu_delay of 0 to a minute");
   }
   if (policy.rtr && !policy.rtr->send && !policy.rtr->write && !policy.rtr->read) {
-    return wrong("no kind of RTR is left (StartPolicy::rtr): a peer-to-peer start-up needs one");
+    return wrong(
+        "no kind of RTR is left (StartPolicy::rtr): leave one for a peer-to-peer start-up");
   }
   if (framing != Framing::Tuf || !has_more_than_a_timeout(policy)) return {};
   return wrong(

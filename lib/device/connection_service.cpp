@@ -85,17 +85,19 @@ Status ConnectionService::unlisten(const Endpoint& local, uint32_t consumer) {
   const Listeners::Listener* const listener = listeners_.at(listened_on(local));
   // The transport may have a listener there that is a stream's: that one ends by its own handle.
   if (listener == nullptr) {
-    return fail(ErrorCode::NotFound,
-                "unlisten: nobody listens for RDMA connections on " + to_string(local));
+    return fail(ErrorCode::NotFound, "unlisten: nobody listens for RDMA connections on " +
+                                         to_string(local) + ": use what listen() returned");
   }
-  if (listener->consumer != consumer) {
+  const uint32_t owner = listener->consumer;
+  if (!consumers_.may_end_listeners(consumer, owner)) {
     return fail(ErrorCode::PermissionDenied, "unlisten: another consumer listens on " +
-                                                 to_string(local) + ": only that one may end it");
+                                                 to_string(local) +
+                                                 ": leave that to it, or end its handle first");
   }
   auto status = transport_->unlisten(listened_on(local));
   if (status) {
     listeners_.remove(listened_on(local));
-    consumers_.give_back(consumer, {.listeners = 1});
+    consumers_.give_back(owner, {.listeners = 1});
   }
   return status;
 }
@@ -263,7 +265,7 @@ Status ConnectionService::connect(QueuePair& qp, StreamSocket& socket, base::Byt
   if (options.framing == Framing::Tuf) {
     return fail(ErrorCode::Unsupported,
                 "a streaming connection becomes an RDMA connection over MPA only (RFC 5044 "
-                "s.7.1.3): for ULP framing connect anew");
+                "s.7.1.3): for ULP framing use connect() without a stream");
   }
   if (options.source != Endpoint{}) {
     return fail(ErrorCode::InvalidArgument,
@@ -420,7 +422,7 @@ Status ConnectionService::accept(RequestHandle request, QueuePair& qp, base::Byt
   if ((*connection)->listener().consumer != resources_.consumer_of(qp)) {
     return fail(ErrorCode::PermissionDenied,
                 "accept: the queue pair belongs to another consumer than the listener that the "
-                "request came to");
+                "request came to: use one of that consumer");
   }
   auto fits = rules_.check_private_data(private_data, (*connection)->private_data_max(),
                                         (*connection)->agreed().revision);
@@ -659,8 +661,8 @@ Status ConnectionService::abort(const ConnectionId& id) {
   const Connection* connection = connections_.get(handle);
   if (connection == nullptr || !connection->has_stream()) {
     return fail(ErrorCode::NotFound,
-                "abort: there is no such connection: it has ended, or never was; connections() "
-                "lists those that there are");
+                "abort: there is no such connection: it has ended, or never was; use one of "
+                "Device::connections()");
   }
   ++counters_.connections_aborted;
   if (connection->evicted_for() == nullptr) connections_.evict(handle, kAborted);

@@ -5,6 +5,7 @@
 
 #include "base/check.hpp"
 #include "base/fail.hpp"
+#include "base/quantities.hpp"
 
 namespace rnic::device {
 
@@ -21,6 +22,7 @@ ResourceCounts combined(const ResourceCounts& own, const ResourceCounts& configu
   return {.pds = one(own.pds, configured.pds),
           .regions = one(own.regions, configured.regions),
           .registered_octets = one(own.registered_octets, configured.registered_octets),
+          .pieces = one(own.pieces, configured.pieces),
           .cqs = one(own.cqs, configured.cqs),
           .cq_entries = one(own.cq_entries, configured.cq_entries),
           .srqs = one(own.srqs, configured.srqs),
@@ -29,6 +31,18 @@ ResourceCounts combined(const ResourceCounts& own, const ResourceCounts& configu
           .listeners = one(own.listeners, configured.listeners),
           .requests = one(own.requests, configured.requests),
           .held_octets = one(own.held_octets, configured.held_octets)};
+}
+
+/// The objects among what a consumer has.
+std::string objects_in_words(const ResourceCounts& used) {
+  return base::in_words(
+      {{used.pds, "protection domain", "protection domains"},
+       {used.regions, "region or window", "regions and windows"},
+       {used.cqs, "completion queue", "completion queues"},
+       {used.srqs, "shared receive queue", "shared receive queues"},
+       {used.qps, "queue pair", "queue pairs"},
+       {used.listeners, "listener or reserved port", "listeners and reserved ports"},
+       {used.requests, "unanswered request", "unanswered requests"}});
 }
 
 }  // namespace
@@ -56,17 +70,17 @@ Result<uint32_t> Consumers::create(const ConsumerOptions& options) {
 
 Status Consumers::check(const char* call, uint32_t number) const {
   if (exist(number)) return {};
-  return fail(ErrorCode::NotFound,
-              std::string(call) + ": there is no consumer " + std::to_string(number));
+  return fail(ErrorCode::NotFound, std::string(call) + ": there is no consumer " +
+                                       std::to_string(number) + ": use one that has its handle");
 }
 
 Status Consumers::destroy(uint32_t number) {
   if (auto status = check("destroy", number); !status) return status;
   if (all_[number]->has_anything()) {
-    return fail(ErrorCode::WrongState,
-                "destroy: the consumer \"" + all_[number]->name() +
-                    "\" still has domains, queues, listeners, reserved ports or unanswered "
-                    "requests: remove them first");
+    return fail(ErrorCode::WrongState, "destroy: the consumer \"" + all_[number]->name() +
+                                           "\" still has " +
+                                           objects_in_words(all_[number]->used()) +
+                                           ": destroy, unlisten() or answer these first");
   }
   end(number);
   return {};
@@ -149,7 +163,7 @@ uint64_t Consumers::refused() const {
   return sum;
 }
 
-void Consumers::validate(const Found& found, uint64_t regions) const {
+void Consumers::validate(const Found& found, uint64_t regions, uint64_t pieces) const {
   ResourceLedger sum(combined({}, {}));
   for (size_t number = 0; number < all_.size(); ++number) {
     ResourceCounts of_objects = all_[number] == nullptr ? ResourceCounts{} : all_[number]->used();
@@ -157,11 +171,14 @@ void Consumers::validate(const Found& found, uint64_t regions) const {
     regions -= of_objects.regions;
     of_objects.regions = 0;
     of_objects.registered_octets = 0;
+    pieces -= of_objects.pieces;
+    of_objects.pieces = 0;
     if (all_[number] != nullptr) all_[number]->hold_share()->validate(found[number].held_octets);
     of_objects.held_octets = found[number].held_octets;
     RNIC_CHECK(of_objects == found[number]);
   }
   RNIC_CHECK(regions == 0);
+  RNIC_CHECK(pieces == 0);
   RNIC_CHECK(sum.used() == in_all_.used());
 }
 

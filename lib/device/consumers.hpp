@@ -39,6 +39,11 @@ class Consumers {
   [[nodiscard]] Status check(const char* call, uint32_t number) const;
   // Precondition: exist(number). A consumer stays while it has anything or is not released.
 
+  /// \return whether consumer `number` may end what consumer `owner` listens on: each its own, and
+  /// the application also what is nobody's to end, because the handle of its consumer is gone
+  [[nodiscard]] bool may_end_listeners(uint32_t number, uint32_t owner) const {
+    return number == owner || (number == 0 && all_[owner]->is_released());
+  }
   /// The part of the hold space that its connections have.
   [[nodiscard]] const framing::HoldSharePtr& hold_share(uint32_t number) const {
     return all_[number]->hold_share();
@@ -60,9 +65,9 @@ class Consumers {
   /// One place for each number, as counted anew.
   using Found = std::vector<ResourceCounts>;
   [[nodiscard]] Found nothing_found() const { return Found(all_.size()); }
-  /// Compares what consumers have with what was found of each, but for regions and their octets, of
-  /// which there are `regions` in all.
-  void validate(const Found& found, uint64_t regions) const;
+  /// Compares what consumers have with what was found of each, but for regions with their octets
+  /// and pieces: there are `regions` with `pieces` in all.
+  void validate(const Found& found, uint64_t regions, uint64_t pieces) const;
 
  private:
   void end(uint32_t number);

@@ -253,7 +253,7 @@ void Device::validate() {
   resources_.count(found);
   connections_.count(found);
   reserved_ports_.count(found);
-  consumers_.validate(found, resources_.memory().live());
+  consumers_.validate(found, resources_.memory().live(), resources_.memory().pieces());
   terminates_.validate();
   framing::validate(*framing_.hold);
   tuf::validate(*framing_.pack);

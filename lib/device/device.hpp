@@ -136,7 +136,8 @@ class Device {
                           uint32_t consumer = 0, llp::PortClaim claim = llp::PortClaim::None) {
     return connections_.listen(local, options, consumer, claim);
   }
-  /// PermissionDenied: another consumer listens there.
+  /// PermissionDenied: another consumer listens there; what a released one listens on is for
+  /// consumer 0 to end.
   Status unlisten(const Endpoint& local, uint32_t consumer = 0) {
     return connections_.unlisten(local, consumer);
   }

@@ -38,16 +38,17 @@ Status first_error(std::initializer_list<Status> checks) {
 Status check_key(wire::TufKey key) {
   // TUF s.5: the key must not appear in data by chance, and nobody must guess it.
   if (key != 0 && key <= wire::kTufKeyMask) return {};
-  return fail(ErrorCode::InvalidArgument,
-              "alignment mode needs a key of 48 bits that is not 0: take new_framing_key(), and "
-              "tell the peer");
+  return fail(
+      ErrorCode::InvalidArgument,
+      "alignment mode needs a key of 48 bits that is not 0: use new_framing_key(), and tell "
+      "the peer");
 }
 
 Status check_pdu_max(uint32_t octets, const FrameFormat& format) {
   const uint32_t least = std::max(format.head(), 1u);
   if (octets >= least && octets <= wire::kTufPduMax) return {};
   return fail(ErrorCode::InvalidArgument,
-              "max_frame " + std::to_string(octets) + ": the longest frame of marker mode has " +
+              "max_frame " + std::to_string(octets) + ": give the longest frame of marker mode " +
                   std::to_string(least) + " to " + std::to_string(wire::kTufPduMax) +
                   " octets, so that it holds its length");
 }
@@ -56,7 +57,7 @@ Status FramedKind::check(const FramingOptions& framing) {
   if (framing.send_mode > FramedSendMode::Markers ||
       framing.receive_mode > FramedReceiveMode::Markers) {
     return fail(ErrorCode::InvalidArgument,
-                "a number without a name for send_mode or receive_mode");
+                "a number without a name for send_mode or receive_mode: use an enumerator");
   }
   const bool marked = framing.send_mode == FramedSendMode::Markers ||
                       framing.receive_mode == FramedReceiveMode::Markers;

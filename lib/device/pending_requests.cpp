@@ -86,7 +86,8 @@ bool PendingRequests::admit(Connection& connection, base::Now now) {
 Result<Connection*> PendingRequests::find(RequestHandle request) {
   Connection* connection = connections_.get({request.index, request.generation});
   if (connection == nullptr || connection->state() != ConnectionState::Requested) {
-    return fail(ErrorCode::NotFound, "the connection request is gone or was answered already");
+    return fail(ErrorCode::NotFound,
+                "the connection request is gone or was answered already: wait for another one");
   }
   return connection;
 }

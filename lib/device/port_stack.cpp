@@ -24,14 +24,16 @@ Result<Endpoint> PortStack::local_towards(const Endpoint& remote,
   }
   if (source.address.is_unspecified()) return Endpoint{address, source.port};
   if (interface.is_ours(source.address)) return source;
-  return fail(ErrorCode::InvalidArgument, "connect: " + to_string(source.address) +
-                                              " is no address of this device");
+  return fail(ErrorCode::InvalidArgument,
+              "connect: " + to_string(source.address) +
+                  " is no address of this device: use one of Device::addresses()");
 }
 
 Status PortStack::check_listen(const char* call, const Endpoint& local) const {
   if (local.address.is_unspecified() || interface.is_ours(local.address)) return {};
-  return fail(ErrorCode::InvalidArgument, std::string(call) + ": " + to_string(local.address) +
-                                              " is no address of this device");
+  return fail(ErrorCode::InvalidArgument,
+              std::string(call) + ": " + to_string(local.address) +
+                  " is no address of this device: use one of Device::addresses(), or none for all");
 }
 
 }  // namespace rnic::device

@@ -35,7 +35,8 @@ Status QueuePairControl::disconnect(QueuePair& qp) {
   const bool streams = connection != nullptr && connection->has_stream();
   if (!streams) {
     if (qp.used()) return {};  // it has ended
-    return base::fail(ErrorCode::WrongState, "the queue pair is not connected");
+    return base::fail(ErrorCode::WrongState,
+                      "the queue pair is not connected: connect() or accept() first");
   }
   if (connection->state() == ConnectionState::Running) {
     qp.disconnect();
@@ -79,7 +80,8 @@ Status QueuePairControl::check_state(const QueuePair& qp, QueuePairState next) {
     case QueuePairState::Error: return {};
     case QueuePairState::Closing:
       if (qp.state() != QueuePairState::Idle || !is_free(qp)) return {};
-      return base::fail(ErrorCode::WrongState, "modify: the queue pair is not connected");
+      return base::fail(ErrorCode::WrongState,
+                        "modify: the queue pair is not connected: move it to Error instead");
     case QueuePairState::Idle:
       if (qp.state() == QueuePairState::Idle && !qp.used()) return {};
       if (qp.state() == QueuePairState::Error && is_free(qp)) return {};
@@ -91,7 +93,7 @@ Status QueuePairControl::check_state(const QueuePair& qp, QueuePairState next) {
     case QueuePairState::Terminate: break;
   }
   return base::fail(ErrorCode::InvalidArgument,
-                    "modify: a queue pair is moved to Idle, Closing or Error; it becomes Rts by "
+                    "modify: move a queue pair to Idle, Closing or Error; it becomes Rts by "
                     "connect() or accept(), and Terminate by what its peer does");
 }
 
@@ -100,13 +102,14 @@ Status QueuePairControl::check_reads(const QueuePair& qp, const QueuePairChange&
   const uint32_t most = config_.limits.max_reads;
   if (change.ird.value_or(0) > most || change.ord.value_or(0) > most) {
     return base::fail(ErrorCode::InvalidArgument, "modify: IRD or ORD is above limits.max_reads (" +
-                                                      std::to_string(most) + ")");
+                                                      std::to_string(most) + "): raise that");
   }
   const bool idle = qp.state() == QueuePairState::Idle && !qp.used() && !change.state;
   if (idle || change.state == QueuePairState::Idle) return {};
-  return base::fail(ErrorCode::WrongState,
-                    "modify: IRD and ORD are changed in Idle and without a connection; for one "
-                    "connection ConnectOptions may lower them");
+  return base::fail(
+      ErrorCode::WrongState,
+      "modify: IRD and ORD are changed in Idle and without a connection: move it to Idle, or "
+      "lower them for one connection by ConnectOptions");
 }
 
 Status QueuePairControl::enter(QueuePair& qp, const QueuePairChange& change) {

@@ -32,7 +32,8 @@ Result<Endpoint> ReservedPorts::reserve(const Endpoint& local, uint32_t consumer
 Status ReservedPorts::release(const Endpoint& reserved) {
   const auto found = all_.find(listened_on(reserved));
   if (found == all_.end()) {
-    return fail(ErrorCode::NotFound, "destroy: nobody has reserved " + to_string(reserved));
+    return fail(ErrorCode::NotFound, "destroy: nobody has reserved " + to_string(reserved) +
+                                         ": use what reserve() returned");
   }
   auto status = transport_->unreserve(found->first);
   if (status) used(reserved, llp::PortClaim::Reserved);
@@ -44,12 +45,13 @@ Status ReservedPorts::check(const char* call, const Endpoint& reserved, uint32_t
   if (claim == llp::PortClaim::None) return {};
   const auto found = all_.find(listened_on(reserved));
   if (found == all_.end()) {
-    return fail(ErrorCode::NotFound,
-                std::string(call) + ": nobody has reserved " + to_string(reserved));
+    return fail(ErrorCode::NotFound, std::string(call) + ": nobody has reserved " +
+                                         to_string(reserved) + ": use what reserve() returned");
   }
   if (found->second == consumer) return {};
   return fail(ErrorCode::PermissionDenied, std::string(call) + ": another consumer has reserved " +
-                                               to_string(reserved) + ": only that one may use it");
+                                               to_string(reserved) +
+                                               ": only that one may use it, so reserve another");
 }
 
 void ReservedPorts::used(const Endpoint& reserved, llp::PortClaim claim) {

@@ -15,6 +15,8 @@ constexpr std::array kKinds{
     ResourceKind{&Counts::regions, "regions and windows", "quotas.regions", nullptr},
     ResourceKind{&Counts::registered_octets, "registered octets", "quotas.registered_octets",
                  "limits.registered_octets"},
+    // Those of all consumers together are counted where they are kept (mem::Holdings).
+    ResourceKind{&Counts::pieces, "pieces of memory", "quotas.pieces", nullptr},
     ResourceKind{&Counts::cqs, "completion queues", "quotas.cqs", nullptr},
     ResourceKind{&Counts::cq_entries, "completions in all queues", "quotas.cq_entries",
                  "limits.cq_entries"},

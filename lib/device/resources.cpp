@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/fail.hpp"
+#include "base/quantities.hpp"
 
 namespace rnic::device {
 
@@ -14,6 +15,9 @@ namespace {
 ResourceCounts share_of(const QueuePairSpec& spec) {
   return {.qps = 1, .reads = uint64_t{spec.ird} + spec.ord};
 }
+
+/// What of `amount` is beyond the other.
+uint64_t beyond(uint64_t amount, uint64_t other) { return amount > other ? amount - other : 0; }
 
 }  // namespace
 
@@ -58,11 +62,15 @@ Status Resources::free_pd(uint32_t pd) {
   if (!has_pd(pd)) {
     return fail(ErrorCode::NotFound, "no such protection domain: " + std::to_string(pd));
   }
-  if (domains_[pd].users != 0) {
-    return fail(ErrorCode::WrongState, "the protection domain still has " +
-                                           std::to_string(domains_[pd].users) +
-                                           " regions, queue pairs or shared receive queues: "
-                                           "remove them first");
+  const DomainUsers& users = domains_[pd].users;
+  if (!users.none()) {
+    const std::string has =
+        base::in_words({{users.regions, "region", "regions"},
+                        {users.windows, "window", "windows"},
+                        {users.srqs, "shared receive queue", "shared receive queues"},
+                        {users.qps, "queue pair", "queue pairs"}});
+    return fail(ErrorCode::WrongState,
+                "the protection domain still has " + has + ": destroy what it has first");
   }
   end_pd(pd);
   return {};
@@ -71,12 +79,12 @@ Status Resources::free_pd(uint32_t pd) {
 void Resources::release_pd(uint32_t pd) {
   if (!has_pd(pd)) return;
   domains_[pd].released = true;
-  if (domains_[pd].users == 0) end_pd(pd);
+  if (domains_[pd].users.none()) end_pd(pd);
 }
 
-void Resources::drop_pd_user(uint32_t pd, const ResourceCounts& amounts) {
+void Resources::drop_pd_user(uint32_t pd, UserKind kind, const ResourceCounts& amounts) {
   consumers_.give_back(domains_[pd].consumer, amounts);
-  --domains_[pd].users;
+  --(domains_[pd].users.*kind);
   if (domains_[pd].released) release_pd(pd);
 }
 
@@ -85,12 +93,13 @@ Result<mem::Stag> Resources::register_memory(const mem::RegionSpec& spec) {
     return fail(ErrorCode::NotFound, "register_memory: no such protection domain");
   }
   TakenShare share =
-      share_in(spec.pd, "register_memory", {.regions = 1, .registered_octets = spec.octets()});
+      share_in(spec.pd, "register_memory",
+               {.regions = 1, .registered_octets = spec.octets(), .pieces = spec.kept_pieces()});
   if (!share.status()) return tl::unexpected(share.status().error());
   auto stag = memory_.add(spec);
   if (!stag) return stag;
   share.keep();
-  ++domains_[spec.pd].users;
+  ++domains_[spec.pd].users.regions;
   ++counters_.regions_registered;
   return stag;
 }
@@ -110,16 +119,20 @@ Result<mem::Stag> Resources::reregister_memory(mem::Stag stag, const mem::Region
                 "reregister_memory: the region is bound to a queue pair of the domain that it "
                 "would leave, and nobody could use it: deregister it, and register it here");
   }
-  const uint64_t had = memory_.octets_of(stag);
-  const uint64_t wanted = spec.octets();
-  TakenShare more = share_in(spec.pd, "reregister_memory",
-                             {.registered_octets = wanted > had ? wanted - had : 0});
+  const ResourceCounts had = region_share(stag);
+  const ResourceCounts wanted{.registered_octets = spec.octets(), .pieces = spec.kept_pieces()};
+  TakenShare more =
+      share_in(spec.pd, "reregister_memory",
+               {.registered_octets = beyond(wanted.registered_octets, had.registered_octets),
+                .pieces = beyond(wanted.pieces, had.pieces)});
   if (!more.status()) return tl::unexpected(more.status().error());
   auto renamed = memory_.change(stag, spec);
   if (!renamed) return renamed;
   more.keep();
-  ++domains_[spec.pd].users;
-  drop_pd_user(before, {.registered_octets = had > wanted ? had - wanted : 0});
+  ++domains_[spec.pd].users.regions;
+  drop_pd_user(before, &DomainUsers::regions,
+               {.registered_octets = beyond(had.registered_octets, wanted.registered_octets),
+                .pieces = beyond(had.pieces, wanted.pieces)});
   ++counters_.regions_reregistered;
   return renamed;
 }
@@ -128,12 +141,12 @@ Result<mem::Stag> Resources::allocate_region(uint32_t pd, uint32_t max_pieces) {
   if (!has_pd(pd)) {
     return fail(ErrorCode::NotFound, "allocate_region: no such protection domain");
   }
-  TakenShare share = share_in(pd, "allocate_region", {.regions = 1});
+  TakenShare share = share_in(pd, "allocate_region", {.regions = 1, .pieces = max_pieces});
   if (!share.status()) return tl::unexpected(share.status().error());
   auto stag = memory_.add_allocated(pd, max_pieces);
   if (!stag) return stag;
   share.keep();
-  ++domains_[pd].users;
+  ++domains_[pd].users.regions;
   ++counters_.regions_registered;
   return stag;
 }
@@ -147,7 +160,7 @@ Result<mem::Stag> Resources::allocate_window(uint32_t pd, WindowType type) {
   auto stag = memory_.add_window(pd, type);
   if (!stag) return stag;
   share.keep();
-  ++domains_[pd].users;
+  ++domains_[pd].users.windows;
   ++counters_.windows_allocated;
   return stag;
 }
@@ -158,12 +171,20 @@ Result<mem::Stag> Resources::bind_window(const mem::Binding& binding) {
   return stag;
 }
 
+/// What the consumer of an STag has for it.
+ResourceCounts Resources::region_share(mem::Stag stag) const {
+  return {.regions = 1,
+          .registered_octets = memory_.octets_of(stag),
+          .pieces = memory_.pieces_of(stag)};
+}
+
 /// Ends a region or a window that its owner has; its domain loses a user.
 Status Resources::end_stag(mem::Stag stag) {
   const uint32_t pd = memory_.pd_of(stag);
-  const uint64_t octets = memory_.octets_of(stag);
+  const ResourceCounts share = region_share(stag);
+  const UserKind kind = memory_.is_window(stag) ? &DomainUsers::windows : &DomainUsers::regions;
   if (auto status = memory_.remove(stag); !status) return status;
-  drop_pd_user(pd, {.regions = 1, .registered_octets = octets});
+  drop_pd_user(pd, kind, share);
   return {};
 }
 
@@ -172,9 +193,9 @@ void Resources::free_window(mem::Stag stag) {
 }
 
 Status Resources::deregister_memory(mem::Stag stag) {
-  if (const uint32_t bound = memory_.dependents(stag); bound != 0) {
-    return fail(ErrorCode::WrongState, "the region has " + std::to_string(bound) +
-                                           " windows bound to it: end these first");
+  if (memory_.dependents(stag) != 0) {
+    return fail(ErrorCode::WrongState,
+                "the region has " + memory_.dependents_in_words(stag) + ": end these first");
   }
   auto status = end_stag(stag);
   if (status) ++counters_.regions_deregistered;
@@ -220,12 +241,11 @@ Status Resources::resize_cq(CompletionQueue& cq, uint32_t depth) {
   if (const uint64_t demand = demand_of(cq); cq.fits_all() && depth < demand) {
     return fail(ErrorCode::WrongState, "resize: the queues that complete there need " +
                                            std::to_string(demand) + " completions, more than " +
-                                           std::to_string(depth));
+                                           std::to_string(depth) + ": give it that depth");
   }
   const uint64_t had = cq.depth();
   const uint64_t wanted = CompletionQueue::depth_for(depth);
-  TakenShare more(consumers_, cq.consumer(), "resize",
-                  {.cq_entries = wanted > had ? wanted - had : 0});
+  TakenShare more(consumers_, cq.consumer(), "resize", {.cq_entries = beyond(wanted, had)});
   if (!more.status()) return more.status();
   if (!cq.resize(depth)) {
     return fail(ErrorCode::WrongState,
@@ -233,7 +253,7 @@ Status Resources::resize_cq(CompletionQueue& cq, uint32_t depth) {
                     " completions, more than " + std::to_string(depth) + ": poll it first");
   }
   more.keep();
-  consumers_.give_back(cq.consumer(), {.cq_entries = had > wanted ? had - wanted : 0});
+  consumers_.give_back(cq.consumer(), {.cq_entries = beyond(had, wanted)});
   return {};
 }
 
@@ -298,9 +318,10 @@ Status Resources::destroy_cq(CompletionQueue* cq) {
   const auto it = std::find_if(cqs_.begin(), cqs_.end(), [&](auto& c) { return c.get() == cq; });
   if (it == cqs_.end()) return fail(ErrorCode::NotFound, "no such completion queue");
   if (cq->users() != 0) {
-    return fail(ErrorCode::WrongState, "the completion queue is used by " +
-                                           std::to_string(cq->users()) +
-                                           " queue pairs: destroy them first");
+    const std::string users =
+        base::in_words({{cq->users(), "send or receive queue", "send and receive queues"}});
+    return fail(ErrorCode::WrongState,
+                "the completion queue is used by " + users + ": destroy their queue pairs first");
   }
   const ResourceCounts share{.cqs = 1, .cq_entries = cq->depth()};
   const uint32_t consumer = cq->consumer();
@@ -349,7 +370,7 @@ Result<SharedReceiveQueue*> Resources::create_srq(const SharedReceiveSpec& spec,
   *place = std::make_unique<SharedReceiveQueue>(last_srq_ + 1, spec, events, contexts);
   share.keep();
   ++last_srq_;
-  ++domains_[spec.pd].users;
+  ++domains_[spec.pd].users.srqs;
   return place->get();
 }
 
@@ -359,13 +380,14 @@ Status Resources::destroy_srq(SharedReceiveQueue* srq) {
     return fail(ErrorCode::NotFound, "no such shared receive queue");
   }
   if (srq->users() != 0) {
-    return fail(ErrorCode::WrongState, "the shared receive queue is used by " +
-                                           std::to_string(srq->users()) +
-                                           " queue pairs: destroy them first");
+    return fail(ErrorCode::WrongState,
+                "the shared receive queue is used by " +
+                    base::in_words({{srq->users(), "queue pair", "queue pairs"}}) +
+                    ": destroy them first");
   }
   const uint32_t pd = srq->pd();
   it->reset();
-  drop_pd_user(pd, {.srqs = 1});
+  drop_pd_user(pd, &DomainUsers::srqs, {.srqs = 1});
   return {};
 }
 
@@ -446,6 +468,8 @@ void Resources::describe(DeviceLimits& limits) const {
   limits.qps = number_of(qps_, [](const auto& qp) { return qp != nullptr; });
   limits.max_regions = limits_.max_regions;
   limits.regions = memory_.live();
+  limits.max_pieces = limits_.max_pieces;
+  limits.pieces = memory_.pieces();
   limits.max_work_depth = limits_.max_work_depth;
   limits.max_cq_depth = deepest_cq(limits_);
   limits.max_reads = limits_.max_reads;
@@ -457,7 +481,7 @@ Status Resources::check_spec(const QueuePairSpec& spec) const {
   }
   if (spec.send_cq == nullptr || spec.receive_cq == nullptr) {
     return fail(ErrorCode::InvalidArgument,
-                "create_qp: a send and a receive completion queue are needed");
+                "create_qp: a send and a receive completion queue are needed: give both");
   }
   if (spec.send_cq->is_overrun() || spec.receive_cq->is_overrun()) {
     return fail(ErrorCode::WrongState,
@@ -466,20 +490,22 @@ Status Resources::check_spec(const QueuePairSpec& spec) const {
   }
   if (spec.receive_wait < base::Duration(0)) {
     return fail(ErrorCode::InvalidArgument,
-                "create_qp: receive_wait is negative: 0 is no wait for a receive");
+                "create_qp: receive_wait is negative: give 0 for no wait for a receive");
   }
   if (spec.send_depth > limits_.max_work_depth || spec.receive_depth > limits_.max_work_depth) {
     return fail(ErrorCode::InvalidArgument,
                 "create_qp: a queue is deeper than limits.max_work_depth (" +
-                    std::to_string(limits_.max_work_depth) + ")");
+                    std::to_string(limits_.max_work_depth) + "): raise that");
   }
   if (spec.srq != nullptr && spec.srq->pd() != spec.pd) {
     return fail(ErrorCode::InvalidArgument,
-                "create_qp: the shared receive queue belongs to another protection domain");
+                "create_qp: the shared receive queue belongs to another protection domain: use one "
+                "of the same");
   }
   if (spec.ird > limits_.max_reads || spec.ord > limits_.max_reads) {
     return fail(ErrorCode::InvalidArgument, "create_qp: IRD or ORD is above limits.max_reads (" +
-                                                std::to_string(limits_.max_reads) + ")");
+                                                std::to_string(limits_.max_reads) +
+                                                "): raise that");
   }
   return {};
 }
@@ -515,7 +541,7 @@ Result<QueuePair*> Resources::create_qp(const QueuePairSpec& spec, const QueuePa
     throw;
   }
   share.keep();
-  ++domains_[spec.pd].users;
+  ++domains_[spec.pd].users.qps;
   spec.send_cq->add_user();
   spec.receive_cq->add_user();
   if (spec.srq != nullptr) spec.srq->add_user();
@@ -529,7 +555,7 @@ Result<std::unique_ptr<QueuePair>> Resources::take_qp(QueuePair* qp) {
   const QueuePairSpec& spec = qp->spec();
   numbers_.give_back(qp->number());
   qp->leave_srq();
-  drop_pd_user(spec.pd, share_of(spec));
+  drop_pd_user(spec.pd, &DomainUsers::qps, share_of(spec));
   if (spec.srq != nullptr) drop_srq_user(*spec.srq);
   // If both are the same queue, the first drop leaves one user.
   drop_cq_user(*spec.send_cq);
@@ -540,7 +566,7 @@ Result<std::unique_ptr<QueuePair>> Resources::take_qp(QueuePair* qp) {
 Status Resources::set_reads(QueuePair& qp, uint32_t ird, uint32_t ord) {
   const uint64_t had = share_of(qp.spec()).reads;
   const uint64_t wanted = uint64_t{ird} + ord;
-  TakenShare more = share_in(qp.spec().pd, "modify", {.reads = wanted > had ? wanted - had : 0});
+  TakenShare more = share_in(qp.spec().pd, "modify", {.reads = beyond(wanted, had)});
   if (!more.status()) return more.status();
   if (qp.state() == QueuePairState::Error) {
     qp.renew(numbers_.after(qp.number()), ird, ord);
@@ -548,7 +574,7 @@ Status Resources::set_reads(QueuePair& qp, uint32_t ird, uint32_t ord) {
     qp.set_reads(ird, ord);
   }
   more.keep();
-  consumers_.give_back(consumer_of(qp), {.reads = had > wanted ? had - wanted : 0});
+  consumers_.give_back(consumer_of(qp), {.reads = beyond(had, wanted)});
   return {};
 }
 

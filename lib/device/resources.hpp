@@ -128,11 +128,23 @@ class Resources final : private QueuePairContexts {
   // QueuePairContexts
   [[nodiscard]] void* context_of(uint32_t qp) const override;
 
+  /// What stands in a domain, by kind.
+  struct DomainUsers {
+    uint32_t regions = 0;  // and STags for fast registration
+    uint32_t windows = 0;
+    uint32_t srqs = 0;
+    uint32_t qps = 0;
+
+    [[nodiscard]] bool none() const { return *this == DomainUsers{}; }
+    bool operator==(const DomainUsers&) const = default;
+  };
+  using UserKind = uint32_t DomainUsers::*;
+
   /// A protection domain, which has a number.
   struct Domain {
     bool used = false;
     bool released = false;  // it goes with its last user
-    uint32_t users = 0;     // its regions, shared receive queues and queue pairs
+    DomainUsers users;
     uint32_t consumer = 0;
   };
 
@@ -142,8 +154,9 @@ class Resources final : private QueuePairContexts {
     return TakenShare(consumers_, domains_[pd].consumer, call, amounts);
   }
   /// One user of the domain is gone, with what its consumer had for it.
-  void drop_pd_user(uint32_t pd, const ResourceCounts& amounts);
+  void drop_pd_user(uint32_t pd, UserKind kind, const ResourceCounts& amounts);
   void end_pd(uint32_t pd);
+  [[nodiscard]] ResourceCounts region_share(mem::Stag stag) const;
   Status end_stag(mem::Stag stag);
   void drop_cq_user(CompletionQueue& cq);
   void drop_srq_user(SharedReceiveQueue& srq);

@@ -334,7 +334,7 @@ class SocketTable final : private SocketOwner, private ListenerOwner<Kind> {
     return base::fail(ErrorCode::ResourceExhausted, base::kOutOfMemory);
   }
   [[nodiscard]] static tl::unexpected<Error> has_ended() {
-    return base::fail(ErrorCode::WrongState, "the stream has ended");
+    return base::fail(ErrorCode::WrongState, "the stream has ended: use another one");
   }
   /// The application decides how long a half-closed stream lives.
   [[nodiscard]] static tcp::ConnectionOptions until_closed(tcp::ConnectionOptions options) {

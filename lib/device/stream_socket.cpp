@@ -19,13 +19,13 @@ Status StreamSocket::reserve_ring() {
 Status StreamSocket::can_be_converted() const {
   const char* reason = nullptr;
   if (!is_established() || how_ended()) {
-    reason = "the stream is not open";
+    reason = "the stream is not open: connect() or accept() one first";
   } else if (switch_.users() != 0) {
-    reason = "the stream was converted to RDMA before";
+    reason = "the stream was converted to RDMA before: use another one";
   } else if ((commands() & (kFinish | kAbort | kRelease)) != 0) {
-    reason = "the stream was closed by this side";
+    reason = "the stream was closed by this side: use another one";
   } else if (peer_has_finished()) {
-    reason = "the peer has finished the stream";
+    reason = "the peer has finished the stream: use another one";
   } else if (readable() != 0 || has_islands()) {
     // RFC 5044 s.7.1.5: octets of the streaming protocol would be taken for MPA's.
     reason = "octets of the peer are unread: receive() them first";

@@ -25,6 +25,12 @@ class Dependents {
   /// The slot of one of the STags. Precondition: count() is not 0.
   [[nodiscard]] uint32_t first_slot() const { return first_->slot; }
 
+  /// Calls `f(slot)` for each of the STags.
+  template <typename F>
+  void for_each_slot(F&& f) const {
+    for (const Tie* tie = first_; tie != nullptr; tie = tie->next) f(tie->slot);
+  }
+
   /// Ties an STag to the region. \param tie not tied yet \param slot of the STag
   void add(Tie& tie, uint32_t slot) {
     tie = {.slot = slot, .region = this, .before = &first_, .next = first_};

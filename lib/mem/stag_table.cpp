@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "base/quantities.hpp"
 
 namespace rnic::mem {
 
@@ -18,11 +19,13 @@ uint64_t address_of(const uint8_t* memory) { return reinterpret_cast<uint64_t>(m
 Status check_memory(const uint8_t* address, uint64_t length) {
   if (length == 0) return {};
   if (address == nullptr) {
-    return fail(ErrorCode::InvalidArgument, "a region with octets needs an address");
+    return fail(ErrorCode::InvalidArgument,
+                "a region with octets needs an address: give it, or no octets");
   }
   if (address_of(address) + (length - 1) < address_of(address)) {
     return fail(ErrorCode::InvalidArgument,
-                "address plus length of the region passes the end of the address space");
+                "address plus length of the region passes the end of the address space: give the "
+                "memory's own length");
   }
   return {};
 }
@@ -39,7 +42,8 @@ Result<uint64_t> length_of(const RegionSpec& spec) {
       return tl::unexpected(good.error());
     }
     if (piece.size() > UINT64_MAX - length) {
-      return fail(ErrorCode::InvalidArgument, "the pieces of the region are longer than 2^64 - 1");
+      return fail(ErrorCode::InvalidArgument,
+                  "the pieces of the region are longer than 2^64 - 1: register them apart");
     }
     length += piece.size();
   }
@@ -68,7 +72,8 @@ uint64_t base_of(const RegionSpec& spec) {
 Status check(const RegionSpec& spec) {
   if (auto good = check_rights(spec); !good) return good;
   if (spec.address != nullptr && !spec.pieces.empty()) {
-    return fail(ErrorCode::InvalidArgument, "a region has an address or pieces, not both");
+    return fail(ErrorCode::InvalidArgument,
+                "a region has an address or pieces, not both: leave one out");
   }
   const auto length = length_of(spec);
   if (!length) return tl::unexpected(length.error());
@@ -78,12 +83,6 @@ Status check(const RegionSpec& spec) {
                 "offset plus length of the region passes 2^64: let its offsets begin lower");
   }
   return {};
-}
-
-/// How many pieces have octets.
-uint32_t pieces_with_octets(std::span<const base::ByteSpan> pieces) {
-  return static_cast<uint32_t>(
-      std::count_if(pieces.begin(), pieces.end(), [](auto piece) { return !piece.empty(); }));
 }
 
 }  // namespace
@@ -118,8 +117,8 @@ StagTable::Slot* StagTable::owned(Stag stag) {
 
 /// Makes the holding of a region; nullptr: it needs none, as its octets are contiguous.
 Result<Holding*> StagTable::holding_for(const RegionSpec& spec) {
-  const uint32_t pieces = pieces_with_octets(spec.pieces);
-  if (pieces <= 1) return nullptr;
+  const uint32_t pieces = spec.kept_pieces();
+  if (pieces == 0) return nullptr;
   auto holding = holdings_.make(pieces, 0);
   if (!holding) return holding;
   for (const base::ByteSpan piece : spec.pieces) {
@@ -170,17 +169,17 @@ Result<Stag> StagTable::add(const RegionSpec& spec) {
 Result<Stag> StagTable::change(Stag stag, const RegionSpec& spec) {
   const Slot* const slot = owned(stag);
   if (slot == nullptr || slot->kind != Kind::Region) {
-    return fail(ErrorCode::NotFound, "no region has this STag: it was deregistered before");
+    return fail(ErrorCode::NotFound,
+                "no region has this STag: it was deregistered before, so register it anew");
   }
   if (auto good = check(spec); !good) return tl::unexpected(good.error());
   if (slot->dependents.count() != 0) {
-    return fail(ErrorCode::WrongState, "the region has " +
-                                           std::to_string(slot->dependents.count()) +
-                                           " windows bound to it: invalidate them first");
+    return fail(ErrorCode::WrongState,
+                "the region has " + dependents_in_words(stag) + ": invalidate these first");
   }
   if (spec.key == slot->last.key()) {
     return fail(ErrorCode::InvalidArgument,
-                "the region has that key already: a new registration needs another one");
+                "the region has that key already: give a new registration another one");
   }
   const auto holding = holding_for(spec);
   if (!holding) return tl::unexpected(holding.error());
@@ -193,7 +192,8 @@ Result<Stag> StagTable::change(Stag stag, const RegionSpec& spec) {
 Result<RegionSpec> StagTable::describe(Stag stag, std::vector<base::ByteSpan>& pieces) const {
   const Slot* const slot = owned(stag);
   if (slot == nullptr || slot->kind != Kind::Region) {
-    return fail(ErrorCode::NotFound, "no region has this STag: it was deregistered before");
+    return fail(ErrorCode::NotFound,
+                "no region has this STag: it was deregistered before, so register it anew");
   }
   const Entry& entry = entries_[names_.slot_of(stag)];
   RegionSpec spec{.pd = entry.pd, .rights = entry.rights, .offset = entry.base};
@@ -220,9 +220,32 @@ uint64_t StagTable::octets_of(Stag stag) const {
   return region ? entries_[names_.slot_of(stag)].length : 0;
 }
 
+uint32_t StagTable::pieces_of(Stag stag) const {
+  const Slot* const slot = owned(stag);
+  return slot != nullptr && slot->holding != nullptr ? slot->holding->capacity() : 0;
+}
+
 uint32_t StagTable::dependents(Stag stag) const {
   const Slot* const slot = owned(stag);
   return slot != nullptr ? slot->dependents.count() : 0;
+}
+
+bool StagTable::is_window(Stag stag) const {
+  const Slot* const slot = owned(stag);
+  return slot != nullptr &&
+         (slot->kind == Kind::WindowOfDomain || slot->kind == Kind::WindowOfQueuePair);
+}
+
+std::string StagTable::dependents_in_words(Stag stag) const {
+  uint64_t windows = 0;
+  uint64_t registrations = 0;
+  if (const Slot* const slot = owned(stag); slot != nullptr) {
+    slot->dependents.for_each_slot(
+        [&](uint32_t tied) { ++(slots_[tied].kind == Kind::Allocated ? registrations : windows); });
+  }
+  return base::in_words({{windows, "window", "windows"},
+                         {registrations, "fast registration", "fast registrations"}}) +
+         " on it";
 }
 
 /// Ends a slot: no STag names it any more, and it stands on no region.
@@ -265,12 +288,15 @@ constexpr AccessSet kRemote =
 const char* why(AccessFault fault) {
   switch (fault) {
     case AccessFault::None: break;
-    case AccessFault::InvalidStag: return "there is no such region, or it was invalidated";
-    case AccessFault::NotAssociated: return "the region is another domain's, or a queue pair's";
+    case AccessFault::InvalidStag:
+      return "there is no such region, or it was invalidated: register it anew";
+    case AccessFault::NotAssociated:
+      return "the region is another domain's, or a queue pair's: use one of this domain";
     case AccessFault::Rights:
-      return "the region has no Access::Bind, or may itself not do what is to be given";
-    case AccessFault::Wrap: return "its offsets would pass 2^64";
-    case AccessFault::Bounds: return "the part is not inside the region";
+      return "the region has no Access::Bind, or may itself not do what is to be given: register "
+             "it with these rights";
+    case AccessFault::Wrap: return "its offsets would pass 2^64: let them begin lower";
+    case AccessFault::Bounds: return "the part is not inside the region: name octets that are";
   }
   return "";
 }
@@ -425,13 +451,13 @@ Result<Stag> StagTable::bind_for_domain(const Binding& binding) {
   Slot* const slot = owned(binding.stag);
   if (slot == nullptr || slot->kind != Kind::WindowOfDomain) {
     return fail(ErrorCode::NotFound,
-                "no window of type 1 has this STag: one of type 2 is bound by a work request");
+                "no window of type 1 has this STag: bind one of type 2 by a work request");
   }
   if (binding.parts.size() != 1 ||
       !kRemote.without(Access::RemoteInvalidate).contains(binding.rights)) {
     return fail(ErrorCode::InvalidArgument,
-                "a window of type 1 gives one part of a region, and of the rights RemoteRead, "
-                "RemoteWrite and RemoteAtomic");
+                "a window of type 1 gives one part of a region, and of its rights: choose among "
+                "RemoteRead, RemoteWrite and RemoteAtomic");
   }
   Binding wanted = binding;
   wanted.pd = slot->pd;
@@ -453,7 +479,8 @@ Result<Stag> StagTable::bind_for_domain(const Binding& binding) {
 Status StagTable::unbind(Stag stag) {
   const Slot* const slot = owned(stag);
   if (slot == nullptr || slot->kind == Kind::Region) {
-    return fail(ErrorCode::NotFound, "no window has this STag: it was destroyed before");
+    return fail(ErrorCode::NotFound,
+                "no window has this STag: it was destroyed before, so create another one");
   }
   end(names_.slot_of(stag));
   return {};

@@ -2,9 +2,11 @@
 /// The table of STags and the single access check.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -68,6 +70,12 @@ struct RegionSpec {
     for (const base::ByteSpan piece : pieces) sum += piece.size();
     return sum;
   }
+  /// The pieces that the region has to keep: none if its octets follow each other.
+  [[nodiscard]] uint32_t kept_pieces() const {
+    const auto with_octets =
+        std::count_if(pieces.begin(), pieces.end(), [](auto piece) { return !piece.empty(); });
+    return with_octets > 1 ? static_cast<uint32_t>(with_octets) : 0;
+  }
 };
 
 /// Parts of regions that another STag gives access to: a window to one part of a region (RFC 5042
@@ -113,6 +121,8 @@ class StagTable {
   Status remove(Stag stag);
   /// How many windows and fast registrations stand on a region.
   [[nodiscard]] uint32_t dependents(Stag stag) const;
+  /// \return these by kind, for errors: "1 window and 2 fast registrations on it"
+  [[nodiscard]] std::string dependents_in_words(Stag stag) const;
 
   // --- Windows and fast registration ---
   //
@@ -160,9 +170,13 @@ class StagTable {
   [[nodiscard]] Stag draw_nobodys() { return names_.nobodys(); }
   /// The protection domain of a region that is registered, revoked or not; 0: there is none.
   [[nodiscard]] uint32_t pd_of(Stag stag) const;
+  /// \return whether add_window() made the STag
+  [[nodiscard]] bool is_window(Stag stag) const;
   /// Octets of a region that is registered, revoked or not; 0 for everything that stands on
   /// regions.
   [[nodiscard]] uint64_t octets_of(Stag stag) const;
+  /// The part of pieces() that an STag has, whether it gives access or not.
+  [[nodiscard]] uint32_t pieces_of(Stag stag) const;
   [[nodiscard]] uint32_t live() const { return names_.live(); }
   /// Counts STags that were made with write access for a peer to memory to which another STag lets
   /// another peer write: a peer of another domain, or of another queue pair if both STags are bound

@@ -280,7 +280,8 @@ constexpr Key kKeys[] = {
      "records",
      {16, 1 << 20}, "unacknowledged records of one connection; <= tcp.max_records"},
     {"tcp", "max_records", Advanced, in_tcp<&Tcp::max_records>, "records", {16, 1 << 24},
-     "unacknowledged records of the device"},
+     "unacknowledged records of the device; from 64 * limits.max_connections on each connection "
+     "may have 16 whatever the others hold, so that peers that acknowledge nothing stop no other"},
     {"tcp", "max_saved_octets", Advanced, in_tcp<&Tcp::max_saved_octets>, "octets", {65536, kGb},
      "copies of records that had to be cut for retransmission, of the device"},
     {"tcp", "challenge_ack_limit", Conformance, in_tcp<&Tcp::challenge_ack_limit>, "",
@@ -432,7 +433,8 @@ constexpr Key kKeys[] = {
     {"limits", "max_regions", Basic, in_limits<&Lim::max_regions>, "", {1, (1 << 23) - 1},
      "registered memory regions, windows and what fast registration has allocated included"},
     {"limits", "max_pieces", Advanced, in_limits<&Lim::max_pieces>, "", {0, 1LL << 32},
-     "pieces of memory of all regions that have more than one, 16 octets each"},
+     "pieces of memory of all regions that have more than one, and as many as STags for fast "
+     "registration may have; 16 octets each"},
     {"limits", "max_connections", Basic, in_limits<&Lim::max_connections>, "", {1, 65536},
      "connections at once: RDMA connections, those being made included; and all that TCP has, "
      "those of streams, too, but not those in TIME-WAIT. On sockets each is a descriptor, and more "
@@ -493,6 +495,9 @@ constexpr Key kKeys[] = {
     {"quotas", "registered_octets", Advanced, in_quotas<&Quo::registered_octets>, "octets",
      {0, 1LL << 50},
      "of all its regions"},
+    {"quotas", "pieces", Advanced, in_quotas<&Quo::pieces>, "", {0, 1LL << 32},
+     "pieces of memory of its regions that have more than one, and as many as its STags for fast "
+     "registration may have; in all there are limits.max_pieces"},
     {"quotas", "cqs", Advanced, in_quotas<&Quo::cqs>, "", {0, kGb},
      "completion queues"},
     {"quotas", "cq_entries", Advanced, in_quotas<&Quo::cq_entries>, "completions", {0, 1LL << 50},

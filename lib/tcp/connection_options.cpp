@@ -45,7 +45,7 @@ Status check(const ConnectionOptions& options, const char* call) {
   };
   const auto control = static_cast<size_t>(options.congestion_control);
   if (control >= kCongestionControlNames.size() || options.ecn > Ecn::Offer) {
-    return wrong("a number without a name for congestion_control or ecn");
+    return wrong("a number without a name for congestion_control or ecn: use an enumerator");
   }
   if (options.dscp > 63) {
     return wrong("dscp " + std::to_string(options.dscp) + " is more than six bits; give 0 to 63");

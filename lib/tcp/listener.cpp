@@ -60,8 +60,8 @@ Result<uint32_t> Engine::find_reservation(const char* call, const Endpoint& loca
   const bool is_among = number != kNobody && (listeners_.at(number).local == local ||
                                               listeners_.at(number).local.address.is_unspecified());
   if (is_among) return number;
-  return base::fail(ErrorCode::NotFound,
-                    std::string(call) + ": nobody has reserved " + to_string(local));
+  return base::fail(ErrorCode::NotFound, std::string(call) + ": nobody has reserved " +
+                                             to_string(local) + ": use what reserve() returned");
 }
 
 Result<Endpoint> Engine::listen(const Endpoint& local, llp::Acceptor& acceptor,
@@ -100,7 +100,8 @@ uint16_t Engine::choose_listening_port() {
 Status Engine::unlisten(const Endpoint& local) {
   const uint32_t number = listeners_.find_exact(local);
   if (number == kNobody) {
-    return base::fail(ErrorCode::NotFound, "unlisten: nobody listens on " + to_string(local));
+    return base::fail(ErrorCode::NotFound, "unlisten: nobody listens on " + to_string(local) +
+                                               ": use what listen() returned");
   }
   // Connections whose handshake is incomplete are aborted, since they have no acceptor any more.
   const HalfOpenPlaces& places = listeners_.at(number).half_open;

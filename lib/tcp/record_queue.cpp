@@ -6,6 +6,10 @@
 
 namespace rnic::tcp {
 
+// A queue of at most kOwnRecords records lies in two chunks, and one of n records in fewer than
+// n / kChunkRecords + 2. The queues that are longer have at most max_records records together: the
+// last one that grew beyond kOwnRecords did so below that limit. So a chunk is left for each queue
+// where there are two for each connection beside those that all records fill.
 uint32_t RecordPool::chunks_for(uint32_t max_records, uint32_t max_connections) {
   const uint32_t whole = max_records / kChunkRecords + 1;
   return whole + std::min(2 * max_connections, whole + 64);
@@ -42,12 +46,14 @@ RecordPool::RecordPool(uint32_t max_records, uint32_t max_connections, uint32_t 
       directories_(size_t{directories_for(max_records, max_connections)} * directory_size_),
       free_directories_(directories_for(max_records, max_connections)),
       max_records_(max_records),
+      max_connections_(max_connections),
+      own_records_(max_records / (2 * kChunkRecords) >= max_connections ? kOwnRecords : 0),
       max_per_connection_(max_per_connection) {}
 
 void RecordPool::validate() const {
   free_.validate();
   free_directories_.validate();
-  RNIC_CHECK(live_ <= max_records_);
+  RNIC_CHECK(live_ <= max_records_ + uint64_t{own_records_} * max_connections_);
   RNIC_CHECK(live_ <= uint64_t{chunks_in_use()} * kChunkRecords);
 }
 

@@ -41,12 +41,19 @@ struct Record : llp::SentRecord {
 class RecordPool {
  public:
   static constexpr uint32_t kChunkRecords = 32;
+  /// So many descriptors each queue may have whatever the others hold, if there are two chunks of
+  /// them for each connection. So peers that acknowledge nothing stop no other connection: these
+  /// are enough for a loss to be noticed by duplicate ACKs, and for a peer that delays its ACKs.
+  static constexpr uint32_t kOwnRecords = 16;
 
-  /// \param max_records limit of all descriptors at once. \param max_connections each may hold a
-  /// part-filled chunk at either end, for which at most about half of the chunks are reserved.
+  /// \param max_records limit of all descriptors at once, but for those that each queue may have
+  /// in any case. \param max_connections at most as many queues are not empty at a time. Each may
+  /// hold a part-filled chunk at either end, for which at most about half of the chunks are
+  /// reserved: where this is less than two for each, no queue has records of its own.
   /// \param max_per_connection limit of the descriptors of one queue.
   RecordPool(uint32_t max_records, uint32_t max_connections, uint32_t max_per_connection);
 
+  /// Only queues that have not all records of their own get another one.
   [[nodiscard]] bool full() const { return live_ >= max_records_ || free_.empty(); }
   [[nodiscard]] uint32_t live() const { return live_; }
   [[nodiscard]] uint32_t chunks_in_use() const { return free_.capacity() - free_.size(); }
@@ -75,6 +82,8 @@ class RecordPool {
   base::ZeroArray<uint32_t> directories_;  // rings of chunk numbers, directory_size_ each
   base::FreeNumbers free_directories_;
   uint32_t max_records_;
+  uint32_t max_connections_;
+  uint32_t own_records_;  // of each queue: kOwnRecords, or none
   uint32_t max_per_connection_;
   uint32_t live_ = 0;
 };
@@ -93,7 +102,8 @@ class RecordQueue {
   [[nodiscard]] uint64_t size() const { return past_last_ - first_; }
   /// There is no room for another record: a limit of the connection or of the stack is reached.
   [[nodiscard]] bool full() const {
-    return size() >= pool_.max_per_connection_ || pool_.full() || directory_full();
+    return size() >= pool_.max_per_connection_ ||
+           (size() >= pool_.own_records_ && pool_.full()) || directory_full();
   }
 
   [[nodiscard]] Record& at(uint64_t number) { return pool_.records_[place_of(number)]; }

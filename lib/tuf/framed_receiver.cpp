@@ -24,11 +24,11 @@ FramedReceiver::FramedReceiver(const StreamConfig& config, uint8_t* ring, Counte
 Status FramedReceiver::set_mode(FramedReceiveMode mode, wire::TufKey key) {
   if (mode == FramedReceiveMode::Markers && !layout_.format.tells_length()) {
     return fail(ErrorCode::InvalidArgument,
-                "marker mode needs PDUs that tell their length (FrameFormat{})");
+                "marker mode needs PDUs that tell their length: choose such a FrameFormat");
   }
   if (part_read_ != 0) {
     return fail(ErrorCode::WrongState,
-                "read() has given a part of a PDU: take the rest of it first");
+                "read() has given a part of a PDU: read the rest of it first");
   }
   const uint64_t read = read_.load(std::memory_order_acquire);
   layout_.mode = mode;

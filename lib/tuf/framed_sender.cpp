@@ -50,7 +50,7 @@ FramedSender::FramedSender(const StreamConfig& config, uint8_t* ring, Counters& 
 Status FramedSender::set_mode(FramedSendMode mode, wire::TufKey key) {
   if (mode == FramedSendMode::Markers && !layout_.format.tells_length()) {
     return fail(ErrorCode::InvalidArgument,
-                "marker mode needs PDUs that tell their length (FrameFormat{})");
+                "marker mode needs PDUs that tell their length: choose such a FrameFormat");
   }
   const bool old_markers =
       mode == FramedSendMode::Markers && layout_.grid.on() && released_ != pulled_;
@@ -62,7 +62,7 @@ Status FramedSender::set_mode(FramedSendMode mode, wire::TufKey key) {
     // s.5: the key stays the same for the life of the direction.
     const wire::TufKey masked = key & wire::kTufKeyMask;
     if (layout_.key && masked != *layout_.key) {
-      return fail(ErrorCode::InvalidArgument, "the direction has its key already");
+      return fail(ErrorCode::InvalidArgument, "the direction has its key already: use that");
     }
     layout_.key = masked;
   }

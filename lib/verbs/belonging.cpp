@@ -13,12 +13,14 @@ namespace {
 
 /// \param its nullptr: a device that this context does not have
 Status of_another(const char* what, const DeviceRuntime& here, const DeviceRuntime* its) {
-  return tl::unexpected(
-      Error{ErrorCode::InvalidArgument, base::worded([&] {
-              std::string owner = its == nullptr ? "a device" : "device " + its->name;
-              if (its == nullptr || its->runtime != here.runtime) owner += " of another context";
-              return std::string(what) + " belongs to " + owner + ", and not to " + here.name;
-            })});
+  return tl::unexpected(Error{ErrorCode::InvalidArgument, base::worded([&] {
+                                std::string owner =
+                                    its == nullptr ? "a device" : "device " + its->name;
+                                if (its == nullptr || its->runtime != here.runtime)
+                                  owner += " of another context";
+                                return std::string(what) + " belongs to " + owner +
+                                       ", and not to " + here.name + ": use one of this device";
+                              })});
 }
 
 }  // namespace
@@ -33,7 +35,8 @@ Status check_device(const char* what, const DeviceRuntime& here, uint32_t its) {
   if (its == here.number) return {};
   if (its == 0) {
     return tl::unexpected(Error{ErrorCode::NotFound, base::worded([&] {
-                                  return std::string(what) + " is nobody's: no device named it";
+                                  return std::string(what) +
+                                         " is nobody's: use one that a device has named";
                                 })});
   }
   const auto& devices = here.runtime->devices();

@@ -238,7 +238,7 @@ Result<std::pair<Connection, Connection>> Adapter::connect_pair(Adapter& far, ui
     if (!desk_->shares_context(*far.desk_)) {
       return base::fail(ErrorCode::InvalidArgument, "connect_pair: device " + far.device().name() +
                                                         " belongs to another context than " +
-                                                        device().name());
+                                                        device().name() + ": use one context");
     }
     const WaitEnd end(desk_->context(), limit.span());
     auto link = BlockingLink::make(desk_, options);

@@ -146,7 +146,8 @@ Status BlockingLink::accept(const RequestHandle& request,
 Status BlockingLink::await_established(const WaitEnd& end, const std::string& who) {
   const auto told = [this] { return is_decided(); };
   if (!desk_->wait(std::ref(told), end)) {
-    return base::fail(ErrorCode::TimedOut, who + " did not answer in time");
+    return base::fail(ErrorCode::TimedOut,
+                      who + " did not answer in time: try again, or give it longer");
   }
   return outcome();
 }
@@ -191,7 +192,7 @@ Result<Completion> BlockingLink::carry_out(SendRequest request, const WaitEnd& e
     if (send_cq_.poll({&done, 1}) != 1 || done.status != CompletionStatus::Success) {
       return base::fail(ErrorCode::TimedOut,
                         "the request did not complete in time: the connection was ended, so that "
-                        "its memory is free");
+                        "its memory is free; connect again");
     }
   }
   if (done.status != CompletionStatus::Success) return tl::unexpected(error_of(done));
@@ -222,7 +223,7 @@ Result<Completion> BlockingLink::receive(std::span<std::byte> into, const WaitEn
     Completion done;
     const auto completed = [&] { return receive_cq_.poll({&done, 1}) == 1; };
     if (!desk_->wait(std::ref(completed), end)) {
-      return base::fail(ErrorCode::TimedOut, "no message came in time");
+      return base::fail(ErrorCode::TimedOut, "no message came in time: call receive() again");
     }
     if (done.status != CompletionStatus::Success) {
       peer_closed_ =
@@ -234,9 +235,9 @@ Result<Completion> BlockingLink::receive(std::span<std::byte> into, const WaitEn
   }
   const uint32_t octets = waiting_->has_immediate ? 0 : waiting_->length;
   if (octets > into.size()) {
-    return base::fail(ErrorCode::MessageSize, "the message has " + std::to_string(octets) +
-                                                  " octets, the buffer " +
-                                                  std::to_string(into.size()));
+    return base::fail(ErrorCode::MessageSize,
+                      "the message has " + std::to_string(octets) + " octets, the buffer " +
+                          std::to_string(into.size()) + ": give one that holds it");
   }
   std::copy_n(buffer(waiting_->id), octets, into.data());
   if (auto posted = post_receive(waiting_->id); !posted) {
@@ -257,7 +258,7 @@ Status BlockingLink::close(const WaitEnd& end) {
   if (desk_->wait(std::ref(ended), end)) return {};
   flush();
   return base::fail(ErrorCode::TimedOut,
-                    "the peer did not close in time: the connection was reset");
+                    "the peer did not close in time: the connection was reset; give it longer");
 }
 
 }  // namespace rnic::verbs

@@ -38,7 +38,7 @@ Error error_of_thrown(const char* call) noexcept {
 tl::unexpected<Error> empty_handle() {
   return tl::unexpected(Error{ErrorCode::WrongState, base::worded([] {
                                 return "the handle is empty: it was never filled, or what it stood "
-                                       "for was moved from it or destroyed";
+                                       "for was moved from it or destroyed; use another one";
                               })});
 }
 

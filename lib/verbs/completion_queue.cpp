@@ -138,7 +138,7 @@ Status CompletionQueue::arm(Notify what) {
     if (device_->is_abandoned()) return abandoned();
     if (what > Notify::Solicited) {
       return base::fail(ErrorCode::InvalidArgument,
-                        "arm: a number without a name for Notify: Next or Solicited");
+                        "arm: a number without a name for Notify: use Next or Solicited");
     }
     if (auto armed = alone(lock_.get(), [&] { return arm_alarm(what); }); !armed) return armed;
     device_->worker == nullptr ? device_->runtime->settle() : device_->take_over();

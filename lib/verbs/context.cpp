@@ -101,7 +101,7 @@ namespace {
 
 Error empty_context() {
   return {ErrorCode::WrongState,
-          base::worded([] { return "the context is empty: it was moved from"; })};
+          base::worded([] { return "the context is empty: it was moved from; use another one"; })};
 }
 
 }  // namespace
@@ -120,7 +120,8 @@ Result<Device> Context::device(const std::string& name) {
                                 for (const auto& device : runtime_->devices()) {
                                   known += (known.empty() ? "" : ", ") + device->name;
                                 }
-                                return "no device \"" + name + "\": the configuration has " + known;
+                                return "no device \"" + name +
+                                       "\": use one that the configuration has, " + known;
                               })});
 }
 

@@ -146,9 +146,9 @@ Result<uint64_t> Device::counter(const std::string& layer, const std::string& na
     if (value) return *value;
     return base::fail(ErrorCode::NotFound,
                       has_layer ? "counter: the layer \"" + layer + "\" has no counter \"" + name +
-                                      "\": Device::counters() lists them"
+                                      "\": use one of Device::counters()"
                                 : "counter: the device has no layer \"" + layer +
-                                      "\" that counts: Device::counters() lists them");
+                                      "\" that counts: use one of Device::counters()");
   });
 }
 

@@ -55,7 +55,8 @@ Result<size_t> FramedStream::send(std::span<const uint8_t> frame) {
   return guarded("FramedStream::send", [&]() -> Result<size_t> {
     if (!is_live()) return not_live();
     if (has_finished()) {
-      return error(ErrorCode::WrongState, "nothing can be sent after finish_sending()");
+      return error(ErrorCode::WrongState,
+                   "nothing can be sent after finish_sending(): use another stream");
     }
     if (const auto end = how_ended()) return failure(*end);
     if (frame.empty()) {
@@ -69,7 +70,7 @@ Result<size_t> FramedStream::send(std::span<const uint8_t> frame) {
       case tuf::SendResult::Malformed:
         return error(ErrorCode::InvalidArgument,
                      "the frame's length field does not tell its length of " +
-                         std::to_string(frame.size()) + " octets (FrameFormat)");
+                         std::to_string(frame.size()) + " octets: write it as FrameFormat says");
       case tuf::SendResult::Closed: break;
     }
     return failure(how_ended().value_or(StreamEnd::Closed));
@@ -86,7 +87,7 @@ Result<size_t> FramedStream::taken(size_t octets, bool over, std::optional<Strea
   if (socket().error() != framing::PduError::None) return broken(socket().error());
   if (end && *end != StreamEnd::Closed) return failure(*end);
   if (over && socket().unread() != 0) {
-    return error(ErrorCode::Protocol, "the peer has finished inside a frame");
+    return error(ErrorCode::Protocol, "the peer has finished inside a frame: connect again");
   }
   return 0;
 }
@@ -177,7 +178,7 @@ Status FramedStream::change(Change&& make) {
   if (!is_live()) return not_live();
   return on_worker(*device_, [&](base::Now) -> Status {
     if (socket().stream() == nullptr) {
-      return base::fail(ErrorCode::WrongState, "the stream has ended");
+      return base::fail(ErrorCode::WrongState, "the stream has ended: use another one");
     }
     return make(socket());
   });
@@ -187,7 +188,7 @@ Status FramedStream::set_send_mode(FramedSendMode mode, uint64_t key) {
   return guarded("FramedStream::set_send_mode", [&]() -> Status {
     if (mode > FramedSendMode::Markers) {
       return error(ErrorCode::InvalidArgument,
-                   "a mode without a name: FramedSendMode has Plain, Atomic, Align and Markers");
+                   "a mode without a name: use Plain, Atomic, Align or Markers of FramedSendMode");
     }
     if (is_live() && !supports(mode)) {
       return error(ErrorCode::Unsupported, "this stream cannot send in that mode: see supports()");
@@ -203,7 +204,7 @@ Status FramedStream::set_receive_mode(FramedReceiveMode mode, uint64_t key) {
   return guarded("FramedStream::set_receive_mode", [&]() -> Status {
     if (mode > FramedReceiveMode::Markers) {
       return error(ErrorCode::InvalidArgument,
-                   "a mode without a name: FramedReceiveMode has Plain, Align and Markers");
+                   "a mode without a name: use Plain, Align or Markers of FramedReceiveMode");
     }
     if (is_live() && !supports(mode)) {
       return error(ErrorCode::Unsupported,

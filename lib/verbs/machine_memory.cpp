@@ -135,7 +135,7 @@ Status enough_memory(const std::string& what, uint64_t octets) {
   if (octets <= there.octets) return {};
   return base::fail(ErrorCode::ResourceExhausted,
                     what + ": " + memory_text(octets) + " of memory are asked for, and " +
-                        memory_text(there.octets) + " are there (" + there.by + ")");
+                        memory_text(there.octets) + " are there (" + there.by + "): ask for less");
 }
 
 }  // namespace rnic::verbs

@@ -24,7 +24,8 @@ PortUse::PortUse(const char* call, PortReservation& reservation, const DeviceRun
   } else if (reservation.device_.get() != &device) {
     status_ = base::fail(ErrorCode::InvalidArgument,
                          std::string(call) + ": " + to_string(local_) + " is reserved at device " +
-                             reservation.device_->name + ", and not at " + device.name);
+                             reservation.device_->name + ", and not at " + device.name +
+                             ": use it there");
   }
 }
 

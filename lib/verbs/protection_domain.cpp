@@ -227,8 +227,8 @@ Result<MemoryWindow> ProtectionDomain::create_window(WindowType type) {
   return guarded("ProtectionDomain::create_window", [&]() -> Result<MemoryWindow> {
     if (device_ == nullptr) return empty_handle();
     if (type != WindowType::Domain && type != WindowType::QueuePair) {
-      return tl::unexpected(
-          Error{ErrorCode::InvalidArgument, "a memory window is of type 1 or of type 2"});
+      return tl::unexpected(Error{ErrorCode::InvalidArgument,
+                                  "a memory window is of type 1 or of type 2: use an enumerator"});
     }
     const auto stag =
         on_worker(*device_, [&](base::Now) { return device_->device->allocate_window(pd_, type); });

@@ -27,7 +27,8 @@ using verbs::quietly;
 
 namespace {
 
-constexpr const char* kNoEnds = "the queue pair has no connection, which alone has two ends";
+constexpr const char* kNoEnds =
+    "the queue pair has no connection, which alone has two ends: wait for Established";
 
 /// An error that keeps its code even if there is no memory for its text.
 Status refused(ErrorCode code, const char* why) {
@@ -65,10 +66,10 @@ Status to_status(device::PostResult result, const char* queue, uint32_t depth) {
                      "inline data takes the place of the elements of a Send or a Write: leave out "
                      "one of them, and for other opcodes the inline data");
     case device::PostResult::BadLength:
-      return refused(
-          ErrorCode::InvalidArgument,
-          "an atomic returns 8 octets into its element; ReadInvalidate and BindWindow need "
-          "one");
+      return refused(ErrorCode::InvalidArgument,
+                     "an atomic returns 8 octets into its element, and ReadInvalidate and "
+                     "BindWindow have one: "
+                     "give each its element");
     case device::PostResult::Disabled:
       return refused(ErrorCode::Unsupported,
                      "atomics and Immediate Data are switched off for this device: set "
@@ -78,8 +79,8 @@ Status to_status(device::PostResult result, const char* queue, uint32_t depth) {
                      "the message is longer than 2^32 - 1 octets: split it");
     case device::PostResult::BadOpcode:
       return refused(ErrorCode::InvalidArgument,
-                     "no opcode of the send queue: Receive goes to post_receive(), and other "
-                     "numbers mean nothing");
+                     "no opcode of the send queue: post Receive by post_receive(), and for the "
+                     "rest use an enumerator");
   }
   return {};
 }
@@ -462,7 +463,8 @@ Result<std::vector<TraceEvent>> QueuePair::take_trace() {
     if (device_ == nullptr) return empty_handle();
     if (device_->is_abandoned()) return abandoned();
     if (trace_ == nullptr) {
-      return tl::unexpected(Error{ErrorCode::WrongState, "no trace was started"});
+      return tl::unexpected(
+          Error{ErrorCode::WrongState, "no trace was started: call start_trace() first"});
     }
     const Status ended =
         on_worker(*device_, [&](base::Now) { return device_->device->set_trace(*qp_, nullptr); });

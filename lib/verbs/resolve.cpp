@@ -82,7 +82,9 @@ Result<std::vector<Endpoint>> resolve(const std::string& host, uint16_t port) {
       if (std::find(found.begin(), found.end(), end) == found.end()) found.push_back(end);
     }
     if (!found.empty()) return found;
-    return base::fail(ErrorCode::NotFound, "resolve: \"" + host + "\" has no IP address");
+    return base::fail(
+        ErrorCode::NotFound,
+        "resolve: \"" + host + "\" has no IP address: give another name, or an address");
   });
 }
 

@@ -38,7 +38,8 @@ bool is_used(const settings::WireSettings& wire, const settings::Settings& setti
 Result<uint64_t> system_random() {
   uint64_t value = 0;
   if (getrandom(&value, sizeof value, 0) != sizeof value) {
-    return fail(ErrorCode::Environment, "the system gave no random numbers (getrandom failed)");
+    return fail(ErrorCode::Environment,
+                "the system gave no random numbers (getrandom failed): use a system that has it");
   }
   return value;
 }

@@ -77,7 +77,7 @@ Status SharedReceiveQueue::post_receive(const ReceiveRequest& request) {
       return tl::unexpected(Error{
           ErrorCode::InvalidArgument, base::worded([&] {
             return "too many scatter/gather elements: the shared receive queue was made for " +
-                   std::to_string(srq_->max_sges());
+                   std::to_string(srq_->max_sges()) + ", so use fewer or raise its max_sges";
           })});
   }
 }

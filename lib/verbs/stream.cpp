@@ -20,7 +20,8 @@ using verbs::on_worker;
 namespace {
 
 tl::unexpected<Error> converted() {
-  return error(ErrorCode::WrongState, "the stream carries RDMA: its octets are the queue pair's");
+  return error(ErrorCode::WrongState,
+               "the stream carries RDMA, and its octets are the queue pair's: use that");
 }
 
 }  // namespace
@@ -36,7 +37,8 @@ Result<size_t> Stream::send(std::span<const uint8_t> octets) {
   return guarded("Stream::send", [&]() -> Result<size_t> {
     if (!is_live()) return not_live();
     if (has_finished()) {
-      return error(ErrorCode::WrongState, "nothing can be sent after finish_sending()");
+      return error(ErrorCode::WrongState,
+                   "nothing can be sent after finish_sending(): use another stream");
     }
     if (const auto end = how_ended()) return failure(*end);
     if (socket().is_converted()) return converted();

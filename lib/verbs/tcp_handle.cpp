@@ -21,23 +21,27 @@ using verbs::quietly;
 namespace verbs {
 
 tl::unexpected<Error> gone() {
-  return error(ErrorCode::WrongState, "the stream was closed by this side");
+  return error(ErrorCode::WrongState, "the stream was closed by this side: use another one");
 }
 
 tl::unexpected<Error> stream_failure(StreamEnd end, const std::string& peer) {
   switch (end) {
     case StreamEnd::Closed:
-      return error(ErrorCode::WrongState, "the connection to " + peer + " is closed");
-    case StreamEnd::PeerReset: return error(ErrorCode::Reset, peer + " has reset the connection");
+      return error(ErrorCode::WrongState,
+                   "the connection to " + peer + " is closed: connect again");
+    case StreamEnd::PeerReset:
+      return error(ErrorCode::Reset, peer + " has reset the connection: connect again");
     case StreamEnd::TimedOut:
       return error(ErrorCode::TimedOut,
                    peer + " does not answer: is it there, and is there a way to it?");
     case StreamEnd::Refused:
       return error(ErrorCode::Unreachable, peer + " refuses connections: does a program listen?");
     case StreamEnd::Unreachable:
-      return error(ErrorCode::Unreachable, "the network says that there is no way to " + peer);
+      return error(ErrorCode::Unreachable,
+                   "the network says that there is no way to " + peer + ": use another address");
     case StreamEnd::Aborted:
-      return error(ErrorCode::Reset, "the connection to " + peer + " was aborted by this side");
+      return error(ErrorCode::Reset,
+                   "the connection to " + peer + " was aborted by this side: connect again");
   }
   return gone();
 }

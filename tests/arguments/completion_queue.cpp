@@ -63,9 +63,9 @@ void add_completion_queue(Table& table) {
   table.row(
       "CompletionQueue::destroy this", two_ends,
       [](World& w, CompletionQueue* cq) { return cq == nullptr ? Status{} : w.a.cq.destroy(); },
-      Values<CompletionQueue*>{{Class::WrongState, "with a queue pair",
-                                [](World& w) { return &w.a.cq; },
-                                refused(ErrorCode::WrongState, {"queue pairs", "destroy them"})}});
+      Values<CompletionQueue*>{
+          {Class::WrongState, "with a queue pair", [](World& w) { return &w.a.cq; },
+           refused(ErrorCode::WrongState, {"2 send and receive queues", "destroy"})}});
 }
 
 }  // namespace rnic::arguments

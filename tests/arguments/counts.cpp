@@ -33,6 +33,7 @@ void add_device(Counter& add, Device& device) {
   add("connections", has.connections);
   add("consumers", has.consumers);
   add("registered_octets", has.registered_octets);
+  add("pieces", has.pieces);
   add("cq_entries", has.cq_entries);
   add("total_reads", has.total_reads);
 }
@@ -44,6 +45,7 @@ void add_consumer(Counter& add, const Consumer& consumer) {
   add("pds", info->used.pds);
   add("regions", info->used.regions);
   add("registered_octets", info->used.registered_octets);
+  add("pieces", info->used.pieces);
   add("cqs", info->used.cqs);
   add("cq_entries", info->used.cq_entries);
   add("srqs", info->used.srqs);

@@ -267,6 +267,7 @@ Values<ConsumerOptions> consumer_options() {
       {"pds", &ResourceCounts::pds},
       {"regions", &ResourceCounts::regions},
       {"registered_octets", &ResourceCounts::registered_octets},
+      {"pieces", &ResourceCounts::pieces},
       {"cqs", &ResourceCounts::cqs},
       {"cq_entries", &ResourceCounts::cq_entries},
       {"srqs", &ResourceCounts::srqs},
@@ -348,7 +349,8 @@ void add_context(Table& table) {
           value<std::string>(Class::Beyond, "one that there is not", "rnic2",
                              refused(ErrorCode::NotFound, {"rnic2", "rnic0", "rnic1"}))});
   const auto over = [](bool done) {
-    return done ? Status{} : tl::unexpected(Error{ErrorCode::TimedOut, "it was not done"});
+    return done ? Status{}
+                : tl::unexpected(Error{ErrorCode::TimedOut, "it was not done: wait longer"});
   };
   using Done = std::function<bool()>;
   table.row(

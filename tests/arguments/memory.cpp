@@ -166,7 +166,7 @@ void add_reregistering(Table& table) {
   table.row("ProtectionDomain::reregister region", bound, anew,
             Values<MemoryRegion*>{{Class::WrongState, "one with a window",
                                    [](World& w) { return &w.a.region; },
-                                   refused(ErrorCode::WrongState, {"1 windows"})}});
+                                   refused(ErrorCode::WrongState, {"1 window on it"})}});
   table.row("ProtectionDomain::reregister region", two_ends, anew,
             Values<MemoryRegion*>{
                 {Class::AtLimit, "one of the domain", [](World& w) { return &w.a.region; }, {}},
@@ -274,10 +274,10 @@ void add_states(Table& table) {
   };
   state(
       "MemoryRegion::deregister this", bound, [](World& w) { return w.a.region.deregister(); },
-      refused(ErrorCode::WrongState, {"1 windows"}));
+      refused(ErrorCode::WrongState, {"1 window on it"}));
   state(
       "ProtectionDomain::destroy this", two_ends, [](World& w) { return w.a.pd.destroy(); },
-      refused(ErrorCode::WrongState, {"2 regions"}));
+      refused(ErrorCode::WrongState, {"1 region and 1 queue pair"}));
   state(
       "MemoryWindow::bind this",
       [](World& w) {

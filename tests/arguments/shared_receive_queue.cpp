@@ -62,7 +62,7 @@ void add_shared_receive_queue(Table& table) {
       [](World&, SharedReceiveQueue* srq) { return srq->destroy(); },
       Values<SharedReceiveQueue*>{{Class::WrongState, "with a queue pair",
                                    [](World& w) { return &*w.srq; },
-                                   refused(ErrorCode::WrongState, {"1 queue pairs"})}});
+                                   refused(ErrorCode::WrongState, {"1 queue pair:"})}});
 }
 
 }  // namespace rnic::arguments

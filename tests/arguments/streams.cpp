@@ -147,9 +147,9 @@ void add_framed_octets(Table& table) {
                            value<size_t>(Class::Beyond, "more than there is", 100'000),
                            value<size_t>(Class::Empty, "nothing", 0)});
   const auto fits = [](World& w, size_t n) {
-    return w.near_framed.writable(n)
-               ? Status{}
-               : tl::unexpected(Error{ErrorCode::MessageSize, "it does not fit"});
+    return w.near_framed.writable(n) ? Status{}
+                                     : tl::unexpected(Error{ErrorCode::MessageSize,
+                                                            "it does not fit: give a shorter one"});
   };
   table.row("FramedStream::writable octets", with_framed_streams, fits,
             Values<size_t>{
@@ -170,7 +170,7 @@ void add_framed_streams(Table& table) {
   const auto worlds = with_framed_streams;
   const auto supported = [](World& w, auto mode) -> Status {
     if (w.near_framed.supports(mode)) return {};
-    return tl::unexpected(Error{ErrorCode::Unsupported, "it says no"});
+    return tl::unexpected(Error{ErrorCode::Unsupported, "it says no: choose another"});
   };
   const Expected no = refused(ErrorCode::Unsupported, {});
   table.row("FramedStream::supports mode", worlds, supported,

@@ -11,6 +11,7 @@
 #include <cstdlib>
 
 #include "counts.hpp"
+#include "remedy.hpp"
 #include "support/long_form.hpp"
 
 namespace rnic::arguments {
@@ -43,6 +44,14 @@ const std::vector<Cell>& cells() {
   return all;
 }
 
+/// \return false: the text is a completion's status, or the TOML parser's
+bool is_answered_by_call(const Cell& cell) {
+  const ErrorCode code = cell.expected.code;
+  if (code == ErrorCode::Protocol) return false;
+  if (cell.argument.starts_with("Connection::")) return code != ErrorCode::PermissionDenied;
+  return !cell.argument.starts_with("Config::") && cell.argument != "Context::open config";
+}
+
 void expect_answer(const Cell& cell, const Status& answer) {
   if (std::getenv("ARGUMENTS_SHOW") != nullptr) {
     std::printf("%s %s (%s): %s\n", cell.argument.c_str(), to_string(cell.of), cell.said.c_str(),
@@ -59,6 +68,7 @@ void expect_answer(const Cell& cell, const Status& answer) {
   for (const std::string& word : cell.expected.words) {
     EXPECT_NE(message.find(word), std::string::npos) << "no \"" << word << "\" in: " << message;
   }
+  EXPECT_TRUE(has_remedy(message) || !is_answered_by_call(cell)) << "no remedy in: " << message;
 }
 
 /// \return whether the call that was answered so has ended its connection: then the ends are not as
@@ -96,6 +106,23 @@ void run_cell(const Cell& cell, bool threaded) {
   }
   w.settle();
   w.prove_traffic();
+}
+
+TEST(Remedy, IsToldApartFromWhatIsWrong) {
+  for (const char* without :
+       {"no trace was started", "the queue pair is not connected",
+        "the connection request is gone or was answered already",
+        "nobody asked for a connection in time", "the request is nobody's: no device named it",
+        "create_qp: IRD or ORD is above limits.max_reads (128)",
+        "create_qp: a completion queue belongs to device rnic0, and not to rnic1"}) {
+    EXPECT_FALSE(has_remedy(without)) << without;
+  }
+  for (const char* with :
+       {"no trace was started: call start_trace() first", "depth 0 is outside 1..64",
+        "max_frame 0: give 2 to 65528", "the message is too long: split it",
+        "a wake-up for 0 completions: at least 1", "is taken; unlisten() it or choose another"}) {
+    EXPECT_TRUE(has_remedy(with)) << with;
+  }
 }
 
 TEST(EveryArgument, IsAnsweredAsTheTableSays) {

@@ -11,6 +11,7 @@
 #include "base/counters.hpp"
 #include "base/log.hpp"
 #include "base/prng.hpp"
+#include "base/quantities.hpp"
 #include "base/starved.hpp"
 
 #define TEST_COUNTERS(X)          \
@@ -31,6 +32,18 @@ TEST(Seq32, OrderAcrossTheWrap) {
   EXPECT_TRUE(before_eq(high, high));
   EXPECT_TRUE(after_eq(high, high));
   EXPECT_EQ(low - high, 0x20u);
+}
+
+TEST(Quantities, AreTold) {
+  const auto words = [](uint64_t regions, uint64_t windows, uint64_t pairs) {
+    return in_words({{regions, "region", "regions"},
+                     {windows, "window", "windows"},
+                     {pairs, "queue pair", "queue pairs"}});
+  };
+  EXPECT_EQ(words(0, 0, 0), "");
+  EXPECT_EQ(words(0, 1, 0), "1 window");
+  EXPECT_EQ(words(2, 0, 1), "2 regions and 1 queue pair");
+  EXPECT_EQ(words(1, 2, 3), "1 region, 2 windows and 3 queue pairs");
 }
 
 TEST(Seq32, WithinIsHalfOpenAcrossTheWrap) {

@@ -84,7 +84,8 @@ TEST_F(ConsumersTest, DomainsAndRegionsEndAtTheirQuota_DDP_8_3_2_03) {
   expect_beyond(device().register_memory(region(pd, 0)), "quotas.regions");
   device().free_window(window);
   const mem::Stag allocated = *device().allocate_region(pd, 4);
-  EXPECT_EQ(used(one), (ResourceCounts{.pds = 1, .regions = 3, .registered_octets = 900}));
+  EXPECT_EQ(used(one),
+            (ResourceCounts{.pds = 1, .regions = 3, .registered_octets = 900, .pieces = 4}));
   for (const mem::Stag stag : {first, smaller, allocated}) {
     EXPECT_TRUE(device().deregister_memory(stag).has_value());
   }
@@ -148,6 +149,81 @@ TEST_F(ConsumersTest, OneThatTakesEverythingStarvesNobody_DDP_8_3_2_03_SEC_3_01)
     EXPECT_EQ(listeners, 1u);
   }
   EXPECT_EQ(consumers().refused(), 2u * 9u);
+  device().validate();
+}
+
+// Pieces of memory are asked for by the caller, so that a consumer of one region could have all.
+TEST_F(ConsumersTest, PiecesEndAtTheirQuota_DDP_8_3_2_03) {
+  const uint32_t one = make({.pieces = 6});
+  const uint32_t pd = *device().alloc_pd(one);
+  std::vector<base::ByteSpan> pieces;
+  const auto in_pieces = [&](size_t count) {
+    pieces.clear();
+    for (size_t i = 0; i < count; ++i) pieces.emplace_back(memory_.data() + 2 * i, 1);
+    return mem::RegionSpec{.pd = pd, .rights = Access::RemoteWrite, .pieces = pieces};
+  };
+  expect_beyond(device().allocate_region(pd, 7), "quotas.pieces");
+  expect_beyond(device().register_memory(in_pieces(7)), "quotas.pieces");
+  const mem::Stag allocated = *device().allocate_region(pd, 2);
+  const mem::Stag region = *device().register_memory(in_pieces(3));
+  EXPECT_EQ(used(one).pieces, 5u);
+  expect_beyond(device().reregister_memory(region, in_pieces(5)), "quotas.pieces");
+  expect_beyond(device().allocate_region(pd, 2), "quotas.pieces");
+  EXPECT_TRUE(device().register_memory(in_pieces(1)).has_value()) << "its octets follow each other";
+  const mem::Stag wider = *device().reregister_memory(region, in_pieces(4));
+  EXPECT_EQ(used(one).pieces, 6u);
+  const mem::Stag whole = *device().reregister_memory(wider, this->region(pd, 8));
+  EXPECT_EQ(used(one).pieces, 2u);
+  EXPECT_TRUE(device().deregister_memory(allocated).has_value());
+  EXPECT_EQ(used(one).pieces, 0u);
+  device().validate();
+  const mem::Stag again = *device().reregister_memory(whole, in_pieces(6));
+  EXPECT_TRUE(device().deregister_memory(again).has_value());
+  EXPECT_EQ(device().limits().pieces, 0u);
+  device().validate();
+}
+
+// With all quotas small, whatever a consumer asks for, nothing that the device limits is used up.
+TEST_F(ConsumersTest, NoLimitOfTheDeviceIsReachedByOneWithQuotas_SEC_3_01) {
+  const uint32_t one = make({.pds = 2,
+                             .regions = 2,
+                             .registered_octets = 2,
+                             .pieces = 2,
+                             .cqs = 2,
+                             .cq_entries = 64,
+                             .srqs = 2,
+                             .qps = 2,
+                             .reads = 20,
+                             .listeners = 2});
+  const DeviceLimits most = device().limits();
+  const uint32_t pd = *device().alloc_pd(one);
+  CompletionQueue* const cq = *device().create_cq(16, {}, one);
+  while (device().alloc_pd(one)) continue;
+  for (const auto pieces : {static_cast<uint32_t>(most.max_pieces), uint32_t{2}, uint32_t{1}}) {
+    while (device().allocate_region(pd, pieces)) continue;
+  }
+  while (device().register_memory(region(pd, 4096))) continue;
+  while (device().allocate_window(pd, WindowType::Domain)) continue;
+  for (const uint32_t depth : {most.max_cq_depth, 1u}) {
+    while (device().create_cq(depth, {}, one)) continue;
+  }
+  while (device().create_srq({.pd = pd, .depth = most.max_work_depth})) continue;
+  while (device().create_qp(queues(pd, cq, most.max_reads, most.max_reads))) continue;
+  while (device().create_qp(queues(pd, cq))) continue;
+  const DeviceLimits now = device().limits();
+  EXPECT_LT(now.pds, now.max_pds);
+  EXPECT_LT(now.regions, now.max_regions);
+  EXPECT_LT(now.registered_octets, now.max_registered_octets);
+  EXPECT_LT(now.pieces, now.max_pieces);
+  EXPECT_LT(now.cqs, now.max_cqs);
+  EXPECT_LT(now.cq_entries, now.max_cq_entries);
+  EXPECT_LT(now.srqs, now.max_srqs);
+  EXPECT_LT(now.qps, now.max_qps);
+  EXPECT_LT(now.total_reads, now.max_total_reads);
+  // Another one still gets of each.
+  const Party other = party("other");
+  EXPECT_TRUE(device().allocate_region(other.pd, 2).has_value());
+  EXPECT_TRUE(device().create_srq({.pd = other.pd, .depth = 1}).has_value());
   device().validate();
 }
 
@@ -371,9 +447,30 @@ TEST_F(ConsumersTest, UnlistenLeavesTheListenersOfStreams) {
   expect_nothing_used(one);
 }
 
+// What a released consumer listens on is nobody's to end but the application's.
+TEST_F(ConsumersTest, TheApplicationEndsTheListenersOfOneThatWasReleased_SEC_3_01) {
+  const uint32_t one = make({});
+  const uint32_t other = make({}, "other");
+  const Endpoint here{{}, 9000};
+  ASSERT_TRUE(device().listen(here, {}, one).has_value());
+  expect_error(device().unlisten(here), ErrorCode::PermissionDenied, "handle");
+  consumers().release(one);
+  expect_error(device().unlisten(here, other), ErrorCode::PermissionDenied, "another consumer");
+  EXPECT_TRUE(consumers().exist(one));
+  EXPECT_TRUE(device().unlisten(here).has_value());
+  EXPECT_FALSE(consumers().exist(one));
+  EXPECT_TRUE(device().listen(here, {}, other).has_value());
+  EXPECT_EQ(used(other).listeners, 1u);
+  device().validate();
+}
+
 TEST_F(ConsumersTest, GoWithTheLastThatTheyHave) {
   const Party a = party("a");
-  expect_error(consumers().destroy(a.consumer), ErrorCode::WrongState, "\"a\" still has");
+  const auto region_of_a = device().register_memory(region(a.pd, 8));
+  expect_error(consumers().destroy(a.consumer), ErrorCode::WrongState,
+               "\"a\" still has 1 protection domain, 1 region or window, 1 completion queue and 1 "
+               "queue pair:");
+  EXPECT_TRUE(device().deregister_memory(*region_of_a).has_value());
   consumers().release(a.consumer);
   EXPECT_TRUE(consumers().exist(a.consumer));
   EXPECT_TRUE(device().destroy_qp(a.qp).has_value());

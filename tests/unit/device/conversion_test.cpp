@@ -272,7 +272,7 @@ TEST_F(Conversion, UlpFramingBeginsWithTheConnection) {
   EXPECT_EQ(refused.error().code, ErrorCode::Unsupported);
   EXPECT_EQ(refused.error().message,
             "a streaming connection becomes an RDMA connection over MPA only (RFC 5044 s.7.1.3): "
-            "for ULP framing connect anew");
+            "for ULP framing use connect() without a stream");
   EXPECT_FALSE(pair_[0]->is_converted());
   say(true, octets(100, 1));
   expect_all_ends_after_abort();
@@ -284,7 +284,7 @@ TEST_F(Conversion, AStreamThatThePeerHasFinishedIsNotConverted) {
   const auto refused = right().device->await_rdma(*pair_[1], {}, now_);
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().code, ErrorCode::WrongState);
-  EXPECT_EQ(refused.error().message, "the peer has finished the stream");
+  EXPECT_EQ(refused.error().message, "the peer has finished the stream: use another one");
   expect_all_ends_after_abort();
 }
 

@@ -65,12 +65,14 @@ TEST(DamageOfListeners, OfWhatWaits) {
 
 TEST(DamageOfConsumers, OfWhatTheyHave) {
   Consumers consumers(1, {}, {});
-  const auto check = [&] { consumers.validate(consumers.nothing_found(), 0); };
+  const auto check = [&] { consumers.validate(consumers.nothing_found(), 0, 0); };
   ResourceCounts& used = used_(ledger_(*all_(consumers)[0]));
   test::expect_noticed("device/consumers.cpp: of_objects == found[number]", check,
                        [&] { used.qps = 1; });
   used = {};
   test::expect_noticed("device/consumers.cpp: regions == 0", check, [&] { used.regions = 1; });
+  used = {};
+  test::expect_noticed("device/consumers.cpp: pieces == 0", check, [&] { used.pieces = 1; });
   used = {};
   test::expect_noticed("device/consumers.cpp: sum.used() == in_all_.used()", check,
                        [&] { used_(in_all_(consumers)).reads = 1; });
@@ -80,7 +82,7 @@ TEST(DamageOfConsumers, OfTheirHoldSpace) {
   Consumers consumers(1, {}, {});
   test::expect_noticed(
       "framing/hold_share.hpp: used_ == held",
-      [&] { consumers.validate(consumers.nothing_found(), 0); },
+      [&] { consumers.validate(consumers.nothing_found(), 0, 0); },
       [&] { consumers.hold_share(0)->add(1); });
 }
 

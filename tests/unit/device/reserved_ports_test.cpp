@@ -62,7 +62,7 @@ TEST_F(ReservedPortsTest, ItsHolderListensThere) {
   ASSERT_TRUE(run_until([&] { return left().has<event::ConnectRequest>(); }));
   EXPECT_EQ(left().take<event::ConnectRequest>()->listener, local);
   expect_error(ports().release(local), ErrorCode::NotFound,
-               "destroy: nobody has reserved 10.0.0.1:9100");
+               "destroy: nobody has reserved 10.0.0.1:9100: use what reserve() returned");
   ASSERT_TRUE(device().unlisten(local).has_value());
   EXPECT_TRUE(ports().reserve(local, 0).has_value());
   EXPECT_TRUE(ports().release(local).has_value());
@@ -78,16 +78,19 @@ TEST_F(ReservedPortsTest, WhoeverListensIsNamed) {
   ASSERT_TRUE(device().listen_stream(here(9200), 4).has_value());
   expect_error(ports().reserve(here(9200), 0), ErrorCode::AlreadyExists,
                "reserve: 10.0.0.1:9200 is listened on; choose another port");
-  expect_error(ports().reserve({IpAddress::v4(0x0a0000ff), 0}, 0), ErrorCode::InvalidArgument,
-               "reserve: 10.0.0.255 is no address of this device");
-  expect_error(ports().reserve({}, 7), ErrorCode::NotFound, "reserve: there is no consumer 7");
+  expect_error(
+      ports().reserve({IpAddress::v4(0x0a0000ff), 0}, 0), ErrorCode::InvalidArgument,
+      "reserve: 10.0.0.255 is no address of this device: use one of Device::addresses(), or "
+      "none for all");
+  expect_error(ports().reserve({}, 7), ErrorCode::NotFound,
+               "reserve: there is no consumer 7: use one that has its handle");
 }
 
 TEST_F(ReservedPortsTest, OfOneConsumerIsUsedByNoOther_SEC_7_1_01) {
   const uint32_t one = make("one"), two = make("two");
   const Endpoint local = *ports().reserve(here(9100), one);
   const std::string refused =
-      "another consumer has reserved 10.0.0.1:9100: only that one may use it";
+      "another consumer has reserved 10.0.0.1:9100: only that one may use it, so reserve another";
   for (const uint32_t other : {0u, two}) {
     expect_error(device().listen(local, {}, other, PortClaim::Reserved),
                  ErrorCode::PermissionDenied, "listen: " + refused);
@@ -149,8 +152,9 @@ TEST_F(ReservedPortsTest, AConnectionHasItAsItsSource) {
                  "listen: 10.0.0.1:9100 is reserved for another use; choose another port (this "
                  "device's application has it)");
     ASSERT_TRUE(connect_from(qp, local, right_end()).has_value());
-    expect_error(ports().release(local), ErrorCode::NotFound,
-                 "destroy: nobody has reserved " + to_string(local));
+    expect_error(
+        ports().release(local), ErrorCode::NotFound,
+        "destroy: nobody has reserved " + to_string(local) + ": use what reserve() returned");
     ASSERT_TRUE(run_until([&] { return right().has<event::ConnectRequest>(); }));
     const auto asked = right().take<event::ConnectRequest>();
     EXPECT_EQ(asked->remote, here(9100));
@@ -166,9 +170,9 @@ TEST_F(ReservedPortsTest, ItIsNotInItsOwnWay) {
   ASSERT_TRUE(
       connect_from(left().make_qp(), *ports().reserve(here(9100), 0), right_end()).has_value());
   const Endpoint again = *ports().reserve(here(9100), 0);
-  expect_error(connect_from(left().make_qp(), again, right_end()), ErrorCode::AlreadyExists,
-               "connect: 10.0.0.1:9100 to " + to_string(right_end()) +
-                   " exists; use another local port");
+  expect_error(
+      connect_from(left().make_qp(), again, right_end()), ErrorCode::AlreadyExists,
+      "connect: 10.0.0.1:9100 to " + to_string(right_end()) + " exists; use another local port");
   EXPECT_TRUE(ports().release(again).has_value());
 }
 

@@ -261,6 +261,27 @@ TEST_F(Windows, EndWithTheirRegion_VERBS_02) {
 
 // --- fast registration ---
 
+TEST_F(Windows, TheErrorsCountWhatStandsOnARegionByKind) {
+  const std::vector<Sge> part{{1000, 8, region.value}};
+  ASSERT_EQ(bind(window, part, kBoth), AccessFault::None);
+  EXPECT_EQ(table.dependents_in_words(region), "1 window on it");
+  for (int i = 0; i < 2; ++i) {
+    Stag fast = table.add_allocated(kPd, 1).value();
+    EXPECT_EQ(table.pieces_of(fast), 1u);
+    EXPECT_FALSE(table.is_window(fast));
+    ASSERT_EQ(bind(fast, part, kBoth), AccessFault::None);
+  }
+  EXPECT_EQ(table.dependents_in_words(region), "1 window and 2 fast registrations on it");
+  const std::string refusal = table.change(region, {.pd = kPd}).error().message;
+  EXPECT_NE(refusal.find("1 window and 2 fast registrations on it: invalidate"), std::string::npos)
+      << refusal;
+  ASSERT_EQ(table.invalidate_local(window, kPd, kStream), AccessFault::None);
+  EXPECT_EQ(table.dependents_in_words(region), "2 fast registrations on it");
+  EXPECT_TRUE(table.is_window(name));
+  EXPECT_FALSE(table.is_window(region));
+  EXPECT_EQ(table.pieces_of(name), 0u);
+}
+
 // Parts of several regions are one range of offsets; the STag was there before, has the key that
 // was asked for, and may be registered again after it was invalidated.
 TEST_F(Windows, SeveralPartsAreRegisteredAtOnce_VERBS_03) {

@@ -8,6 +8,7 @@ namespace {
 constexpr ResourceCounts kQuotas{.pds = 2,
                                  .regions = 3,
                                  .registered_octets = 100,
+                                 .pieces = 6,
                                  .cqs = kNoQuota,
                                  .cq_entries = kNoQuota,
                                  .srqs = 1,
@@ -36,6 +37,7 @@ TEST_F(ShareTest, AQuotaIsReachedAndNotPassed) {
 TEST_F(ShareTest, TheFirstQuotaThatLacksIsNamed) {
   EXPECT_EQ(share_.lacking({.regions = 1, .registered_octets = 101}), "quotas.registered_octets");
   EXPECT_EQ(share_.lacking({.regions = 4, .registered_octets = 101}), "quotas.regions");
+  EXPECT_EQ(share_.lacking({.regions = 3, .pieces = 7}), "quotas.pieces");
 }
 
 TEST_F(ShareTest, WithoutAQuotaThereIsNoEnd) {

@@ -319,6 +319,40 @@ TEST(Limits, AQueueWithoutALargerDirectoryIsFull) {
   }
 }
 
+// A chunk belongs to one queue, however few records it holds there. Whatever the queues hold and
+// wherever they begin, one of few records gets another, and those that are longer have at most the
+// records of the limit together.
+TEST(Limits, EachQueueHasRecordsOfItsOwn) {
+  constexpr uint32_t kOwn = tcp::RecordPool::kOwnRecords;
+  base::Prng random(19);
+  for (const auto& [records, connections] :
+       std::vector<std::pair<uint32_t, uint32_t>>{{64, 1}, {640, 10}, {640, 6}, {2000, 30}}) {
+    tcp::RecordPool pool(records, connections, 1000);
+    std::deque<tcp::RecordQueue> queues;
+    while (queues.size() < connections) queues.emplace_back(pool);
+    for (int i = 0; i < 50000; ++i) {
+      tcp::RecordQueue& queue = queues[random.below(connections)];
+      // Now and then all are filled, which uses the most chunks where each begins elsewhere.
+      const bool fills = i / 1000 % 2 != 0;
+      if (!queue.empty() && random.chance(fills ? 0.05 : 0.6)) {
+        queue.pop_front();
+        continue;
+      }
+      const bool had_few = queue.size() < kOwn;
+      ASSERT_EQ(queue.full(), !had_few && pool.live() >= records);
+      if (!queue.full()) queue.push_back({{.offset = 0, .length = 1}});
+    }
+    uint64_t beyond_their_own = 0;
+    for (tcp::RecordQueue& queue : queues) {
+      while (queue.size() < kOwn) queue.push_back({{.offset = 0, .length = 1}});
+      queue.validate();
+      if (queue.size() > kOwn) beyond_their_own += queue.size();
+    }
+    EXPECT_LE(beyond_their_own, records);
+    pool.validate();
+  }
+}
+
 // A chunk belongs to one queue, however few records it holds there. There are as many as full
 // queues need for all records, and for those that are part filled that many and 64 again, or two a
 // connection where this is less; and the memory named for the limit is that of these chunks.
@@ -493,6 +527,34 @@ TEST(Limits, AFinWaitsForARecord) {
   EXPECT_EQ(p.stack.counters().record_limit_waits, waits + 2) << "that one's, and the FIN";
   p.inject({.seq = kIrs + 1, .ack = kIss + 4001, .flags = flag::kAck, .source_port = 2000});
   p.expect({.flags = kFinAck, .seq = kIss + 1});
+}
+
+// Peers that acknowledge nothing hold all records of the stack: the others send on, a FIN included.
+TEST(Limits, PeersThatAcknowledgeNothingStopNoOther) {
+  constexpr uint32_t kOwn = tcp::RecordPool::kOwnRecords;
+  tcp::Config config = RawPeer::bare();
+  config.max_records = 128;
+  config.max_connections = 2;
+  RawPeer p(config);
+  p.accept();
+  RecordUser greedy{11, 22};
+  accept_another(p, greedy);
+  for (int i = 0; i < 200; ++i) greedy.queue(10);
+  p.stack.output(p.now);
+  EXPECT_EQ(greedy.pulled, 1280u) << "all that there are";
+  for (uint32_t i = 0; i < 3 * kOwn; ++i) p.user.queue(10);
+  p.stack.output(p.now);
+  EXPECT_EQ(p.user.pulled, 10 * kOwn);
+  for (uint32_t round = 1; round < 3; ++round) {
+    p.inject({.seq = kIrs + 1, .ack = kIss + 1 + 10 * kOwn * round, .flags = flag::kAck});
+    p.stack.output(p.now);
+    EXPECT_EQ(p.user.pulled, 10 * kOwn * (round + 1));
+  }
+  p.user.stream->close();
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1 + 30 * kOwn, .flags = flag::kAck});
+  compare(p.egress.sent.back(), {.flags = kFinAck, .seq = kIss + 1 + 30 * kOwn});
+  EXPECT_EQ(greedy.pulled, 1280u);
+  p.stack.validate();
 }
 
 // A record that the peer has taken in part goes again from a copy, and there is room for one.

@@ -74,7 +74,7 @@ TEST_F(Reserved, ItsHolderListens) {
   EXPECT_EQ(acceptor.accepted, 1u);
   stack().validate();
   expect_refused(stack().listen(kHere, acceptor, PortClaim::Reserved), ErrorCode::NotFound,
-                 "listen: nobody has reserved 10.0.0.1:7471");
+                 "listen: nobody has reserved 10.0.0.1:7471: use what reserve() returned");
   EXPECT_FALSE(stack().unreserve(kHere).has_value()) << "it is listened on";
   ASSERT_TRUE(stack().unlisten(kHere).has_value());
   EXPECT_TRUE(stack().reserve(kHere).has_value()) << "connections that live are not in the way";
@@ -105,7 +105,8 @@ TEST_F(Reserved, ItsHolderConnectsFromThere) {
   ASSERT_TRUE(p.link.run_until([&] { return user.is_established; }, seconds(10)));
   EXPECT_TRUE(stack().listen(kHere, acceptor).has_value()) << "the reservation is over";
   expect_refused(stack().connect(kElsewhere, kPeer, user, p.link.now, PortClaim::Reserved),
-                 ErrorCode::NotFound, "connect: nobody has reserved 10.0.0.7:7471");
+                 ErrorCode::NotFound,
+                 "connect: nobody has reserved 10.0.0.7:7471: use what reserve() returned");
 }
 
 TEST_F(Reserved, OneForAllAddressesIsTheSourceOfAny) {

@@ -74,6 +74,20 @@ TEST_P(Consumers, AreHeldSafely) {
   EXPECT_TRUE(device().create_consumer({.name = "two"})->destroy());
 }
 
+// A listener outlives the handle of its consumer, and is then the application's to end.
+TEST_P(Consumers, LeaveTheirListenersToTheApplication) {
+  auto consumer = *device().create_consumer({.name = "one"});
+  const auto here = *consumer.listen(Endpoint{{}, 0});
+  const auto refused = device().unlisten(here);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::PermissionDenied);
+  consumer = Consumer();
+  EXPECT_EQ(device().limits()->consumers, 1u) << "it has its listener";
+  EXPECT_TRUE(device().unlisten(here));
+  EXPECT_EQ(device().limits()->consumers, 0u);
+  EXPECT_TRUE(device().listen(here));
+}
+
 // The request of a peer that had connected before comes neither to a consumer that is gone nor to
 // another one that has got its number.
 TEST_P(Consumers, MayGoBeforeAPeerHasAsked_SEC_3_01) {

@@ -305,13 +305,15 @@ TEST(Handles, DestroyingWhatIsUsedIsRefusedAndNamesTheUser_VERBS_01_VERBS_23) {
     EXPECT_EQ(status.error().code, ErrorCode::WrongState);
     EXPECT_NE(status.error().message.find(user), std::string::npos) << status.error().message;
   };
-  refused(a.pd.destroy(), "2 regions, queue pairs or shared receive queues");
-  refused(a.send_cq.destroy(), "1 queue pairs");
+  refused(a.pd.destroy(), "has 1 region and 1 queue pair:");
+  refused(a.send_cq.destroy(), "1 send or receive queue:");
   SharedReceiveQueue srq = must(a.pd.create_srq());
   QueuePairOptions options;
   options.srq = &srq;
   QueuePair sharer = must(a.pd.create_qp(a.send_cq, a.receive_cq, options));
-  refused(srq.destroy(), "1 queue pairs");
+  refused(srq.destroy(), "1 queue pair:");
+  refused(a.send_cq.destroy(), "2 send and receive queues:");
+  refused(a.pd.destroy(), "has 1 region, 1 shared receive queue and 2 queue pairs:");
   must(sharer.destroy());
   must(srq.destroy());
   expect_empty(srq);

@@ -50,16 +50,18 @@ TEST(StreamFailure, EveryEndHasItsCodeAndItsPeer) {
     ErrorCode code;
     const char* message;
   } rows[] = {
-      {StreamEnd::Closed, ErrorCode::WrongState, "the connection to 10.0.0.2:7 is closed"},
-      {StreamEnd::PeerReset, ErrorCode::Reset, "10.0.0.2:7 has reset the connection"},
+      {StreamEnd::Closed, ErrorCode::WrongState,
+       "the connection to 10.0.0.2:7 is closed: connect again"},
+      {StreamEnd::PeerReset, ErrorCode::Reset,
+       "10.0.0.2:7 has reset the connection: connect again"},
       {StreamEnd::TimedOut, ErrorCode::TimedOut,
        "10.0.0.2:7 does not answer: is it there, and is there a way to it?"},
       {StreamEnd::Refused, ErrorCode::Unreachable,
        "10.0.0.2:7 refuses connections: does a program listen?"},
       {StreamEnd::Unreachable, ErrorCode::Unreachable,
-       "the network says that there is no way to 10.0.0.2:7"},
+       "the network says that there is no way to 10.0.0.2:7: use another address"},
       {StreamEnd::Aborted, ErrorCode::Reset,
-       "the connection to 10.0.0.2:7 was aborted by this side"},
+       "the connection to 10.0.0.2:7 was aborted by this side: connect again"},
   };
   for (const auto& row : rows) {
     const Error error = stream_failure(row.end, "10.0.0.2:7").value();

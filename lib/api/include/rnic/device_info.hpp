@@ -36,6 +36,8 @@ struct DeviceLimits {
   uint32_t max_reads = 0;        ///< IRD and ORD of a queue pair: limits.max_reads
   uint64_t max_registered_octets = 0;  ///< limits.registered_octets; kNoQuota: no limit
   uint64_t registered_octets = 0;      ///< of all regions
+  uint64_t max_pieces = 0;             ///< limits.max_pieces
+  uint64_t pieces = 0;                 ///< as ResourceCounts::pieces, of all consumers
   uint64_t max_cq_entries = 0;         ///< limits.cq_entries; kNoQuota: no limit
   uint64_t cq_entries = 0;             ///< that all completion queues hold together
   uint64_t max_total_reads = 0;        ///< limits.total_reads; kNoQuota: no limit

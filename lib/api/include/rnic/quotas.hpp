@@ -16,6 +16,8 @@ struct ResourceCounts {
   uint64_t pds = 0;                ///< protection domains
   uint64_t regions = 0;            ///< STags of its domains: regions, windows, allocated ones
   uint64_t registered_octets = 0;  ///< of its regions; fast registrations add none of their own
+  uint64_t pieces = 0;             ///< of its regions that have several, and as many as its STags
+                                   ///< for fast registrations may have
   uint64_t cqs = 0;                ///< completion queues
   uint64_t cq_entries = 0;         ///< completions that its completion queues hold together
   uint64_t srqs = 0;               ///< shared receive queues

@@ -30,7 +30,8 @@ class Consumer {
   Consumer(std::shared_ptr<verbs::DeviceRuntime> device, uint32_t number);
   Consumer(Consumer&& other) noexcept;
   Consumer& operator=(Consumer&& other) noexcept;
-  /// What belongs to the consumer goes on as before, and counts against its quotas.
+  /// What belongs to the consumer goes on as before, and counts against its quotas. Its listeners
+  /// are ended by Device::unlisten() then.
   ~Consumer();
   /// Destroys the consumer and leaves the handle empty. WrongState while it has a domain, a queue,
   /// a listener or a request that nobody has answered: then nothing has changed.

@@ -560,7 +560,8 @@ class Device {
   /// succeeds. InvalidArgument: the port is another device's. PermissionDenied: it is a consumer's.
   /// WrongState: the handle is empty.
   Result<Endpoint> listen(PortReservation& port, const ListenOptions& options = {});
-  /// Ends a listen(). \param local what listen() returned
+  /// Ends a listen(), also that of a consumer whose handle is gone. PermissionDenied: a consumer
+  /// listens there that has its handle. \param local what listen() returned
   Status unlisten(const Endpoint& local);
   Status unlisten(uint16_t port);
   /// Answers a ConnectRequest of this device with no. Errors as of QueuePair::accept().
