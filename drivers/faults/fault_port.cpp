@@ -41,7 +41,9 @@ FaultPort::FaultPort(port::Port& inner, std::string name, std::span<const Planne
   ready_.reserve(kCapacity);
 }
 
-FaultPort::~FaultPort() { inner_.free(std::span(ready_).subspan(first_)); }
+FaultPort::~FaultPort() {
+  if (held() != 0) inner_.free(std::span(ready_).subspan(first_));
+}
 
 bool FaultPort::alloc(std::span<port::Packet> out) {
   if (inner_.alloc(out)) return true;

@@ -54,11 +54,12 @@ class Flow {
   [[nodiscard]] bool is_over() const { return over_; }
   void set_over() { over_ = true; }
 
-  /// Octets that the peer has sent: its start frame says whether it wants markers.
+  /// Octets that the peer has sent: its start frame, which comes before this side's first FPDU,
+  /// says whether it wants markers.
   void peer_sent(base::ByteView octets) {
     if (peer_known_ || octets.size() <= wire::kMpaFlagsAt || !is_start_frame(octets)) return;
     peer_known_ = true;
-    markers_ = (octets[wire::kMpaFlagsAt] & wire::kMpaFlagMarkers) != 0;
+    walk_.set_markers((octets[wire::kMpaFlagsAt] & wire::kMpaFlagMarkers) != 0);
   }
   /// Octets that this side sends. Calls `visit(part)` for the FPDUs of which it brings octets that
   /// were never sent before; offsets are those in `octets`. \return false: octets in front of them
@@ -120,10 +121,7 @@ class Flow {
     if (head != 0) begin_private_data();
     const size_t data = std::min<size_t>(octets.size() - head, start_left_);
     start_left_ -= static_cast<uint32_t>(data);
-    if (start_left_ == 0 && stage_ == Stage::Start) {
-      stage_ = Stage::Fpdus;
-      walk_.begin(markers_);
-    }
+    if (start_left_ == 0 && stage_ == Stage::Start) stage_ = Stage::Fpdus;
     return head + data;
   }
   void begin_private_data() {
@@ -138,7 +136,6 @@ class Flow {
   Stage stage_ = Stage::Start;
   bool over_ = false;
   bool peer_known_ = false;  // its start frame has come
-  bool markers_ = false;     // it wants them
   std::array<uint8_t, wire::kMpaStartHeaderSize> start_{};
   uint32_t start_have_ = 0;
   uint32_t start_left_ = 0;  // octets of private data that are to come

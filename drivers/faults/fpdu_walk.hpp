@@ -30,8 +30,8 @@ struct FpduPart {
 /// Takes the octets in order, cut as they come.
 class FpduWalk {
  public:
-  /// \param markers the peer has asked for them (RFC 5044 s.4.3)
-  void begin(bool markers) { markers_ = markers; }
+  /// Called before the first octet. \param markers the peer has asked for them (RFC 5044 s.4.3)
+  void set_markers(bool markers) { markers_ = markers; }
 
   /// Calls `visit(part)` for each FPDU that has octets here.
   template <typename F>
