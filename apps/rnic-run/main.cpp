@@ -258,9 +258,9 @@ int run_program(int argc, char** argv) {
   app.add_option("--capture", wishes.capture, "records the frames in this file (pcapng)");
   std::vector<std::string> faults;
   app.add_option("--fault", faults,
-                 "what the device does wrong on each connection, as in \"drop fpdu 3 of message 7\", "
-                 "\"bad crc on read response 2\", \"terminate now\" or \"stall the responder 2s\"; may "
-                 "be given several times")
+                 "what the device does wrong on each connection, as in \"drop fpdu 3 of message "
+                 "7\", \"bad crc on read response 2\", \"terminate now\" or \"stall the "
+                 "responder 2s\"; may be given several times")
       ->allow_extra_args(false);
   app.add_flag("--explain", explain,
                "say on stderr why the device refuses a call: the program gets an errno alone");

@@ -107,9 +107,8 @@ bool FaultPort::take_segment(port::Packet& packet, const offload::TcpLayout& at)
   if (at.payload_size() == 0) return false;
   Segment segment{packet, at, seq, *flow};
   gaps_.clear();
-  const bool followed =
-      flow->sent(seq, packet.view().subspan(at.payload, at.payload_size()),
-                 [&](const FpduPart& part) { look(segment, part); });
+  const bool followed = flow->sent(seq, packet.view().subspan(at.payload, at.payload_size()),
+                                   [&](const FpduPart& part) { look(segment, part); });
   if (!followed) lose_track(ends);
   spoil(segment);
   if (gaps_.empty()) return false;

@@ -100,7 +100,7 @@ class Flow {
 
  private:
   enum class Stage : uint8_t {
-    Start,    // octets of the start frame are to come
+    Start,  // octets of the start frame are to come
     Fpdus,
     Foreign,  // it is no MPA, or octets have gone past
   };

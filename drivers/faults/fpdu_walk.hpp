@@ -20,8 +20,8 @@ struct FpduPart {
   uint32_t end = 0;
   uint32_t message = 0;  ///< from 1 on
   uint32_t fpdu = 0;     ///< of the message, from 1 on
-  /// Of the Read Responses, from 1 on; 0: the message is none, or its first octets are still to
-  /// come.
+  /// The number among the Read Responses, from 1 on; 0: the message is none, or its first octets
+  /// are still to come.
   uint32_t read_response = 0;
   bool begins = false;  ///< the FPDU's first octet is among them
   bool ends = false;    ///< its last octet, which is the last one of the CRC, is among them

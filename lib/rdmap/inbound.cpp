@@ -208,7 +208,8 @@ Fault Inbound::deliver_immediate(const UntaggedMessage& message) {
 /// A request that has to wait for its time is answered when the owner's timer says so.
 void Inbound::request_delivered() {
   const base::Now due = responder_.next_due();
-  if (due != base::kNever) [[unlikely]] owner_.response_stalled(due);
+  if (due != base::kNever) [[unlikely]]
+    owner_.response_stalled(due);
   life_.call_ready();
 }
 

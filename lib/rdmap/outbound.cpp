@@ -141,16 +141,18 @@ llp::PulledUlpdu Outbound::pull(uint32_t max, bool whole_only, llp::UlpduWriter&
   if (life_.state() == EndpointState::Terminating) return pull_terminate(max, out);
   if (!life_.running()) return {};
   const bool nudges = nudge_pending_ && current_.kind == Kind::None;
-  if (is_cut_off()) [[unlikely]] return pull_planned(max, out, now);
   if ((rtr_.is_pending() || nudges) && is_replaced()) return pull_planned(max, out, now);
   if (rtr_.is_pending()) return pull_rtr(max, out, now);
+  if (is_cut_off()) [[unlikely]]
+    return pull_planned(max, out, now);
   if (nudges) return pull_nudge(max, out);
   if (current_.kind == Kind::None && !choose(now)) {
     if (life_.state() == EndpointState::Terminating) return pull_terminate(max, out);
     close_if_finished();
     return {};
   }
-  if (current_.offset == 0 && is_replaced()) [[unlikely]] return pull_planned(max, out, now);
+  if (current_.offset == 0 && is_replaced()) [[unlikely]]
+    return pull_planned(max, out, now);
   ddp::Cut cut = ddp::cut(current_.message, current_.offset, max, whole_only);
   if (!cut.possible) return {};
   Payload payload;
@@ -312,7 +314,7 @@ llp::PulledUlpdu Outbound::pull_rtr(uint32_t max, llp::UlpduWriter& out, base::N
   ++counters_.rtrs_out;
   requester_.rtr_sent(rtr_.kind());
   owner_.rtr_sent(now);
-  if (sends_.has_next()) life_.call_ready();
+  if (sends_.has_next() || is_cut_off()) life_.call_ready();
   return {.length = length,
           .last = true,
           .tag = make_tag(static_cast<uint8_t>(Kind::Rtr), 0, {.length = payload, .last = true})};

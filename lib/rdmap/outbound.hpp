@@ -122,7 +122,7 @@ class Outbound {
   }
   /// \return whether a planned Terminate goes in the place of the next message
   [[nodiscard]] bool is_replaced() const { return terminate_at_ == messages_ + 1; }
-  /// \return whether it goes before everything else
+  /// \return whether it goes before everything but an RTR, which completes the connection
   [[nodiscard]] bool is_cut_off() const { return terminate_at_ == 0u; }
   void provide_requests();
   llp::PulledUlpdu pull_terminate(uint32_t max, llp::UlpduWriter& out);

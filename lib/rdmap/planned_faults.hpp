@@ -43,7 +43,7 @@ struct EndpointFaults {
   }
 
   /// The message of this side, from 1 on, in whose place a Terminate is sent; 0: it is sent as soon
-  /// as one may be. Nothing: there is none.
+  /// as the connection is made. Nothing: there is none.
   std::optional<uint32_t> terminate_at;
   std::vector<Stall> stalls;
 };

@@ -101,9 +101,9 @@ class Endpoint {
   /// What this side does wrong on the connection; called before bind(). \param faults outlive the
   /// endpoint
   void plan(const EndpointFaults& faults);
-  /// Commits a fault on the connection that there is. Unsupported: it is done to frames. WrongState:
-  /// there is no connection, or the message or the request has gone by. Must not be called from
-  /// within a call of the owner.
+  /// Commits a fault on the connection that there is. Unsupported: it is done to frames.
+  /// WrongState: there is no connection, or the message or the request has gone by. Must not be
+  /// called from within a call of the owner.
   Status commit(const PlannedFault& fault, base::Now now);
   /// Answers the requests of the peer whose time has come.
   void answer_stalled(base::Now now);

@@ -160,6 +160,22 @@ void add_ends(Table& table) {
                     refused(ErrorCode::ResourceExhausted, {"start_trace", "events"})),
       value<size_t>(Class::Empty, "0", 0)};
   table.row("QueuePair::start_trace max_events", connected, trace, events);
+  const auto commit = [](World& w, const std::string& fault) { return w.a.qp.commit(fault); };
+  using Texts = Values<std::string>;
+  const auto line = [](Class of, const char* said, const char* text, Expected expected = {}) {
+    return value<std::string>(of, said, text, std::move(expected));
+  };
+  table.row("QueuePair::commit fault", connected, commit,
+            Texts{line(Class::AtLimit, "the longest stall", "stall the responder 60min"),
+                  line(Class::AtLimit, "the last message", "terminate at message 4294967295"),
+                  line(Class::Beyond, "a longer one", "stall the responder 61min",
+                       wrong({"61min", "an hour"})),
+                  line(Class::Beyond, "a message more", "terminate at message 4294967296",
+                       wrong({"4294967296", "number of a message"})),
+                  line(Class::Empty, "nothing", "", wrong({"no fault", "terminate now"})),
+                  line(Class::Illegal, "no fault", "lose", wrong({"lose", "terminate now"})),
+                  line(Class::Illegal, "one of frames", "drop fpdu 1 of message 1",
+                       refused(ErrorCode::Unsupported, {"device.fault"}))});
   // What the queue pair itself has to be.
   using Call = Status (*)(World&);
   const auto state = [&table](const char* name, void (*prepare)(World&), Call call,
@@ -181,6 +197,9 @@ void add_ends(Table& table) {
   state(
       "cancel_connect", two_ends, [](World& w) { return w.a.qp.cancel_connect(); },
       "no connect of the queue pair is under way");
+  state(
+      "commit", two_ends, [](World& w) { return w.a.qp.commit("terminate now"); },
+      "not connected");
   state(
       "disconnect", two_ends, [](World& w) { return w.a.qp.disconnect(); }, "not connected");
   state(

@@ -128,6 +128,45 @@ TEST_F(TerminatesNow, ReceivesOfBothSidesEndWithTheCause) {
   EXPECT_EQ(there.back().fault, kCatastrophic);
 }
 
+class LeftTerminates : public DevicePair {
+ protected:
+  explicit LeftTerminates(const char* line = "terminate now")
+      : DevicePair([line](DeviceConfig& config) {
+          if (config.name == "left") config.faults = {*parse_planned_fault(line)};
+        }) {
+    a_ = left().make_qp();
+    b_ = right().make_qp();
+  }
+  QueuePair* a_;
+  QueuePair* b_;
+};
+
+TEST_F(LeftTerminates, AnInitiatorDoesSoWhenItIsConnected) {
+  connect(a_, b_);
+  ASSERT_TRUE(run_until([&] { return right().has<event::TerminateReceived>(); }));
+  EXPECT_EQ(code_of(left().take<event::TerminateSent>()->fault), kCatastrophic);
+}
+
+TEST_F(LeftTerminates, ItsRtrGoesBefore) {
+  connect(a_, b_, {1}, {2}, {.peer_to_peer = true});
+  ASSERT_TRUE(run_until([&] { return right().has<event::TerminateReceived>(); }));
+  EXPECT_EQ(left().device->rdmap_counters().rtrs_out, 1u);
+}
+
+struct LeftTerminatesAtFirst : LeftTerminates {
+  LeftTerminatesAtFirst() : LeftTerminates("terminate at message 1") {}
+};
+
+TEST_F(LeftTerminatesAtFirst, TheRtrIsAMessage) {
+  ASSERT_TRUE(left().device->connect(*a_, right_end(), {}, now_, {.peer_to_peer = true}));
+  ASSERT_TRUE(run_until([&] { return right().has<event::ConnectRequest>(); }));
+  const auto request = right().take<event::ConnectRequest>();
+  ASSERT_TRUE(right().device->accept(request->request, *b_, {}, now_));
+  ASSERT_TRUE(run_until([&] { return left().has<event::ConnectFailed>(); }));
+  EXPECT_EQ(left().device->rdmap_counters().rtrs_out, 0u);
+  EXPECT_EQ(left().device->rdmap_counters().terminates_out, 1u);
+}
+
 struct TerminatesAtThird : PlannedFaults {
   TerminatesAtThird() : PlannedFaults({"terminate at message 3", "terminate at message 5"}) {}
 };
@@ -146,8 +185,7 @@ TEST_F(TerminatesAtThird, TwoMessagesArriveAndTheThirdIsATerminate) {
   const auto received = left().completions(a_->spec().receive_cq);
   ASSERT_EQ(received.size(), 5u);
   for (size_t i = 0; i < received.size(); ++i) {
-    EXPECT_EQ(received[i].status,
-              i < 2 ? CompletionStatus::Success : CompletionStatus::Flushed);
+    EXPECT_EQ(received[i].status, i < 2 ? CompletionStatus::Success : CompletionStatus::Flushed);
   }
   const auto sent = right().completions(b_->spec().send_cq);
   ASSERT_EQ(sent.size(), 3u);
@@ -229,9 +267,8 @@ TEST_F(Stalls, AQueuePairThatIsRenewedIsStalledAgain) {
   for (auto& [host, qp] : {std::pair(&left(), a_), std::pair(&right(), b_)}) {
     ASSERT_TRUE(host->device->modify_qp(*qp, {.state = QueuePairState::Error}, now_).has_value());
   }
-  ASSERT_TRUE(run_until([&] {
-    return left().has<event::Disconnected>() && right().has<event::Disconnected>();
-  }));
+  ASSERT_TRUE(run_until(
+      [&] { return left().has<event::Disconnected>() && right().has<event::Disconnected>(); }));
   run_for(milliseconds(1));
   for (auto& [host, qp] : {std::pair(&left(), a_), std::pair(&right(), b_)}) {
     ASSERT_TRUE(host->device->modify_qp(*qp, {.state = QueuePairState::Idle}, now_).has_value());

@@ -95,8 +95,8 @@ std::vector<Found> fpdus_of(const std::vector<Seen>& seen) {
   while (at + 4 <= stream.size()) {
     const uint32_t length = base::load_be16(stream.data() + at);
     const uint32_t end = at + wire::mpa_fpdu_size(length);
-    found.push_back({first + at, first + end, message, fpdu,
-                     static_cast<uint8_t>(stream[at + 3] & 0x0f)});
+    found.push_back(
+        {first + at, first + end, message, fpdu, static_cast<uint8_t>(stream[at + 3] & 0x0f)});
     const bool last = (stream[at + 2] & 0x40) != 0;
     message += last ? 1 : 0;
     fpdu = last ? 1 : fpdu + 1;
@@ -105,7 +105,7 @@ std::vector<Found> fpdus_of(const std::vector<Seen>& seen) {
   return found;
 }
 
-/// Whether octets of it are in the segment.
+/// \return whether octets of it are in the segment
 bool has_octets(const Seen& each, const Found& fpdu) {
   return each.seq < fpdu.end && fpdu.begin < each.seq + each.payload.size();
 }
@@ -142,8 +142,9 @@ class Faults : protected Layers, public DevicePair {
  protected:
   static constexpr uint32_t kRoom = 64 * 1024;
 
-  explicit Faults(std::vector<std::vector<std::string>> lines = {{}, {}},
-                  const Tweak& tweak = [](device::DeviceConfig&) {})
+  explicit Faults(
+      std::vector<std::vector<std::string>> lines = {{}, {}},
+      const Tweak& tweak = [](device::DeviceConfig&) {})
       : DevicePair(tweak, [this, lines](uint32_t host, port::Port& end) -> port::Port& {
           return decorate(host, end, lines[host]);
         }) {
@@ -162,14 +163,14 @@ class Faults : protected Layers, public DevicePair {
   void send_messages(uint32_t count, uint32_t length) {
     for (uint32_t i = 0; i < count; ++i) {
       ReceiveRequest receive = DevicePair::receive(i, target_, target_stag_, length);
-      receive.sges = {{reinterpret_cast<uint64_t>(target_.data()) + i * length, length,
-                       target_stag_.value}};
+      receive.sges = {
+          {reinterpret_cast<uint64_t>(target_.data()) + i * length, length, target_stag_.value}};
       ASSERT_EQ(b_->post_receive(receive), device::PostResult::Ok);
     }
     for (uint32_t i = 0; i < count; ++i) {
       SendRequest send = work(Opcode::Send, i, source_, source_stag_, length);
-      send.sges = {{reinterpret_cast<uint64_t>(source_.data()) + i * length, length,
-                    source_stag_.value}};
+      send.sges = {
+          {reinterpret_cast<uint64_t>(source_.data()) + i * length, length, source_stag_.value}};
       ASSERT_EQ(a_->post_send(send), device::PostResult::Ok);
     }
     std::vector<Completion> done;
@@ -525,9 +526,8 @@ TEST(FlowTable, ASetThatIsFullLetsTheOldestGo) {
     EXPECT_FALSE(table.add(all.back(), base::Seq32(port))) << "the same SYN again";
   }
   EXPECT_TRUE(lost);
-  const auto found = std::count_if(all.begin(), all.end(), [&](const FlowEnds& ends) {
-    return table.find(ends) != nullptr;
-  });
+  const auto found = std::count_if(
+      all.begin(), all.end(), [&](const FlowEnds& ends) { return table.find(ends) != nullptr; });
   EXPECT_EQ(static_cast<size_t>(found), all.size() - 1);
   // One that is over goes before the others, and nobody is told of it.
   table.find(all.back())->set_over();

@@ -35,7 +35,8 @@ TEST(PlannedFault, EachFormIsReadAndWritten) {
       {"terminate now", {.kind = Kind::Terminate}, false},
       {"terminate at message 12", {.kind = Kind::Terminate, .message = 12}, false},
       {"stall the responder 2s", {.kind = Kind::StallResponder, .delay = seconds(2)}, false},
-      {"stall the responder 1500ms", {.kind = Kind::StallResponder, .delay = milliseconds(1500)},
+      {"stall the responder 1500ms",
+       {.kind = Kind::StallResponder, .delay = milliseconds(1500)},
        false},
       {"stall the responder 50ms at request 9",
        {.kind = Kind::StallResponder, .request = 9, .delay = milliseconds(50)},
@@ -99,10 +100,11 @@ TEST(PlannedFault, EachMistakeHasItsError) {
        "response 2\""},
       {"bad crc on read response two",
        "\"bad crc on read response two\": \"two\" is not the number of a Read Response, from 1 on"},
-      {"terminate", "\"terminate\" is not whole: write \"terminate now\", \"terminate at message "
-                    "7\""},
-      {"terminate at message", "\"terminate at message\" is not whole: write \"terminate at message "
-                               "7\""},
+      {"terminate",
+       "\"terminate\" is not whole: write \"terminate now\", \"terminate at message "
+       "7\""},
+      {"terminate at message",
+       "\"terminate at message\" is not whole: write \"terminate at message 7\""},
       {"stall the responder 2", "\"stall the responder 2\": \"2\"" + time},
       {"stall the responder 2h", "\"stall the responder 2h\": \"2h\"" + time},
       {"stall the responder 61min", "\"stall the responder 61min\": \"61min\"" + time},
@@ -123,9 +125,8 @@ TEST(PlannedFault, TheConfigurationHasAList) {
   const Settings settings =
       parsed(std::string(kDevice) +
              "fault = [\"drop fpdu 3 of message 7\", \"stall the responder 2s\"]\n");
-  const std::vector<PlannedFault> plan{
-      {.kind = Kind::DropFpdu, .message = 7, .fpdu = 3},
-      {.kind = Kind::StallResponder, .delay = seconds(2)}};
+  const std::vector<PlannedFault> plan{{.kind = Kind::DropFpdu, .message = 7, .fpdu = 3},
+                                       {.kind = Kind::StallResponder, .delay = seconds(2)}};
   EXPECT_EQ(settings.devices.at(0).config.faults, plan);
   EXPECT_TRUE(settings.devices[0].has_frame_faults());
   EXPECT_FALSE(settings.devices[0].impair.enabled);
@@ -156,8 +157,8 @@ TEST(PlannedFault, TheConfigurationNamesFileLineAndRemedy) {
 TEST(PlannedFault, OnSocketsThereAreNoFrames) {
   const std::string device = "[[device]]\nport = \"socket\"\nfault = [\"";
   EXPECT_EQ(error_of(device + "terminate now\", \"stall the responder 2s\"]\n"), "");
-  for (const std::string line :
-       {"drop fpdu 3 of message 7", "bad crc on fpdu 1 of message 2", "bad crc on read response 2"}) {
+  for (const std::string line : {"drop fpdu 3 of message 7", "bad crc on fpdu 1 of message 2",
+                                 "bad crc on read response 2"}) {
     EXPECT_EQ(error_of(device + line + "\"]\n"),
               "t.toml:3: device.rnic0.fault: \"" + line +
                   "\" is done to frames, and a device on sockets sends none: give it a port that "

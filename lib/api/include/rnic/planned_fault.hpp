@@ -29,7 +29,7 @@ enum class PlannedFaultKind : uint8_t {
   DropFpdu,         ///< `fpdu` of `message` is not sent the first time
   BadCrc,           ///< `fpdu` of `message` has a wrong CRC
   BadReadResponse,  ///< the first FPDU of Read Response `message` has a wrong CRC
-  Terminate,        ///< in the place of `message`; 0: as soon as one may be sent
+  Terminate,        ///< in the place of `message`; 0: as soon as the connection is made
   StallResponder,   ///< `request` of the peer is answered later by `delay`; 0: each one
 };
 
