@@ -147,19 +147,7 @@ void add_modify(Table& table) {
   table.row("QueuePair::modify change", connected, modify, running);
 }
 
-void add_ends(Table& table) {
-  const auto drain = [](World& w, nanoseconds limit) { return w.a.qp.drain(limit); };
-  const Values<nanoseconds> spans = {value(Class::AtLimit, "the longest", nanoseconds::max()),
-                                     value(Class::Empty, "0", nanoseconds(0)),
-                                     value(Class::Beyond, "the least", nanoseconds::min())};
-  table.row("QueuePair::drain limit", two_ends, drain, spans);
-  const auto trace = [](World& w, size_t events) { return w.a.qp.start_trace(events); };
-  const Values<size_t> events = {
-      value<size_t>(Class::AtLimit, "a million", 1'000'000),
-      value<size_t>(Class::Beyond, "all", SIZE_MAX,
-                    refused(ErrorCode::ResourceExhausted, {"start_trace", "events"})),
-      value<size_t>(Class::Empty, "0", 0)};
-  table.row("QueuePair::start_trace max_events", connected, trace, events);
+void add_commit(Table& table) {
   const auto commit = [](World& w, const std::string& fault) { return w.a.qp.commit(fault); };
   using Texts = Values<std::string>;
   const auto line = [](Class of, const char* said, const char* text, Expected expected = {}) {
@@ -176,6 +164,21 @@ void add_ends(Table& table) {
                   line(Class::Illegal, "no fault", "lose", wrong({"lose", "terminate now"})),
                   line(Class::Illegal, "one of frames", "drop fpdu 1 of message 1",
                        refused(ErrorCode::Unsupported, {"device.fault"}))});
+}
+
+void add_ends(Table& table) {
+  const auto drain = [](World& w, nanoseconds limit) { return w.a.qp.drain(limit); };
+  const Values<nanoseconds> spans = {value(Class::AtLimit, "the longest", nanoseconds::max()),
+                                     value(Class::Empty, "0", nanoseconds(0)),
+                                     value(Class::Beyond, "the least", nanoseconds::min())};
+  table.row("QueuePair::drain limit", two_ends, drain, spans);
+  const auto trace = [](World& w, size_t events) { return w.a.qp.start_trace(events); };
+  const Values<size_t> events = {
+      value<size_t>(Class::AtLimit, "a million", 1'000'000),
+      value<size_t>(Class::Beyond, "all", SIZE_MAX,
+                    refused(ErrorCode::ResourceExhausted, {"start_trace", "events"})),
+      value<size_t>(Class::Empty, "0", 0)};
+  table.row("QueuePair::start_trace max_events", connected, trace, events);
   // What the queue pair itself has to be.
   using Call = Status (*)(World&);
   const auto state = [&table](const char* name, void (*prepare)(World&), Call call,
@@ -226,6 +229,7 @@ void add_queue_pair(Table& table) {
   add_accept(table);
   add_modify(table);
   add_ends(table);
+  add_commit(table);
 }
 
 }  // namespace rnic::arguments
