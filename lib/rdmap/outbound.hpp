@@ -68,8 +68,10 @@ class Outbound {
   void accept_posted();
   /// Plans a Terminate. \param at as in EndpointFaults; not among the messages sent already
   void plan_terminate(std::optional<uint32_t> at) { terminate_at_ = at; }
-  /// The messages of this endpoint that were sent completely.
-  [[nodiscard]] uint32_t messages() const { return messages_; }
+  /// The messages of this endpoint that were sent, or begun.
+  [[nodiscard]] uint32_t messages() const {
+    return messages_ + (current_.kind != Kind::None && current_.offset != 0 ? 1 : 0);
+  }
   /// Sets the Terminate, which alone goes out in the state Terminating.
   void set_terminate(const wire::Terminate& terminate) { terminate_.set(terminate); }
   /// Abandons the message that was begun: nothing more of it is pulled.

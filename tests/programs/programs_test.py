@@ -401,7 +401,7 @@ class Wire(OnSoftrnic):
                                 [])
 
     def test_a_dropped_fpdu(self):
-        line = "drop fpdu 1 of message 7"
+        line = "drop fpdu 3 of message 3"  # the response to the first Read, 45 FPDUs long
         server, client = self.rping(self.ADDRESS, (), ("--fault", line, "--capture", "faults.pcapng"))
         self.assertIn(f"it does wrong on purpose (device.fault): {line}", client)
         self.assertEqual(client.count(f"done: {line}"), 1)
