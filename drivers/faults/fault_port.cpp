@@ -97,8 +97,9 @@ bool FaultPort::take_segment(port::Packet& packet, const offload::TcpLayout& at)
   const uint8_t flags = packet.data[at.tcp + wire::kTcpFlagsAt];
   const base::Seq32 seq = sequence_of(packet, at);
   if ((flags & flag::kSyn) != 0) {
-    ++fault_counters_.connections;
-    if (flows_.add(ends, seq)) lose_track(ends);
+    const FlowTable::Added added = flows_.add(ends, seq);
+    if (added.is_new) ++fault_counters_.connections;
+    if (added.displaced) lose_track(*added.displaced);
     return false;
   }
   Flow* const flow = flows_.find(ends);

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -25,20 +26,26 @@ class FlowTable {
     }
     return nullptr;
   }
-  /// Follows a connection that begins. \return whether another one that was going on is not
-  /// followed any more for it
-  bool add(const FlowEnds& ends, base::Seq32 isn) {
+  struct Added {
+    bool is_new = false;                ///< false: it is the same SYN again
+    std::optional<FlowEnds> displaced;  ///< one that was going on, and is not followed any more
+  };
+  /// Follows a connection that begins.
+  Added add(const FlowEnds& ends, base::Seq32 isn) {
     Place* oldest = nullptr;
     for (Place& place : set_of(ends)) {
       const bool same = place.age != 0 && place.flow.ends() == ends;
-      if (same && place.flow.isn() == isn) return false;  // the same SYN again
+      if (same && place.flow.isn() == isn) return {};
       if (oldest == nullptr || same || rank(place) < rank(*oldest)) oldest = &place;
       if (same) break;
     }
-    const bool lost = oldest->age != 0 && !(oldest->flow.ends() == ends) &&
-                      !oldest->flow.is_over() && oldest->flow.is_followed();
+    Added added{.is_new = true};
+    const Flow& before = oldest->flow;
+    if (oldest->age != 0 && before.ends() != ends && !before.is_over() && before.is_followed()) {
+      added.displaced = before.ends();
+    }
     *oldest = {++age_, Flow(ends, isn)};
-    return lost;
+    return added;
   }
 
  private:

@@ -521,17 +521,25 @@ TEST(FlowTable, ASetThatIsFullLetsTheOldestGo) {
   bool lost = false;
   for (uint32_t port = 1; port <= 4 * FlowTable::kSets * FlowTable::kWays && !lost; ++port) {
     all.push_back({{IpAddress::v4(1), static_cast<uint16_t>(port)}, {IpAddress::v4(2), 7}});
-    lost = table.add(all.back(), base::Seq32(port));
+    const FlowTable::Added added = table.add(all.back(), base::Seq32(port));
+    EXPECT_TRUE(added.is_new);
+    lost = added.displaced.has_value();
     ASSERT_NE(table.find(all.back()), nullptr);
-    EXPECT_FALSE(table.add(all.back(), base::Seq32(port))) << "the same SYN again";
+    EXPECT_FALSE(table.add(all.back(), base::Seq32(port)).is_new) << "the same SYN again";
+    if (!lost) continue;
+    EXPECT_EQ(table.find(*added.displaced), nullptr);
+    EXPECT_NE(*added.displaced, all.back());
   }
   EXPECT_TRUE(lost);
   const auto found = std::count_if(
       all.begin(), all.end(), [&](const FlowEnds& ends) { return table.find(ends) != nullptr; });
   EXPECT_EQ(static_cast<size_t>(found), all.size() - 1);
-  // One that is over goes before the others, and nobody is told of it.
-  table.find(all.back())->set_over();
-  EXPECT_EQ(table.find({}), nullptr);
+  // The same two ends again, and a set with one that is over: nobody is told.
+  EXPECT_FALSE(table.add(all.back(), base::Seq32(7)).displaced.has_value());
+  for (const FlowEnds& ends : all) {
+    if (Flow* flow = table.find(ends)) flow->set_over();
+  }
+  EXPECT_FALSE(table.add(all.back().reversed(), base::Seq32(7)).displaced.has_value());
 }
 
 }  // namespace
