@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <filesystem>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "framed_world.hpp"
 #include "rnic/consumer.hpp"
 #include "support/long_form.hpp"
+#include "support/threads.hpp"
 #include "verbs_pair.hpp"
 
 namespace rnic::test {
@@ -433,15 +433,6 @@ TEST_P(Orders, OfTheEndsOfOneSetAllAreSafe) {
   EXPECT_EQ(number, 720u);
 }
 
-/// How many threads the process has: the workers of a context are among them.
-size_t threads() {
-  size_t count = 0;
-  for ([[maybe_unused]] const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
-    ++count;
-  }
-  return count;
-}
-
 struct PlainKind {
   using Handle = Stream;
   using Listener = StreamListener;
@@ -536,7 +527,7 @@ template <class Kind>
 void end_in_all_orders(bool threaded) {
   using Ends = StreamSet<Kind>;
   { const World first(loopback_config(threaded)); }  // DPDK keeps threads of its own
-  const size_t before = threads();
+  const size_t before = live_threads();
   std::array<size_t, Ends::kKinds> order{};
   std::iota(order.begin(), order.end(), size_t{0});
   do {
@@ -548,7 +539,7 @@ void end_in_all_orders(bool threaded) {
         EXPECT_TRUE(ends.flows());
       }
     }
-    EXPECT_EQ(threads(), before) << "the devices go with the last handle";
+    EXPECT_EQ(live_threads(), before) << "the devices go with the last handle";
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
@@ -565,7 +556,7 @@ TEST_P(StreamOrders, OfAContextAListenerAndFramedStreamsAllAreSafe) {
 // A handle that was closed is empty: it does not keep the devices of its context.
 TEST(Handles, AClosedStreamKeepsNoDevice) {
   { const World first(loopback_config(true)); }
-  const size_t before = threads();
+  const size_t before = live_threads();
   Stream plain;
   FramedStream framed;
   {
@@ -573,13 +564,13 @@ TEST(Handles, AClosedStreamKeepsNoDevice) {
     const Endpoint there{world.right.address(), kFramedPort};
     plain = PlainKind::connect(world.left, there);
     framed = FramedKind::connect(world.left, there);
-    EXPECT_GT(threads(), before);
+    EXPECT_GT(live_threads(), before);
   }
-  EXPECT_GT(threads(), before);
+  EXPECT_GT(live_threads(), before);
   plain.close();
-  EXPECT_GT(threads(), before);
+  EXPECT_GT(live_threads(), before);
   framed.close();
-  EXPECT_EQ(threads(), before);
+  EXPECT_EQ(live_threads(), before);
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -2,7 +2,6 @@
 // runs: what is left works on, and where a region or window has ended nobody writes any more.
 
 #include <array>
-#include <filesystem>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "rnic/blocking.hpp"
 #include "rnic/consumer.hpp"
 #include "support/long_form.hpp"
+#include "support/threads.hpp"
 #include "verbs_pair.hpp"
 
 namespace rnic::test {
@@ -311,15 +311,6 @@ class Everything {
   std::optional<blocking::Listener> blocking_listener_;
 };
 
-/// How many threads the process has: the workers of a context are among them.
-size_t threads() {
-  size_t count = 0;
-  for ([[maybe_unused]] const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
-    ++count;
-  }
-  return count;
-}
-
 struct Place {
   const char* name;
   bool sockets;
@@ -339,7 +330,7 @@ TEST_P(Pairs, OfEndsAreSafeUnderTraffic) {
                               : loopback_config(GetParam().threaded);
   };
   { const World first(config()); }  // DPDK keeps threads of its own
-  const size_t before = threads();
+  const size_t before = live_threads();
   // Eleven has no divisor in common with the kinds. Under the thread sanitizer all pairs would take
   // a quarter of an hour on two busy cores, and these take 80 s: there, too, all of them are for
   // the long form (./scripts/test --sanitize tsan --long pairs-of-ends-long).
@@ -357,7 +348,7 @@ TEST_P(Pairs, OfEndsAreSafeUnderTraffic) {
         all.end(static_cast<Kind>(second));
         all.expect_flow();
       }
-      EXPECT_EQ(threads(), before) << "the devices go with the last handle";
+      EXPECT_EQ(live_threads(), before) << "the devices go with the last handle";
     }
   }
   EXPECT_EQ(number, kKinds * (kKinds - 1));
