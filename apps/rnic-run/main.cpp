@@ -196,7 +196,8 @@ int start(std::vector<std::string>& program) {
   return refuse(program[0] + ": " + std::strerror(why), why == ENOENT ? kNotFound : kNotRun);
 }
 
-constexpr const char* kWithValue[] = {"--config", "--wire", "--address", "--impair", "--capture"};
+constexpr const char* kWithValue[] = {"--config", "--wire",    "--address",
+                                      "--impair", "--capture", "--fault"};
 
 /// Makes the paths good for every folder, and checks all that the options say of the device.
 /// \return whether it needs DPDK
@@ -209,6 +210,13 @@ Result<bool> complete(Wishes& wishes) {
   const auto config = wishes.configuration();
   if (!config) return tl::unexpected(config.error());
   return config->needs_dpdk();
+}
+
+/// The faults as the variable has them.
+std::string joined(const std::vector<std::string>& faults) {
+  std::string out;
+  for (const std::string& each : faults) out += (out.empty() ? "" : ";") + each;
+  return out;
 }
 
 /// The number of words before the program's name: those are this program's.
@@ -248,6 +256,12 @@ int run_program(int argc, char** argv) {
                  "damage that the frames suffer, as in loss=1%,reorder=1%,seed=7; give both sides "
                  "the same");
   app.add_option("--capture", wishes.capture, "records the frames in this file (pcapng)");
+  std::vector<std::string> faults;
+  app.add_option("--fault", faults,
+                 "what the device does wrong on each connection, as in \"drop fpdu 3 of message "
+                 "7\", \"bad crc on read response 2\", \"terminate now\" or \"stall the "
+                 "responder 2s\"; may be given several times")
+      ->allow_extra_args(false);
   app.add_flag("--explain", explain,
                "say on stderr why the device refuses a call: the program gets an errno alone");
   app.add_flag("--print-environment", print,
@@ -259,6 +273,7 @@ int run_program(int argc, char** argv) {
     return refuse(error.what());
   }
   if (program.empty() && !print) return refuse("name a program to run: rnic-run rping -s");
+  if (!faults.empty()) wishes.fault = joined(faults);
   const auto needs_dpdk = complete(wishes);
   if (!needs_dpdk) return refuse(needs_dpdk.error().message);
   auto variables = environment(wishes, *needs_dpdk, explain);

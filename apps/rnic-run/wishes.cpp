@@ -29,7 +29,7 @@ struct Row {
 constexpr Row kRows[] = {
     {"RNIC_CONFIG", &Wishes::config},   {"RNIC_WIRE", &Wishes::wire},
     {"RNIC_ADDRESS", &Wishes::address}, {"RNIC_IMPAIR", &Wishes::impair},
-    {"RNIC_CAPTURE", &Wishes::capture},
+    {"RNIC_CAPTURE", &Wishes::capture}, {"RNIC_FAULT", &Wishes::fault},
 };
 
 tl::unexpected<Error> wrong(const std::string& what) {
@@ -83,10 +83,28 @@ Result<std::vector<std::string>> Wishes::impairments() const {
   return out;
 }
 
+Result<std::vector<std::string>> Wishes::faults() const {
+  std::vector<std::string> out;
+  std::istringstream list(fault);
+  for (std::string each; std::getline(list, each, ';');) {
+    const auto planned = parse_planned_fault(each);
+    if (!planned) return wrong("--fault: " + planned.error().message);
+    if (needs_frames(*planned) && wire.empty() && config.empty()) {
+      return wrong("--fault: \"" + each +
+                   "\" is done to frames, and a device on the system's sockets sends none: name a "
+                   "local wire by --wire FOLDER");
+    }
+    out.push_back(to_string(*planned));
+  }
+  return out;
+}
+
 Result<Config> Wishes::configuration() const {
   if (Status status = check(); !status) return tl::unexpected(status.error());
   auto damage = impairments();
   if (!damage) return tl::unexpected(damage.error());
+  auto planned = faults();
+  if (!planned) return tl::unexpected(planned.error());
   auto out = !config.empty() ? Config::from_file(config)
                              : Config::from_text(wire.empty() ? kOnSockets : kOnWire, "rnic-run");
   if (!out) return out;
@@ -94,6 +112,14 @@ Result<Config> Wishes::configuration() const {
   if (!address.empty()) out->set("device.rnic0.address=" + address);
   for (const std::string& each : *damage) out->set("device.*.impair." + each);
   if (!capture.empty()) out->set("device.*.capture.file=" + capture);
+  if (!planned->empty()) {
+    std::string list;
+    for (const std::string& line : *planned) list += (list.empty() ? "\"" : ",\"") + line + "\"";
+    out->set("device.*.fault=[" + list + "]");
+  }
+  // Nothing else damages what is in memory: a wrong CRC is the fault that somebody planned, and it
+  // shows at once instead of after eight retransmissions.
+  if (!wire.empty() && impair.empty()) out->set("mpa.silent_drop=false");
   out->set("worker.mode=threaded").set("worker.idle=sleep");
   return out;
 }

@@ -19,6 +19,7 @@ struct Wishes {
   std::string address;  ///< of the device there, with its prefix length: "10.77.0.5/16"
   std::string impair;   ///< "loss=1%,seed=7"
   std::string capture;  ///< path of the capture
+  std::string fault;    ///< "drop fpdu 3 of message 7;terminate at message 9"
 
   static Wishes of_environment();
   [[nodiscard]] Variables as_variables() const;
@@ -31,6 +32,8 @@ struct Wishes {
   [[nodiscard]] Status check() const;
   /// The settings of [device.impair] that `impair` asks for: "drop=0.01".
   [[nodiscard]] Result<std::vector<std::string>> impairments() const;
+  /// The lines of `fault`, each of which says a fault.
+  [[nodiscard]] Result<std::vector<std::string>> faults() const;
 };
 
 }  // namespace rnic::run

@@ -15,6 +15,7 @@
 #include "rnic/error.hpp"
 #include "rnic/event.hpp"
 #include "rnic/fault.hpp"
+#include "rnic/planned_fault.hpp"
 #include "rnic/queue_pair.hpp"
 #include "rnic/queue_info.hpp"
 #include "rnic/time.hpp"

@@ -5,9 +5,11 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "mpa/mpa.hpp"
 #include "net/net.hpp"
+#include "rnic/planned_fault.hpp"
 #include "rnic/quotas.hpp"
 #include "rnic/transport.hpp"
 #include "tcp/config.hpp"
@@ -69,9 +71,10 @@ struct DeviceConfig {
   mpa::Config mpa;
   tuf::Config tuf;
   Limits limits;
-  ResourceCounts quotas;        ///< of each consumer that sets none itself; 0: none
-  bool rdma_extensions = true;  ///< RFC 7306: atomics and Immediate Data
-  bool check_aliases = false;   ///< mem::TableLimits::watch_aliases
+  ResourceCounts quotas;             ///< of each consumer that sets none itself; 0: none
+  bool rdma_extensions = true;       ///< RFC 7306: atomics and Immediate Data
+  bool check_aliases = false;        ///< mem::TableLimits::watch_aliases
+  std::vector<PlannedFault> faults;  ///< of these the device commits those that need no frames
   /// The source of ports, STags, keys and initial sequence numbers (RFC 6528). The caller draws it
   /// from the system's randomness, or fixes it for repeatable runs.
   std::array<uint64_t, 2> secret{1, 2};

@@ -27,6 +27,8 @@ Device::Device(const DeviceConfig& config, base::Now now)
     : config_(config),
       framing_(config_),
       receive_waits_(now),
+      faults_(config_.faults),
+      stalls_(config_.name, now),
       consumers_(config_.limits.max_consumers, config_.quotas, given_out(config_.limits)),
       resources_(config_, counters_, consumers_, now),
       doorbells_(doorbells_of(config.limits)),
@@ -140,6 +142,7 @@ void Device::fire_timers(base::Now now) {
   if (own_ && own_->interface.next_deadline() <= now) own_->interface.on_timers(now);
   if (own_ && own_->link.next_look() <= now) own_->link.look(events_, now);
   receive_waits_.on_timers(now);
+  stalls_.on_timers(now);
   connections_.on_timers(now);
   resources_.on_timers(now);
 }
@@ -156,6 +159,7 @@ base::Now Device::next_deadline() const {
   base::Now next = base::earlier(transport_->next_deadline(), connections_.next_deadline());
   next = base::earlier(next, resources_.next_deadline());
   next = base::earlier(next, receive_waits_.next_deadline());
+  next = base::earlier(next, stalls_.next_deadline());
   if (!own_) return next;
   next = base::earlier(next, own_->interface.next_deadline());
   next = base::earlier(next, own_->link.next_look());
@@ -261,8 +265,8 @@ void Device::validate() {
 
 Result<QueuePair*> Device::create_qp(const QueuePairSpec& spec) {
   return resources_.create_qp(
-      spec, {connections_, rdmap_counters_, doorbells_, receive_waits_, terminates_,
-             config_.rdma_extensions, config_.secret});
+      spec, {connections_, rdmap_counters_, doorbells_, receive_waits_, terminates_, stalls_,
+             faults_, config_.rdma_extensions, config_.secret});
 }
 
 Status Device::destroy_qp(QueuePair* qp) {

@@ -26,6 +26,7 @@
 #include "device/port_stack.hpp"
 #include "device/reserved_ports.hpp"
 #include "device/resources.hpp"
+#include "device/stalled_responders.hpp"
 #include "device/terminate_tally.hpp"
 #include "tcp/tcp.hpp"
 #include "tuf/tuf.hpp"
@@ -335,6 +336,8 @@ class Device {
   std::optional<PortStack> own_;         // with a port
   llp::Transport* transport_ = nullptr;  // own_->stack, or the one that was given
   ReceiveWaits receive_waits_;
+  const rdmap::EndpointFaults faults_;
+  StalledResponders stalls_;
   Consumers consumers_;
   Resources resources_;
   base::Doorbells doorbells_;

@@ -28,7 +28,7 @@ QueuePair::QueuePair(uint32_t number, uint32_t doorbell, const QueuePairSpec& sp
       endpoint_(make_endpoint(number, stream_, spec.ird, spec.ord)),
       answers_close_(spec.answer_close),
       context_(spec.context) {
-  wait_timer_.owner = this;
+  wait_timer_.owner = stall_timer_.owner = this;
 }
 
 rdmap::Endpoint QueuePair::make_endpoint(uint32_t number, uint64_t stream, uint32_t ird,
@@ -135,6 +135,11 @@ void QueuePair::serve_between_turns() {
   if (waits_for_receive()) parts_.doorbells.ring(doorbell_);
 }
 
+Status QueuePair::commit(const PlannedFault& fault, base::Now now) {
+  serve_between_turns();
+  return endpoint_.commit(fault, now);
+}
+
 void QueuePair::disconnect() {
   serve_between_turns();
   endpoint_.disconnect();
@@ -151,6 +156,7 @@ void QueuePair::renew(uint32_t number, uint32_t ird, uint32_t ord) {
   const uint64_t stream = memory_.new_stream();
   rdmap::Endpoint next = make_endpoint(number, stream, ird, ord);
   if (use_ != QueuePairUse::Unused) set_use(QueuePairUse::Unused, {});
+  parts_.stalls.end(stall_timer_);
   sends_.renew();
   receives_.renew(number);
   endpoint_ = std::move(next);

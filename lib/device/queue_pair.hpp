@@ -19,6 +19,7 @@
 #include "device/queue_pair_use.hpp"
 #include "device/receive_waits.hpp"
 #include "device/shared_receive_queue.hpp"
+#include "device/stalled_responders.hpp"
 #include "device/terminate_tally.hpp"
 #include "framing/hold_share.hpp"
 #include "framing/start.hpp"
@@ -77,6 +78,8 @@ struct QueuePairParts {
   base::Doorbells& doorbells;
   ReceiveWaits& receive_waits;
   TerminateTally& terminates;
+  StalledResponders& stalls;
+  const rdmap::EndpointFaults& faults;  ///< what each connection does wrong
   bool extensions = true;  ///< RFC 7306
   std::array<uint64_t, 2> secret{};
 };
@@ -87,7 +90,10 @@ class QueuePair final : public rdmap::EndpointOwner {
   /// \param doorbell the one that it rings, even when renew() has changed its number
   QueuePair(uint32_t number, uint32_t doorbell, const QueuePairSpec& spec,
             const QueuePairParts& parts, mem::StagTable& memory);
-  ~QueuePair() override { parts_.receive_waits.end(wait_timer_); }
+  ~QueuePair() override {
+    parts_.receive_waits.end(wait_timer_);
+    parts_.stalls.end(stall_timer_);
+  }
   QueuePair(const QueuePair&) = delete;
   QueuePair& operator=(const QueuePair&) = delete;
 
@@ -130,11 +136,16 @@ class QueuePair final : public rdmap::EndpointOwner {
   /// From now on the queue pair tells when it begins to wait for the peer's first FPDU
   /// (first_fpdu_awaited()).
   void watch_first_fpdu() { watches_first_fpdu_ = true; }
+  /// Commits a fault on the connection: see rdmap::Endpoint::commit().
+  Status commit(const PlannedFault& fault, base::Now now);
+  /// Answers the requests of the peer whose time has come.
+  void answer_stalled(base::Now now) { endpoint_.answer_stalled(now); }
   /// Makes the endpoint the user of what the session frames.
   void bind(framing::StartSession& session) { session.bind(endpoint_.framing_user()); }
   /// Begins RDMA on the session that the queue pair is bound to. \param agreement the outcome of
   /// the session's start-up
   void start(llp::Framing& session, const rdmap::Agreement& agreement) {
+    endpoint_.plan(parts_.faults);
     endpoint_.bind(session, agreement);
   }
   /// Closes gracefully: what was posted is sent, then FIN. Without a connection everything is
@@ -205,6 +216,9 @@ class QueuePair final : public rdmap::EndpointOwner {
   void receive_completed(const Completion& completion) override;
   void last_receive_done() override;
   void receive_wait_began(base::Now deadline) override;
+  void response_stalled(base::Now until) override {
+    parts_.stalls.begin(stall_timer_, until, number());
+  }
   void rtr_sent(base::Now now) override;
   void event(Event event, base::Now now) override;
 
@@ -243,6 +257,7 @@ class QueuePair final : public rdmap::EndpointOwner {
   bool answers_close_;
   void* context_;
   base::TimerNode wait_timer_;
+  base::TimerNode stall_timer_;
 };
 
 }  // namespace rnic::device

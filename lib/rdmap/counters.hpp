@@ -26,6 +26,8 @@
   X(fast_registrations, "regions", "registered by work requests")                          \
   X(rtrs_out, "messages", "RTR indications sent (RFC 6581)")                               \
   X(nudges_out, "messages", "zero-length Writes to peers that were silent from the start") \
+  X(responses_stalled, "messages", "answered later because of a planned fault")            \
+  X(terminates_planned, "messages", "Terminates because of a planned fault")               \
   X(terminates_in, "messages", "Terminate messages received")                              \
   X(terminates_out, "messages", "Terminate messages sent")                                 \
   X(malformed_terminates, "messages", "Terminate messages that could not be decoded")      \

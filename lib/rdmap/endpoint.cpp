@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/fail.hpp"
 #include "base/starved.hpp"
 #include "rdmap/stream_memory.hpp"
 #include "rdmap/terminate.hpp"
@@ -64,6 +65,57 @@ void Endpoint::Impl::bind(llp::Framing& framing, const Agreement& agreement) {
   if (agreement.ord) requester_.set_limit(*agreement.ord);
   outbound_.begin(agreement.rtr_out);
   inbound_.begin(agreement.send_rtr_in);
+}
+
+void Endpoint::Impl::plan(const EndpointFaults& faults) {
+  outbound_.plan_terminate(faults.terminate_at);
+  responder_.plan(faults.stalls);
+}
+
+namespace {
+
+Status gone_by(const PlannedFault& fault, const char* what) {
+  return base::fail(ErrorCode::WrongState,
+                    "commit: \"" + to_string(fault) + "\": the connection has had " + what);
+}
+
+}  // namespace
+
+Status Endpoint::Impl::commit(const PlannedFault& fault, base::Now now) {
+  if (needs_frames(fault)) {
+    return base::fail(ErrorCode::Unsupported,
+                      "commit: \"" + to_string(fault) +
+                          "\" is done to frames, which is planned before the device is opened: "
+                          "device.fault of the configuration");
+  }
+  if (life_.state() != EndpointState::Connected && life_.state() != EndpointState::Closing) {
+    return base::fail(ErrorCode::WrongState, "commit: the queue pair is not connected");
+  }
+  if (fault.kind == PlannedFaultKind::StallResponder) {
+    if (fault.request != 0 && fault.request <= responder_.delivered()) {
+      return gone_by(fault, "that request");
+    }
+    responder_.stall({fault.delay, fault.request});
+    return {};
+  }
+  if (fault.message != 0 && fault.message <= outbound_.messages()) {
+    return gone_by(fault, "that message");
+  }
+  // A responder may not send a Terminate before the peer's first FPDU (RFC 5044 s.7.1.2 rule 4).
+  if (fault.message != 0 || !life_.may_send()) {
+    outbound_.plan_terminate(fault.message);
+    return {};
+  }
+  ++counters_.terminates_planned;
+  raise(kPlannedTerminate, {}, {}, now);
+  return {};
+}
+
+void Endpoint::Impl::answer_stalled(base::Now now) {
+  if (!life_.running()) return;
+  responder_.allow(now);
+  if (responder_.next_due() != base::kNever) owner_.response_stalled(responder_.next_due());
+  life_.call_ready();
 }
 
 void Endpoint::Impl::validate() const {
@@ -331,6 +383,11 @@ llp::FramingUser& Endpoint::framing_user() { return impl_->framing_user(); }
 void Endpoint::bind(llp::Framing& framing, const Agreement& agreement) {
   impl_->bind(framing, agreement);
 }
+void Endpoint::plan(const EndpointFaults& faults) { impl_->plan(faults); }
+Status Endpoint::commit(const PlannedFault& fault, base::Now now) {
+  return impl_->commit(fault, now);
+}
+void Endpoint::answer_stalled(base::Now now) { impl_->answer_stalled(now); }
 void Endpoint::serve() { impl_->serve(); }
 void Endpoint::resume(base::Now now) { impl_->resume(now); }
 bool Endpoint::waits_for_receive() const { return impl_->waits_for_receive(); }

@@ -27,6 +27,9 @@ class Endpoint::Impl final : public ddp::User, private OutboundOwner, private In
 
   [[nodiscard]] llp::FramingUser& framing_user() { return stream_; }
   void bind(llp::Framing& framing, const Agreement& agreement);
+  void plan(const EndpointFaults& faults);
+  Status commit(const PlannedFault& fault, base::Now now);
+  void answer_stalled(base::Now now);
   void serve();
   void resume(base::Now now);
   [[nodiscard]] bool waits_for_receive() const { return inbound_.wait().is_going(); }
@@ -35,7 +38,9 @@ class Endpoint::Impl final : public ddp::User, private OutboundOwner, private In
   void abort();
   [[nodiscard]] EndpointState state() const { return life_.state(); }
   [[nodiscard]] bool idle() const { return !sends_.has_unreported() && receives_.empty(); }
-  [[nodiscard]] bool has_work() const { return sends_.has_unreported() || responder_.has_ready(); }
+  [[nodiscard]] bool has_work() const {
+    return sends_.has_unreported() || responder_.has_unanswered();
+  }
   [[nodiscard]] bool has_unsent() const { return outbound_.has_unsent(); }
   [[nodiscard]] uint32_t sends_completed() const { return sends_.report(); }
   [[nodiscard]] uint32_t ird() const { return responder_.limit(); }
@@ -105,6 +110,7 @@ class Endpoint::Impl final : public ddp::User, private OutboundOwner, private In
   // InboundOwner
   void response_finished() override { outbound_.response_finished(); }
   void wait_began(base::Now deadline) override { owner_.receive_wait_began(deadline); }
+  void response_stalled(base::Now until) override { owner_.response_stalled(until); }
   void terminate_received(event::TerminateReceived event, base::Now now) override;
 
   void end_without_terminate(const Fault& fault);

@@ -205,15 +205,23 @@ Fault Inbound::deliver_immediate(const UntaggedMessage& message) {
   return ddp::kNoFault;
 }
 
+/// A request that has to wait for its time is answered when the owner's timer says so.
+void Inbound::request_delivered() {
+  const base::Now due = responder_.next_due();
+  if (due != base::kNever) [[unlikely]]
+    owner_.response_stalled(due);
+  life_.call_ready();
+}
+
 Fault Inbound::deliver_read_request(const UntaggedMessage& message) {
   const Fault fault = responder_.deliver_read_request(message);
-  if (!fault.failed()) life_.call_ready();
+  if (!fault.failed()) request_delivered();
   return fault;
 }
 
 Fault Inbound::deliver_atomic_request(const UntaggedMessage& message) {
   const Fault fault = responder_.deliver_atomic_request(message);
-  if (!fault.failed()) life_.call_ready();
+  if (!fault.failed()) request_delivered();
   return fault;
 }
 

@@ -33,6 +33,8 @@ class InboundOwner {
   virtual void terminate_received(event::TerminateReceived event, base::Now now) = 0;
   /// A message has begun to wait for a receive, and may wait until `deadline`.
   virtual void wait_began(base::Now deadline) = 0;
+  /// A request of the peer is not to be answered before `until`.
+  virtual void response_stalled(base::Now until) = 0;
 
  protected:
   ~InboundOwner() = default;
@@ -105,6 +107,7 @@ class Inbound final : private Deliveries {
   void validate() const;
 
  private:
+  void request_delivered();
   Fault check(uint8_t control, bool tagged, uint32_t qn, const OpcodeRow*& row) const;
   Fault deliver_write(const wire::DdpTaggedHeader& header, uint32_t payload) override;
   Fault deliver_read_response(const wire::DdpTaggedHeader& header, uint32_t payload) override;

@@ -124,7 +124,7 @@ void Outbound::refuse_payload(const ddp::Cut& cut, mem::AccessFault fault, base:
 }
 
 void Outbound::finish_message() {
-  ++counters_.messages_out;
+  count_message();
   if (current_.kind == Kind::Response) {
     responder_.served();
     provide_requests();
@@ -140,13 +140,19 @@ llp::PulledUlpdu Outbound::pull(uint32_t max, bool whole_only, llp::UlpduWriter&
                                 base::Now now) {
   if (life_.state() == EndpointState::Terminating) return pull_terminate(max, out);
   if (!life_.running()) return {};
+  const bool nudges = nudge_pending_ && current_.kind == Kind::None;
+  if ((rtr_.is_pending() || nudges) && is_replaced()) return pull_planned(max, out, now);
   if (rtr_.is_pending()) return pull_rtr(max, out, now);
-  if (nudge_pending_ && current_.kind == Kind::None) return pull_nudge(max, out);
+  if (is_cut_off()) [[unlikely]]
+    return pull_planned(max, out, now);
+  if (nudges) return pull_nudge(max, out);
   if (current_.kind == Kind::None && !choose(now)) {
     if (life_.state() == EndpointState::Terminating) return pull_terminate(max, out);
     close_if_finished();
     return {};
   }
+  if (current_.offset == 0 && is_replaced()) [[unlikely]]
+    return pull_planned(max, out, now);
   ddp::Cut cut = ddp::cut(current_.message, current_.offset, max, whole_only);
   if (!cut.possible) return {};
   Payload payload;
@@ -242,7 +248,7 @@ bool Outbound::fills_segment(uint32_t octets, uint32_t overhead) const {
   // A Response, an RTR, a nudge and a Terminate go at once and gather nothing; neither does work
   // without a message, nor an empty queue.
   const bool sends = current_.kind == Kind::None || current_.kind == Kind::Send;
-  const bool own = rtr_.is_pending() || nudge_pending_;
+  const bool own = rtr_.is_pending() || nudge_pending_ || is_cut_off();
   if (!life_.running() || own || responder_.has_ready() || !sends) return true;
   return requester_.fills(octets, overhead, current_.kind == Kind::Send ? current_.offset : 0);
 }
@@ -281,12 +287,20 @@ llp::PulledUlpdu Outbound::pull_terminate(uint32_t max, llp::UlpduWriter& out) {
   write_terminate(out);
   ++counters_.terminates_out;
   ++counters_.segments_out;
-  ++counters_.messages_out;
+  count_message();
   owner_.terminate_sent();
   return {.length = length,
           .last = true,
           .tag = make_tag(static_cast<uint8_t>(Kind::Terminate), 0,
                           {.length = terminate_.size(), .last = true})};
+}
+
+/// A planned Terminate, in the place of what would have been sent (RFC 5040 s.7.1(1)).
+llp::PulledUlpdu Outbound::pull_planned(uint32_t max, llp::UlpduWriter& out, base::Now now) {
+  terminate_at_ = {};
+  ++counters_.terminates_planned;
+  owner_.raise(kPlannedTerminate, {}, {}, now);
+  return pull_terminate(max, out);
 }
 
 llp::PulledUlpdu Outbound::pull_rtr(uint32_t max, llp::UlpduWriter& out, base::Now now) {
@@ -296,11 +310,11 @@ llp::PulledUlpdu Outbound::pull_rtr(uint32_t max, llp::UlpduWriter& out, base::N
   rtr_.write(life_.version(), out);
   rtr_.set_sent();
   ++counters_.segments_out;
-  ++counters_.messages_out;
+  count_message();
   ++counters_.rtrs_out;
   requester_.rtr_sent(rtr_.kind());
   owner_.rtr_sent(now);
-  if (sends_.has_next()) life_.call_ready();
+  if (sends_.has_next() || is_cut_off()) life_.call_ready();
   return {.length = length,
           .last = true,
           .tag = make_tag(static_cast<uint8_t>(Kind::Rtr), 0, {.length = payload, .last = true})};
@@ -321,7 +335,7 @@ llp::PulledUlpdu Outbound::pull_nudge(uint32_t max, llp::UlpduWriter& out) {
   write_empty_write(life_.version(), out);
   nudge_pending_ = false;
   ++counters_.segments_out;
-  ++counters_.messages_out;
+  count_message();
   ++counters_.nudges_out;
   if (sends_.has_next() || responder_.has_ready()) life_.call_ready();
   return {.length = kOctets,
@@ -330,7 +344,7 @@ llp::PulledUlpdu Outbound::pull_nudge(uint32_t max, llp::UlpduWriter& out) {
 }
 
 void Outbound::may_send() const {
-  if (rtr_.is_pending() || sends_.has_next() || responder_.has_ready() ||
+  if (rtr_.is_pending() || sends_.has_next() || responder_.has_ready() || is_cut_off() ||
       life_.state() == EndpointState::Terminating) {
     life_.call_ready();
   }
@@ -348,7 +362,7 @@ void Outbound::close_if_finished() const {
   // The peer may close as soon as it sees our FIN, so everything that we still wait for comes
   // first.
   if (rtr_.is_pending() || current_.kind != Kind::None || sends_.has_next() ||
-      requester_.outstanding() != 0 || responder_.has_ready()) {
+      requester_.outstanding() != 0 || responder_.has_unanswered()) {
     return;
   }
   owner_.all_done();

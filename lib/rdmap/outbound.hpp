@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/time.hpp"
 #include "ddp/ddp.hpp"
@@ -65,6 +66,12 @@ class Outbound {
   void begin(Rtr rtr);
   /// Takes the work that was posted to the send queue; called while work is carried out.
   void accept_posted();
+  /// Plans a Terminate. \param at as in EndpointFaults; not among the messages sent already
+  void plan_terminate(std::optional<uint32_t> at) { terminate_at_ = at; }
+  /// The messages of this endpoint that were sent, or begun.
+  [[nodiscard]] uint32_t messages() const {
+    return messages_ + (current_.kind != Kind::None && current_.offset != 0 ? 1 : 0);
+  }
   /// Sets the Terminate, which alone goes out in the state Terminating.
   void set_terminate(const wire::Terminate& terminate) { terminate_.set(terminate); }
   /// Abandons the message that was begun: nothing more of it is pulled.
@@ -111,8 +118,17 @@ class Outbound {
                                         Payload& out) const;
   void refuse_payload(const ddp::Cut& cut, mem::AccessFault fault, base::Now now);
   void finish_message();
+  void count_message() {
+    ++counters_.messages_out;
+    ++messages_;
+  }
+  /// \return whether a planned Terminate goes in the place of the next message
+  [[nodiscard]] bool is_replaced() const { return terminate_at_ == messages_ + 1; }
+  /// \return whether it goes before everything but an RTR, which completes the connection
+  [[nodiscard]] bool is_cut_off() const { return terminate_at_ == 0u; }
   void provide_requests();
   llp::PulledUlpdu pull_terminate(uint32_t max, llp::UlpduWriter& out);
+  llp::PulledUlpdu pull_planned(uint32_t max, llp::UlpduWriter& out, base::Now now);
   void write_terminate(llp::UlpduWriter& out);
   llp::PulledUlpdu pull_rtr(uint32_t max, llp::UlpduWriter& out, base::Now now);
   llp::PulledUlpdu pull_nudge(uint32_t max, llp::UlpduWriter& out);
@@ -133,6 +149,8 @@ class Outbound {
   bool nudge_pending_ = false;
   RtrMessage rtr_;
   SentTerminate terminate_;
+  std::optional<uint32_t> terminate_at_;
+  uint32_t messages_ = 0;
 };
 
 }  // namespace rnic::rdmap

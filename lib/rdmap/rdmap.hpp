@@ -20,6 +20,7 @@
 #include "mem/stag_table.hpp"
 #include "rdmap/counters.hpp"
 #include "rdmap/endpoint_state.hpp"
+#include "rdmap/planned_faults.hpp"
 #include "rdmap/receive_queue.hpp"
 #include "rdmap/send_queue.hpp"
 #include "rnic/connection.hpp"
@@ -72,6 +73,9 @@ class EndpointOwner {
   /// A message has begun to wait for a receive, until `deadline` at most. The owner calls resume()
   /// when a receive was posted, and at that time.
   virtual void receive_wait_began(base::Now deadline) { static_cast<void>(deadline); }
+  /// A planned fault: a request of the peer is not to be answered before `until`, at which the
+  /// owner calls answer_stalled().
+  virtual void response_stalled(base::Now until) { static_cast<void>(until); }
   /// \param event without its queue pair and addresses. PeerClosed: the peer's FIN came at an FPDU
   /// boundary. TerminateSent: this side found the fault; TerminateReceived: the peer found it.
   /// Disconnected: with the first cause if there is one; a loss of the stream in use is 2/0/01,
@@ -93,6 +97,16 @@ class Endpoint {
   /// The connection is made: from now on the endpoint calls `framing`, which must outlive the
   /// endpoint or end first.
   void bind(llp::Framing& framing, const Agreement& agreement = {});
+
+  /// What this side does wrong on the connection; called before bind(). \param faults outlive the
+  /// endpoint
+  void plan(const EndpointFaults& faults);
+  /// Commits a fault on the connection that there is. Unsupported: it is done to frames.
+  /// WrongState: there is no connection, or the message or the request has gone by. Must not be
+  /// called from within a call of the owner.
+  Status commit(const PlannedFault& fault, base::Now now);
+  /// Answers the requests of the peer whose time has come.
+  void answer_stalled(base::Now now);
 
   /// Takes the posted work. A send completes with Flushed before the connection and after an error;
   /// a receive does so after an error.

@@ -72,6 +72,7 @@ void InboundRequests::validate() const {
   const uint32_t slots = provided_ - free_;
   RNIC_CHECK(slots <= mask_ + 1 && provided_ - serve_ <= ird_);
   RNIC_CHECK(serve_ - free_ <= deliver_ - free_ && deliver_ - free_ <= slots);
+  RNIC_CHECK(allowed_ - serve_ <= deliver_ - serve_);
   RNIC_CHECK(free_ == serve_ || !at(free_).released);
 }
 

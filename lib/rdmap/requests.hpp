@@ -11,6 +11,7 @@
 
 #include "base/bytes.hpp"
 #include "base/check.hpp"
+#include "base/time.hpp"
 #include "ddp/coverage.hpp"
 #include "ddp/fault.hpp"
 #include "ddp/segmenter.hpp"
@@ -36,6 +37,7 @@ struct InboundRequest {
   bool atomic = false;
   bool executed = false;  ///< atomic: exactly once
   bool released = false;
+  base::Now due{};  ///< not to be answered before
 
   [[nodiscard]] base::ByteView read_header() const {
     return {raw.data(), wire::kRdmapReadRequestSize};
@@ -68,14 +70,31 @@ class InboundRequests {
   /// retransmission
   [[nodiscard]] bool holds(uint32_t seq) const { return seq - free_ < provided_ - free_; }
 
-  /// The whole of the next request was delivered: it may be answered.
-  void deliver(const ddp::SegmentReport& segment, bool atomic) {
+  /// The whole of the next request was delivered: it may be answered, but not before `due`.
+  /// \param now of the delivery
+  void deliver(const ddp::SegmentReport& segment, bool atomic, base::Now due = {},
+               base::Now now = {}) {
     InboundRequest& request = slot(deliver_++);
     request.segment = segment;
     request.atomic = atomic;
+    request.due = due;
+    allow(now);
   }
-  [[nodiscard]] uint32_t next_delivery() const { return deliver_; }
-  [[nodiscard]] bool has_ready() const { return serve_ != deliver_; }
+  /// Lets those be answered whose time has come, and which no other one is in front of.
+  void allow(base::Now now) {
+    while (allowed_ != deliver_ && at(allowed_).due <= now) ++allowed_;
+  }
+  /// The time at which allow() has something to do; kNever: no request waits for its time.
+  [[nodiscard]] base::Now next_due() const {
+    return allowed_ == deliver_ ? base::kNever : at(allowed_).due;
+  }
+  /// Behind the last request that may be answered.
+  [[nodiscard]] uint32_t end_of_ready() const { return allowed_; }
+  [[nodiscard]] bool has_ready() const { return serve_ != allowed_; }
+  /// \return whether a request was delivered whose response was not pulled completely
+  [[nodiscard]] bool has_unanswered() const { return serve_ != deliver_; }
+  /// Requests delivered so far; wraps.
+  [[nodiscard]] uint32_t delivered() const { return deliver_; }
   [[nodiscard]] uint32_t ready() const { return serve_; }
   /// The atomic was carried out, on a target that held `original`; once.
   void execute(uint32_t seq, uint64_t original, uint32_t response_msn) {
@@ -103,6 +122,7 @@ class InboundRequests {
   std::unique_ptr<InboundRequest[]> slots_;
   uint32_t free_ = 0;      // oldest whose response is not acknowledged
   uint32_t serve_ = 0;     // next to answer
+  uint32_t allowed_ = 0;   // first that may not be answered yet; deliver_ but for a stall
   uint32_t deliver_ = 0;   // next to be delivered
   uint32_t provided_ = 0;  // first without a buffer
 };

@@ -1,5 +1,7 @@
 #include "rdmap/responder.hpp"
 
+#include <algorithm>
+
 #include "rdmap/atomic.hpp"
 #include "rdmap/opcodes.hpp"
 
@@ -15,6 +17,14 @@ base::ByteView Responder::read_request(uint32_t msn) const {
   return inbound_.of_msn(msn).read_header();
 }
 
+void Responder::deliver(const UntaggedMessage& message, bool atomic) {
+  const uint32_t number = inbound_.delivered() + 1;
+  base::Duration delay = late_stall_.of(number);
+  for (const Stall& stall : stalls_) delay = std::max(delay, stall.of(number));
+  if (delay.count() != 0) ++counters_.responses_stalled;
+  inbound_.deliver(message.segment, atomic, message.now + delay, message.now);
+}
+
 Fault Responder::deliver_read_request(const UntaggedMessage& message) {
   ++counters_.read_requests_in;
   if (message.length != message.row.size) return kBadReadRequest;
@@ -25,7 +35,7 @@ Fault Responder::deliver_read_request(const UntaggedMessage& message) {
     const Fault fault = protection_fault(grant.fault);
     if (fault.failed()) return fault;
   }
-  inbound_.deliver(message.segment, false);
+  deliver(message, false);
   return ddp::kNoFault;
 }
 
@@ -48,7 +58,7 @@ Fault Responder::deliver_atomic_request(const UntaggedMessage& message) {
   uint8_t* target = nullptr;
   const Fault fault = locate_target(request, target);
   if (fault.failed()) return fault;
-  inbound_.deliver(message.segment, true);
+  deliver(message, true);
   return ddp::kNoFault;
 }
 
@@ -114,7 +124,7 @@ std::array<uint8_t, wire::kRdmapReadRequestSize> Responder::rest(uint32_t seq,
 uint64_t Responder::octets_waiting(uint64_t most, uint32_t overhead, bool begun) const {
   uint64_t waiting = 0;
   for (uint32_t response = inbound_.ready() + (begun ? 1 : 0);
-       response != inbound_.next_delivery() && waiting <= most; ++response) {
+       response != inbound_.end_of_ready() && waiting <= most; ++response) {
     const ddp::OutboundMessage next = message(response, 1);
     waiting += next.header_size() + uint64_t{next.length} + overhead;
   }

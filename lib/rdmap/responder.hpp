@@ -5,12 +5,14 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 #include "ddp/fault.hpp"
 #include "ddp/segmenter.hpp"
 #include "rdmap/counters.hpp"
 #include "rdmap/deliveries.hpp"
 #include "rdmap/payload.hpp"
+#include "rdmap/planned_faults.hpp"
 #include "rdmap/rdmap.hpp"
 #include "rdmap/requests.hpp"
 #include "rdmap/stream_memory.hpp"
@@ -37,6 +39,21 @@ class Responder {
   [[nodiscard]] base::ByteView read_request(uint32_t msn) const;
   [[nodiscard]] Fault deliver_read_request(const UntaggedMessage& message);
   [[nodiscard]] Fault deliver_atomic_request(const UntaggedMessage& message);
+
+  // --- Stalls (rnic/planned_fault.hpp) ---
+
+  /// \param stalls outlive this
+  void plan(std::span<const Stall> stalls) { stalls_ = stalls; }
+  /// One more, for requests that come from now on; it replaces the one of an earlier call.
+  void stall(const Stall& stall) { late_stall_ = stall; }
+  /// Requests of the peer delivered so far; wraps.
+  [[nodiscard]] uint32_t delivered() const { return inbound_.delivered(); }
+  /// Lets those be answered whose time has come.
+  void allow(base::Now now) { inbound_.allow(now); }
+  /// The time at which allow() has something to do; kNever: no request waits for its time.
+  [[nodiscard]] base::Now next_due() const { return inbound_.next_due(); }
+  /// \return whether a response was not handed down as a whole, one that waits for its time, too
+  [[nodiscard]] bool has_unanswered() const { return inbound_.has_unanswered(); }
 
   // --- Responses ---
 
@@ -70,11 +87,14 @@ class Responder {
  private:
   Fault locate_target(const wire::RdmapAtomicRequest& request, uint8_t*& out) const;
   void execute_now(uint32_t seq, uint8_t* target);
+  void deliver(const UntaggedMessage& message, bool atomic);
 
   StreamMemory memory_;
   Counters& counters_;
   InboundRequests inbound_;
   uint32_t next_response_msn_ = 1;  // of queue 3 (RFC 5041 s.4.3)
+  std::span<const Stall> stalls_;
+  Stall late_stall_;
 };
 
 }  // namespace rnic::rdmap

@@ -80,6 +80,7 @@ class DeviceChecks {
     check_mpa();
     check_limits();
     check_impair();
+    check_faults();
     if (set("seed") && device_.random_secret) {
       wrong("seed",
             "means nothing with random_secret = true: give impair.seed for the same damage again, "
@@ -315,6 +316,26 @@ class DeviceChecks {
     }
   }
 
+  void check_faults() {
+    if (device_.fault_lines.size() > kMostFaults) {
+      wrong("fault", "has " + std::to_string(device_.fault_lines.size()) + " faults: at most " +
+                         std::to_string(kMostFaults));
+    }
+    for (const std::string& line : device_.fault_lines) {
+      const auto fault = parse_planned_fault(line);
+      if (!fault) {
+        wrong("fault", fault.error().message);
+      } else if (device_.on_socket() && needs_frames(*fault)) {
+        wrong("fault", quoted(line) +
+                           " is done to frames, and a device on sockets sends none: give it a "
+                           "port that does, as port = \"local:/tmp/wire\" (rnic-run: --wire "
+                           "FOLDER)");
+      }
+    }
+  }
+
+  static constexpr size_t kMostFaults = 16;
+
   const Settings& settings_;
   const DeviceSettings& device_;
   std::string id_;
@@ -410,11 +431,19 @@ void complete_socket(DeviceSettings& device, bool silent_drop_given) {
   if (!silent_drop_given) device.config.mpa.silent_drop = false;
 }
 
+/// Fills in the faults that the lines say. check() refuses lines that say none.
+void plan_faults(DeviceSettings& device) {
+  for (const std::string& line : device.fault_lines) {
+    if (const auto fault = parse_planned_fault(line)) device.config.faults.push_back(*fault);
+  }
+}
+
 /// On a wire checksums are left open. An impaired end completes its own and checks those that it
 /// receives, so the other end has to do the same.
 void decorate_other_ends(Settings& settings) {
   for (const DeviceSettings& device : settings.devices) {
-    if (!device.impair.enabled || !on_wire(device)) continue;
+    const bool decorated = device.impair.enabled || device.has_frame_faults();
+    if (!decorated || !on_wire(device)) continue;
     std::string other_end = device.port;
     other_end.back() = other_end.back() == '0' ? '1' : '0';
     for (DeviceSettings& other : settings.devices) {
@@ -438,6 +467,7 @@ void complete(Settings& settings, const Places& places) {
     device.config.net.mtu = device.mtu;
     derive(device, id, places);
     copy_shared(device);
+    plan_faults(device);
     device.mac_given = places.given(id + ".mac");
     if (!device.mac_given && on_wire(device)) {
       const size_t number = i + 1;

@@ -6,6 +6,7 @@
 /// `nic.toml:7: tcp.rto_mim: unknown key; did you mean tcp.rto_min?`
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -87,6 +88,7 @@ struct DeviceSettings {
   uint32_t mtu = 0;              ///< as config.net.mtu; never 0 in parsed settings
   framing::Config framing;       ///< [framing]; copied into those of MPA and ULP framing
   socket::Config socket;         ///< filled in from [tcp] and the device's keys
+  std::vector<std::string> fault_lines;  ///< as they are given; config.faults is what they say
   ImpairSettings impair;
   CaptureSettings capture;
   bool random_secret = true;  ///< false: ports, STags, keys and ISNs come from config.seed
@@ -100,6 +102,10 @@ struct DeviceSettings {
   [[nodiscard]] bool on_local() const { return port.starts_with(local::kPrefix); }
   /// The folder of the local wire.
   [[nodiscard]] std::string local_folder() const { return port.substr(local::kPrefix.size()); }
+  /// \return whether frames suffer planned faults
+  [[nodiscard]] bool has_frame_faults() const {
+    return std::ranges::any_of(config.faults, needs_frames);
+  }
   /// \return whether it needs DPDK
   [[nodiscard]] bool needs_eal() const { return !on_socket() && !on_local(); }
 };

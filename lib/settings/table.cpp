@@ -61,6 +61,7 @@ template <auto M>
 Target in_impair(Scope& s) {
   return &(s.device->impair.config.*M);
 }
+Target device_faults(Scope& s) { return &s.device->fault_lines; }
 Target impair_enabled(Scope& s) { return &s.device->impair.enabled; }
 Target impair_seed(Scope& s) { return &s.device->impair.seed; }
 Target capture_file(Scope& s) { return &s.device->capture.file; }
@@ -562,6 +563,13 @@ constexpr Key kKeys[] = {
     {"device", "several_threads", Advanced, in_device<&Dev::several_threads>, "", kNone,
      "every queue of the device may be used by several threads at once, as if each had been made "
      "with the option of that name; false: those that were made with it"},
+    {"device", "fault", Advanced, device_faults, "", kNone,
+     "what the device does wrong on purpose, for tests: each of them on each connection, with a "
+     "line in the log when it is done; at most 16. Faults of frames (drop, bad crc) need a port "
+     "with frames. rnic/planned_fault.hpp says what is counted how", {},
+     "each \"drop fpdu 3 of message 7\", \"bad crc on fpdu 1 of message 7\", \"bad crc on read "
+     "response 2\", \"terminate now\", \"terminate at message 7\", \"stall the responder 2s\", "
+     "\"stall the responder 2s at request 3\""},
     {"device", "random_secret", Conformance, in_device<&Dev::random_secret>, "", kNone,
      "ports (RFC 6056), STags, keys and initial sequence numbers (RFC 6528) come from the system's "
      "entropy; false: from the seed, for repeatable runs, with a warning"},

@@ -114,6 +114,7 @@ void for_each_counter(verbs::DeviceRuntime& device, F&& visit) {
   };
   if (device.socket != nullptr) pass_on("socket", device.socket->counters());
   if (device.impaired != nullptr) pass_on("impair", device.impaired->impair_counters());
+  if (device.faults != nullptr) pass_on("faults", device.faults->fault_counters());
   if (device.capture != nullptr) {
     device.capture->flush();  // only a flush shows that the file system has no room
     pass_on("capture", device.capture->writer().counters());

@@ -398,6 +398,15 @@ Status QueuePair::accept(const RequestHandle& request, std::span<const uint8_t> 
   });
 }
 
+Status QueuePair::commit(std::string_view fault) {
+  return guarded("QueuePair::commit", [&]() -> Status {
+    if (device_ == nullptr) return empty_handle();
+    const auto planned = parse_planned_fault(fault);
+    if (!planned) return tl::unexpected(planned.error());
+    return on_worker(*device_, [&](base::Now now) { return qp_->commit(*planned, now); });
+  });
+}
+
 Status QueuePair::cancel_connect() {
   return guarded("QueuePair::cancel_connect", [&]() -> Status {
     if (device_ == nullptr) return empty_handle();

@@ -62,6 +62,18 @@ Result<uint64_t> impair_seed(const settings::DeviceSettings& settings) {
   return seed;
 }
 
+/// Says in the log what the device will do wrong.
+void tell_faults(const device::DeviceConfig& config) {
+  if (config.faults.empty()) return;
+  base::log(base::LogLevel::Warning, "verbs", [&] {
+    std::string lines;
+    for (const PlannedFault& fault : config.faults) {
+      lines += (lines.empty() ? "" : "; ") + to_string(fault);
+    }
+    return config.name + ": it does wrong on purpose (device.fault): " + lines;
+  });
+}
+
 Status give_secrets(const settings::DeviceSettings& settings, device::DeviceConfig& config) {
   if (!settings.random_secret) {
     config.net.seed = config.seed;
@@ -231,6 +243,11 @@ Status Runtime::open_decorators(const settings::DeviceSettings& settings, Device
     auto capture = pcap::CapturePort::open(*outermost, settings.capture.file);
     if (!capture) return tl::unexpected(capture.error());
     runtime.capture = std::move(*capture);
+    outermost = runtime.capture.get();
+  }
+  if (settings.has_frame_faults()) {
+    runtime.faults = std::make_unique<faults::FaultPort>(*outermost, settings.config.name,
+                                                         settings.config.faults);
   }
   return {};
 }
@@ -241,6 +258,7 @@ Status Runtime::start_devices(const settings::Settings& settings) {
     device::DeviceConfig config = settings.devices[i].config;
     config.net.mtu = settings.devices[i].mtu;
     if (auto status = give_secrets(settings.devices[i], config); !status) return status;
+    tell_faults(config);
     Status started = settings.devices[i].on_socket()
                          ? start_on_socket(settings.devices[i], config, runtime)
                          : start_on_port(config, runtime);
@@ -250,7 +268,8 @@ Status Runtime::start_devices(const settings::Settings& settings) {
 }
 
 Status Runtime::start_on_port(const device::DeviceConfig& config, DeviceRuntime& runtime) {
-  port::Port* outermost = runtime.capture    ? runtime.capture.get()
+  port::Port* outermost = runtime.faults     ? runtime.faults.get()
+                          : runtime.capture  ? runtime.capture.get()
                           : runtime.impaired ? runtime.impaired.get()
                                              : runtime.port.get();
   // The reassembler is DPDK's; without DPDK fragments are dropped, and counted.

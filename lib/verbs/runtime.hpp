@@ -13,6 +13,7 @@
 #include "base/fail.hpp"
 #include "base/time.hpp"
 #include "device/device.hpp"
+#include "faults/faults.hpp"
 #include "impair/impair.hpp"
 #include "pcap/pcap.hpp"
 #include "port/port.hpp"
@@ -41,6 +42,7 @@ struct DeviceRuntime {
   std::unique_ptr<socket::Transport> socket;
   std::unique_ptr<impair::ImpairedPort> impaired;
   std::unique_ptr<pcap::CapturePort> capture;
+  std::unique_ptr<faults::FaultPort> faults;  // above the capture, which shows what it does
   std::unique_ptr<net::Reassembler> reassembler;
   std::unique_ptr<device::Device> device;
   QueueAlarm* event_alarm = nullptr;  // the device's; nullptr: nobody has asked for a descriptor

@@ -63,6 +63,7 @@ void add_queue_pair_calls(Table& table) {
   empty(table, "QueuePair::connect", [there] { return qp.connect(port, there); });
   empty(table, "QueuePair::accept", [] { return qp.accept({}); });
   empty(table, "QueuePair::cancel_connect", [] { return qp.cancel_connect(); });
+  empty(table, "QueuePair::commit", [] { return qp.commit("terminate now"); });
   empty(table, "QueuePair::local", [] { return of(qp.local()); });
   empty(table, "QueuePair::remote", [] { return of(qp.remote()); });
   empty(table, "QueuePair::disconnect", [] { return qp.disconnect(); });

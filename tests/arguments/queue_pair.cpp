@@ -147,6 +147,25 @@ void add_modify(Table& table) {
   table.row("QueuePair::modify change", connected, modify, running);
 }
 
+void add_commit(Table& table) {
+  const auto commit = [](World& w, const std::string& fault) { return w.a.qp.commit(fault); };
+  using Texts = Values<std::string>;
+  const auto line = [](Class of, const char* said, const char* text, Expected expected = {}) {
+    return value<std::string>(of, said, text, std::move(expected));
+  };
+  table.row("QueuePair::commit fault", connected, commit,
+            Texts{line(Class::AtLimit, "the longest stall", "stall the responder 60min"),
+                  line(Class::AtLimit, "the last message", "terminate at message 4294967295"),
+                  line(Class::Beyond, "a longer one", "stall the responder 61min",
+                       wrong({"61min", "an hour"})),
+                  line(Class::Beyond, "a message more", "terminate at message 4294967296",
+                       wrong({"4294967296", "number of a message"})),
+                  line(Class::Empty, "nothing", "", wrong({"no fault", "terminate now"})),
+                  line(Class::Illegal, "no fault", "lose", wrong({"lose", "terminate now"})),
+                  line(Class::Illegal, "one of frames", "drop fpdu 1 of message 1",
+                       refused(ErrorCode::Unsupported, {"device.fault"}))});
+}
+
 void add_ends(Table& table) {
   const auto drain = [](World& w, nanoseconds limit) { return w.a.qp.drain(limit); };
   const Values<nanoseconds> spans = {value(Class::AtLimit, "the longest", nanoseconds::max()),
@@ -182,6 +201,9 @@ void add_ends(Table& table) {
       "cancel_connect", two_ends, [](World& w) { return w.a.qp.cancel_connect(); },
       "no connect of the queue pair is under way");
   state(
+      "commit", two_ends, [](World& w) { return w.a.qp.commit("terminate now"); },
+      "not connected");
+  state(
       "disconnect", two_ends, [](World& w) { return w.a.qp.disconnect(); }, "not connected");
   state(
       "local", two_ends, [](World& w) { return of(w.a.qp.local()); }, "no connection");
@@ -207,6 +229,7 @@ void add_queue_pair(Table& table) {
   add_accept(table);
   add_modify(table);
   add_ends(table);
+  add_commit(table);
 }
 
 }  // namespace rnic::arguments

@@ -68,6 +68,20 @@ void add_configurations(Table& table) {
                         wrong({"here"}))});
 }
 
+void add_faults(Table& table) {
+  table.row(
+      "parse_planned_fault text", two_ends,
+      [](World&, const std::string& given) { return of(parse_planned_fault(given)); },
+      Texts{text(Class::AtLimit, "the last FPDU", "drop fpdu 4294967295 of message 4294967295"),
+            text(Class::AtLimit, "the longest stall", "stall the responder 60min at request 1"),
+            text(Class::Beyond, "the message before the first", "drop fpdu 1 of message 0",
+                 wrong({"\"0\"", "from 1 on"})),
+            text(Class::Beyond, "a longer stall", "stall the responder 61min", wrong({"61min"})),
+            text(Class::Empty, "nothing", "", wrong({"no fault"})),
+            text(Class::Illegal, "an octet of 0", std::string("terminate\0now", 13),
+                 wrong({"no fault"}))});
+}
+
 void add_addresses(Table& table) {
   table.row(
       "parse_ip text", two_ends,
@@ -116,6 +130,7 @@ void add_addresses(Table& table) {
 void add_texts(Table& table) {
   add_configurations(table);
   add_addresses(table);
+  add_faults(table);
 }
 
 }  // namespace rnic::arguments

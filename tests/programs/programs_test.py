@@ -117,6 +117,15 @@ class OnSoftrnic(unittest.TestCase):
         return self.end(serving), said
 
 
+    def said_by(self, process):
+        """-> what the process says until it ends, with whatever status"""
+        try:
+            return process.communicate(timeout=SECONDS)[0]
+        except subprocess.TimeoutExpired:
+            process.kill()
+            self.fail(f"{process.args[1:]} hangs: {process.communicate()[0][-2000:]}")
+
+
 class Perftest(OnSoftrnic):
     """What runs one program of perftest."""
 
@@ -270,6 +279,47 @@ class Programs(Perftest):
         self.assertGreater(said.returncode, 0, "it was ended by a signal")
 
 
+class Faults(OnSoftrnic):
+    """What the device does wrong on purpose, over sockets."""
+
+    CATASTROPHE = "layer RDMAP, type local catastrophic error, code 0x00"
+
+    def run_once(self, *options):
+        """-> what rping's two sides say; the client's device has the options"""
+        port = free_port()
+        common = ("-V", "-S", "1000", "-C", "10", "-p", port, "-a", "127.0.0.1")
+        serving = self.serve(port, "rping", "-s", *common)
+        client = self.start("rping", "-c", *common, options=options)
+        return [self.said_by(each) for each in (client, serving)]
+
+    def test_a_terminate(self):
+        for line in ("terminate now", "terminate at message 5"):
+            with self.subTest(line=line):
+                client, server = self.run_once("--fault", line)
+                self.assertIn(f"Terminate sent: {self.CATASTROPHE}", client)
+                self.assertIn(f"Terminate received: {self.CATASTROPHE}", server)
+
+    def test_a_stalled_responder(self):
+        begin = time.monotonic()
+        client, server = self.run_once("--fault", "stall the responder 700ms at request 3",
+                                       "--fault", "stall the responder 1ms")
+        self.assertGreater(time.monotonic() - begin, 0.7)
+        for said in (client, server):
+            self.assertNotIn("error", said)
+        self.assertIn("done: the responder is stalled", client)
+
+    def test_what_is_refused(self):
+        for lines, why in ((("drop fpdu 3 of message 7",),
+                            "is done to frames, and a device on the system's sockets sends none: "
+                            "name a local wire by --wire FOLDER"),
+                           (("terminate now", "drop"), '"drop" is not whole: write "drop fpdu 3 of '
+                                                       'message 7"')):
+            options = [word for line in lines for word in ("--fault", line)]
+            self.assertIn(f"--fault: \"{lines[-1]}\" {why}" if len(lines) == 1
+                          else f"--fault: {why}",
+                          self.end(self.start("true", options=options), 2))
+
+
 class Wire(OnSoftrnic):
     """The same over frames of softrnic's own, between the two processes."""
 
@@ -349,6 +399,29 @@ class Wire(OnSoftrnic):
             # The end of the connection is there, too.
             self.assertNotEqual(self.frames(capture, "tcp.flags.fin == 1 or tcp.flags.reset == 1"),
                                 [])
+
+    def test_a_dropped_fpdu(self):
+        line = "drop fpdu 3 of message 3"  # the response to the first Read, 45 FPDUs long
+        server, client = self.rping(self.ADDRESS, (), ("--fault", line, "--capture", "faults.pcapng"))
+        self.assertIn(f"it does wrong on purpose (device.fault): {line}", client)
+        self.assertEqual(client.count(f"done: {line}"), 1)
+        self.assertNotIn("wrong", server)
+        # The capture has what was sent: the gap, and what fills it.
+        lost = "tcp.analysis.lost_segment or tcp.analysis.out_of_order or tcp.analysis.retransmission"
+        self.assertNotEqual(self.frames("faults.pcapng", lost), [])
+
+    def test_a_bad_crc(self):
+        line = "bad crc on read response 2"
+        common = ("-V", "-S", "65000", "-C", "20", "-a", self.ADDRESS)
+        serving = self.start("rping", "-s", *common, options=("--wire", self.wire))
+        self.wait_for(serving, self.member(self.ADDRESS))
+        client = self.said_by(self.start("rping", "-c", *common,
+                                         options=("--wire", self.wire, "--fault", line)))
+        server = self.said_by(serving)
+        self.assertEqual(client.count(f"done: {line}"), 1)
+        error = "layer LLP, type MPA error, code 0x02 CRC mismatch"
+        self.assertIn(f"Terminate sent: {error}", server)
+        self.assertIn(f"Terminate received: {error}", client)
 
     def test_damage_on_one_side_alone(self):
         server, client = self.rping(self.ADDRESS, ("--impair", "loss=1%,seed=1"), ())

@@ -309,6 +309,8 @@ std::vector<Call> device_calls() {
          event::ConnectFailed told;
          if (!w.await(w.near(), told)) broken("the connect goes on");
        }},
+      {"QueuePair::commit", connected,
+       [](World& w) { return of(w.a.qp.commit("stall the responder 1s at request 3")); }, nullptr},
       {"Device::event_fd", nullptr, [](World& w) { return of(w.near().event_fd()); }, nullptr},
       {"Device::alloc_pd, ProtectionDomain::~ProtectionDomain", nullptr,
        [](World& w) { return keep(w.pd, w.near().alloc_pd()); }, nullptr},

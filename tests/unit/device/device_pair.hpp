@@ -89,7 +89,13 @@ class DevicePair : public ::testing::Test {
   using Tweak = std::function<void(DeviceConfig&)>;
 
   DevicePair() : DevicePair([](DeviceConfig&) {}) {}
-  explicit DevicePair(const Tweak& tweak) : link_(link_config()) {
+  /// What stands between a device and its end of the link. It lives as long as the test.
+  using Decorate = std::function<port::Port&(uint32_t host, port::Port& end)>;
+
+  explicit DevicePair(
+      const Tweak& tweak,
+      const Decorate& decorate = [](uint32_t, port::Port& end) -> port::Port& { return end; })
+      : link_(link_config()) {
     base::set_log_level(base::LogLevel::Off);
     for (uint32_t i = 0; i < 2; ++i) {
       DeviceConfig config;
@@ -106,7 +112,7 @@ class DevicePair : public ::testing::Test {
       config.limits.hold_octets = 1u << 20;
       tweak(config);
       port::Port& port = i == 0 ? static_cast<port::Port&>(link_.a()) : link_.b();
-      hosts_[i] = std::make_unique<Host>(config, port, now_);
+      hosts_[i] = std::make_unique<Host>(config, decorate(i, port), now_);
     }
     EXPECT_TRUE(right().device->listen(kPort).has_value());
   }

@@ -28,6 +28,7 @@ CALLS = {
     "connect": ("ConnectAndAccept_CM_01", "connect("),
     "accept": ("ConnectAndAccept_CM_01", "accept("),
     "cancel_connect": ("CancelConnect", "cancel_connect("),
+    "commit": ("Commit", "commit("),
     "disconnect": ("Disconnect_CM_04", "disconnect("),
     "drain": ("Drain_BUG_06", "drain("),
     "start_trace": ("TraceAndHeldOctets", "set_trace("),

@@ -227,6 +227,28 @@ TEST(EveryState, CancelConnect) {
   });
 }
 
+// commit() does wrong on a connection in full operation whose direction is open, and elsewhere
+// nothing.
+TEST(EveryState, Commit) {
+  for (const char* line : {"terminate now", "stall the responder 1s"}) {
+    for_each_state([line](State state, Operations& w) {
+      const PlannedFault fault = *parse_planned_fault(line);
+      const auto status = w.qp_->commit(fault, w.now_);
+      const bool open = state == State::Unheard || state == State::Running ||
+                        state == State::HalfClosed;
+      EXPECT_EQ(status.has_value(), open) << line;
+      if (!open) {
+        EXPECT_EQ(status.error().code, ErrorCode::WrongState);
+        EXPECT_EQ(w.qp_->state(), expected_state(state)) << "nothing has changed";
+        EXPECT_EQ(w.left().device->info(*w.qp_, w.now_).connected, has_connection(state));
+        return;
+      }
+      const bool at_once = fault.kind == PlannedFaultKind::Terminate && state != State::Unheard;
+      EXPECT_EQ(w.qp_->state() == QueuePairState::Terminate, at_once);
+    });
+  }
+}
+
 // What query(), info(), local() and remote() are made of agrees with the state.
 TEST(EveryState, Report) {
   for_each_state([](State state, Operations& w) {

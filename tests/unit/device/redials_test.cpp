@@ -26,7 +26,7 @@ class RedialsTest : public ::testing::Test, private QueuePairOwner {
     spec.send_cq = spec.receive_cq = cq_;
     spec.send_depth = spec.receive_depth = 4;
     QueuePair& qp = **resources_.create_qp(
-        spec, {*this, rdmap_counters_, doorbells_, receive_waits_, terminates_});
+        spec, {*this, rdmap_counters_, doorbells_, receive_waits_, terminates_, stalls_, faults_});
     qp.begin_connection({});
     return qp;
   }
@@ -67,6 +67,8 @@ class RedialsTest : public ::testing::Test, private QueuePairOwner {
   rdmap::Counters rdmap_counters_;
   base::Doorbells doorbells_{doorbells_of(config_.limits)};
   ReceiveWaits receive_waits_{base::Now{}};
+  const rdmap::EndpointFaults faults_;
+  StalledResponders stalls_{config_.name, base::Now{}};
   TerminateTally terminates_;
   Consumers consumers_{config_.limits.max_consumers, config_.quotas, given_out(config_.limits)};
   device::Resources resources_{config_, counters_, consumers_, base::Now{}};

@@ -23,6 +23,7 @@ RNIC_OPEN(Inbound, send_rtr_in_)
 RNIC_OPEN(Inbound, wait_)
 RNIC_OPEN(InboundRequests, provided_)
 RNIC_OPEN(InboundRequests, serve_)
+RNIC_OPEN(InboundRequests, allowed_)
 RNIC_OPEN(InboundRequests, slots_)
 RNIC_OPEN(Life, state_)
 RNIC_OPEN(Outbound, current_)
@@ -97,6 +98,7 @@ TEST(DamageOfQueues, OfRequests) {
   const auto of_in = [&](std::string_view check, auto damage) { notices(in, check, damage); };
   of_in("rdmap/requests.cpp: slots <= mask_ + 1", [&] { provided_(in) += 100; });
   of_in("rdmap/requests.cpp: serve_ - free_ <= deliver_ - free_", [&] { ++serve_(in); });
+  of_in("rdmap/requests.cpp: allowed_ - serve_ <= deliver_ - serve_", [&] { ++allowed_(in); });
   of_in("rdmap/requests.cpp: free_ == serve_ ||", [&] { slots_(in)[0].released = true; });
   OutboundRequests out(2, 7);
   const auto of_out = [&](std::string_view check, auto damage) { notices(out, check, damage); };

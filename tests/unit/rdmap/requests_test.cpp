@@ -43,6 +43,29 @@ TEST(InboundRequests, NoSlotIsKeptForNothing) {
   EXPECT_DEATH(requests.validate(), "serve_") << "of what was not delivered";
 }
 
+TEST(InboundRequests, OneThatIsNotDueYetKeepsThoseBehindItWaiting) {
+  InboundRequests requests(4);
+  EXPECT_EQ(requests.provide(), 4u);
+  const auto at = [](int64_t time) { return base::from_nanos(time); };
+  EXPECT_EQ(requests.next_due(), base::kNever);
+  requests.deliver({}, false, at(10), at(10));
+  EXPECT_TRUE(requests.has_ready());
+  requests.deliver({}, false, at(50), at(11));
+  requests.deliver({}, false, at(12), at(12));
+  EXPECT_EQ(requests.next_due(), at(50));
+  EXPECT_EQ(requests.end_of_ready(), 1u);
+  requests.served();
+  EXPECT_FALSE(requests.has_ready());
+  EXPECT_TRUE(requests.has_unanswered());
+  requests.allow(at(49));
+  EXPECT_FALSE(requests.has_ready());
+  requests.allow(at(50));
+  EXPECT_EQ(requests.end_of_ready(), 3u);
+  EXPECT_EQ(requests.next_due(), base::kNever);
+  EXPECT_EQ(requests.delivered(), 3u);
+  requests.validate();
+}
+
 // RFC 7306 s.5.3: an atomic that is asked for once is carried out once.
 TEST(InboundRequests, AnAtomicIsExecutedOnce) {
   InboundRequests requests(1);

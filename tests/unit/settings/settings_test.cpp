@@ -8,6 +8,8 @@
 #include <map>
 #include <set>
 
+#include "parse.hpp"
+
 namespace rnic::settings {
 namespace {
 
@@ -24,12 +26,6 @@ std::string contents(const std::string& path) {
   auto text = read_file(source_path(path));
   EXPECT_TRUE(text.has_value()) << text.error().message;
   return text.value_or("");
-}
-
-Settings parsed(std::string_view text, const std::vector<std::string>& overrides = {}) {
-  auto settings = parse_settings(text, "t.toml", overrides);
-  EXPECT_TRUE(settings.has_value()) << settings.error().message;
-  return settings.value_or(Settings{});
 }
 
 constexpr std::string_view kOne = R"(

@@ -200,6 +200,7 @@ void ask_queues(Findings& found, Everything& all) {
   expect_abandoned(found, qp.local(), "local");
   expect_abandoned(found, qp.remote(), "remote");
   expect_abandoned(found, qp.cancel_connect(), "cancel_connect");
+  expect_abandoned(found, qp.commit("terminate now"), "commit");
   const std::array<SendRequest, 1> sends;
   expect_abandoned(found, qp.post_send(sends).status, "post_send of a list");
   const std::array<ReceiveRequest, 1> receives;

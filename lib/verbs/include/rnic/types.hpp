@@ -11,6 +11,7 @@
 #include "rnic/device_info.hpp"
 #include "rnic/event.hpp"
 #include "rnic/fault.hpp"
+#include "rnic/planned_fault.hpp"
 #include "rnic/queue_pair.hpp"
 #include "rnic/time.hpp"
 #include "rnic/trace.hpp"

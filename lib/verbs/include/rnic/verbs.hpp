@@ -47,6 +47,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rnic/address.hpp"
@@ -409,6 +410,14 @@ class QueuePair {
   /// looked at first.
   Status accept(const RequestHandle& request, std::span<const uint8_t> private_data = {},
                 const ConnectOptions& options = {});
+  /// Commits a fault on the connection that there is (rnic/planned_fault.hpp): "terminate now" ends
+  /// it by a Terminate, or a responder that has not heard of the peer does so as soon as it has;
+  /// "terminate at message 7" counts the messages of the whole connection; "stall the responder
+  /// 50ms" has requests that come from now on answered so much later, and "stall the responder 0s"
+  /// none any more. InvalidArgument: the text says no fault. Unsupported: a fault of frames, which
+  /// `device.fault` of the configuration has to name. WrongState: there is no connection, or the
+  /// message or the request has gone by.
+  Status commit(std::string_view fault);
   /// Ends a connect() that is under way, its fall-back included: ConnectFailed follows. WrongState:
   /// none is under way, or its outcome was reported already. (StartPolicy::timeout limits a
   /// connect() in time.)
