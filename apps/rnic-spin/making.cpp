@@ -59,10 +59,12 @@ AccessSet rights_for(Dice& dice, Place place) {
   return {};
 }
 
+using Pieces = std::vector<std::span<std::byte>>;
+
 /// Pieces that follow each other, some of no octets. Atomics do not cross the border of two, so the
 /// borders are at words.
-std::vector<std::span<std::byte>> cut(Dice& dice, std::span<std::byte> memory) {
-  std::vector<std::span<std::byte>> pieces;
+Pieces cut(Dice& dice, std::span<std::byte> memory) {
+  Pieces pieces;
   for (size_t more = 1 + dice.below(6); more > 0; --more) {
     const size_t piece = dice.below(memory.size() / Field::kUnit + 1) * Field::kUnit;
     pieces.push_back(memory.first(piece));
@@ -70,6 +72,12 @@ std::vector<std::span<std::byte>> cut(Dice& dice, std::span<std::byte> memory) {
   }
   pieces.push_back(memory);
   return pieces;
+}
+
+/// How many of them a region keeps, where it has to: one that has octets in one piece needs none.
+uint64_t kept_of(const Pieces& pieces) {
+  const auto all = std::ranges::count_if(pieces, [](auto piece) { return !piece.empty(); });
+  return all > 1 ? static_cast<uint64_t>(all) : 0;
 }
 
 /// The receives of a shared queue may all complete where one of its queue pairs does.
@@ -238,12 +246,14 @@ void Making::make_region(Side& side) {
   const auto memory = octets.subspan(region->from, length);
   const RegionOptions options = any_options(side, *region);
   region->is_cut = world_.dice.chance(25);
-  auto made = region->is_cut
-                  ? domain->handle.register_pieces(cut(world_.dice, memory), options)
-                  : domain->handle.register_memory(memory, options);
+  const auto pieces = region->is_cut ? cut(world_.dice, memory) : Pieces{memory};
+  region->pieces = kept_of(pieces);
+  auto made = region->is_cut ? domain->handle.register_pieces(pieces, options)
+                             : domain->handle.register_memory(memory, options);
   const char* const call = region->is_cut ? "register_pieces" : "register_memory";
-  if (!world_.granted(call, made, domain->owner->share,
-                      {.regions = 1, .registered_octets = length})) {
+  if (!world_.granted(
+          call, made, domain->owner->share,
+          {.regions = 1, .registered_octets = length, .pieces = region->pieces})) {
     return;
   }
   region->handle = std::move(*made);
@@ -288,7 +298,8 @@ void Making::end_region(Side& side) {
     }
   }
   region->handle = {};
-  region->domain->drop_user({.regions = 1, .registered_octets = octets});
+  region->domain->drop_user(
+      {.regions = 1, .registered_octets = octets, .pieces = region->pieces});
   forget_windows(side, *region);
   std::erase(side.regions, region);
 }

@@ -89,6 +89,7 @@ struct Region {
   bool may_be_bound = false;  ///< a request was posted that binds a window to it
   bool may_be_gone = false;   ///< a request was posted, here or there, that invalidates it
   bool is_cut = false;        ///< its octets are several pieces, that follow each other
+  uint64_t pieces = 0;        ///< of those that the device keeps
 
   [[nodiscard]] bool covers(Place of, size_t begin, size_t length) const {
     return place == of && begin >= from && begin + length <= from + handle.length();

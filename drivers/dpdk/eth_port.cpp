@@ -116,6 +116,7 @@ rte_mbuf* EthPort::make_contiguous(rte_mbuf* mbuf) {
 
 uint16_t EthPort::receive(rte_mbuf** mbufs, uint16_t count) {
   const BurstGate::Pass pass(gate_.get());
+  if (gate_ != nullptr && device_->is_stopped()) return 0;
   const uint16_t got = rte_eth_rx_burst(id_, queue_, mbufs, count);
   for (uint16_t i = 0; i < got; ++i) take_over(mbufs[i]);
   return got;
@@ -124,6 +125,7 @@ uint16_t EthPort::receive(rte_mbuf** mbufs, uint16_t count) {
 uint16_t EthPort::transmit(rte_mbuf** mbufs, uint16_t count) {
   for (uint16_t i = 0; i < count; ++i) hand_over(mbufs[i]);
   const BurstGate::Pass pass(gate_.get());
+  if (gate_ != nullptr && device_->is_stopped()) return 0;
   return rte_eth_tx_burst(id_, queue_, mbufs, count);
 }
 

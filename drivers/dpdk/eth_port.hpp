@@ -55,6 +55,8 @@ class OpenDevice {
     if (probe_ == nullptr) return std::nullopt;
     return probe_->ask();
   }
+  /// See LinkProbe::is_stopped().
+  [[nodiscard]] bool is_stopped() const { return probe_ != nullptr && probe_->is_stopped(); }
 
  private:
   bool owns_ = false;

@@ -19,8 +19,9 @@ int on_removal(uint16_t, rte_eth_event_type, void* probe, void*) {
 
 }  // namespace
 
-LinkProbe::LinkProbe(uint16_t id, std::unique_ptr<KernelLink> kernel)
-    : id_(id), kernel_(std::move(kernel)) {
+LinkProbe::LinkProbe(uint16_t id, std::unique_ptr<KernelLink> kernel,
+                     std::unique_ptr<MemifRedial> redial)
+    : id_(id), kernel_(std::move(kernel)), redial_(std::move(redial)) {
   // Where DPDK has no memory for it ask() still learns of a removal from most drivers.
   static_cast<void>(rte_eth_dev_callback_register(id_, RTE_ETH_EVENT_INTR_RMV, &on_removal, this));
 }
@@ -41,7 +42,9 @@ LinkState LinkProbe::ask() {
   if (kernel_ != nullptr) return kernel_->ask();
   rte_eth_link link{};
   if (rte_eth_link_get_nowait(id_, &link) != 0) return LinkState::Up;  // it has no way to tell
-  return link.link_status == RTE_ETH_LINK_UP ? LinkState::Up : LinkState::Down;
+  const bool up = link.link_status == RTE_ETH_LINK_UP;
+  if (redial_ != nullptr) redial_->looked(up);
+  return up ? LinkState::Up : LinkState::Down;
 }
 
 }  // namespace rnic::dpdk

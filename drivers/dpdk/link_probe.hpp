@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "dpdk/kernel_link.hpp"
+#include "dpdk/memif_redial.hpp"
 #include "port/port.hpp"
 
 namespace rnic::dpdk {
@@ -17,18 +18,22 @@ namespace rnic::dpdk {
 class LinkProbe {
  public:
   /// \param id of the device, which outlives it \param kernel nullptr: the driver is asked
-  LinkProbe(uint16_t id, std::unique_ptr<KernelLink> kernel);
+  /// \param redial of a client of net_memif; nullptr: another device
+  LinkProbe(uint16_t id, std::unique_ptr<KernelLink> kernel, std::unique_ptr<MemifRedial> redial);
   ~LinkProbe();
   LinkProbe(const LinkProbe&) = delete;
   LinkProbe& operator=(const LinkProbe&) = delete;
 
   [[nodiscard]] port::LinkState ask();
+  /// \return whether the device is between two starts: its queues must not be used
+  [[nodiscard]] bool is_stopped() const { return redial_ != nullptr && redial_->is_stopped(); }
   /// The driver says that the device was removed. DPDK's interrupt thread calls it.
   void note_removal() { removed_.store(true, std::memory_order_release); }
 
  private:
   const uint16_t id_;
   const std::unique_ptr<KernelLink> kernel_;
+  const std::unique_ptr<MemifRedial> redial_;
   std::mutex mutex_;                   // one asker at a time
   std::atomic<bool> removed_ = false;  // the driver has said so
 };

@@ -254,8 +254,12 @@ Result<std::vector<EthPortSetup>> start(std::shared_ptr<OpenDevice> owned, const
   if (auto status = take_address(device->id(), info.mac, spec); !status) {
     return tl::unexpected(status.error());
   }
-  device->set_probe(
-      std::make_unique<LinkProbe>(device->id(), kernel_link_of(spec, facts, tap->get())));
+  std::unique_ptr<MemifRedial> redial;
+  if (spec.is("net_memif") && spec.value("role") != "server") {
+    redial = std::make_unique<MemifRedial>(device->id());
+  }
+  device->set_probe(std::make_unique<LinkProbe>(
+      device->id(), kernel_link_of(spec, facts, tap->get()), std::move(redial)));
   memory->resize(info.spread.queues);
   for (uint16_t i = 0; i < info.spread.queues; ++i) {
     EthPortSetup port;

@@ -171,7 +171,7 @@ std::string complaint(std::string_view text, const Words& words, std::span<const
   }
   const std::string_view want = best.wanted[best.good];
   if (!is_place(want)) return quoted(text) + " goes wrong at " + wrong + ": " + remedy;
-  return quoted(text) + ": " + wrong + " is not " + meaning_of(want);
+  return quoted(text) + ": " + wrong + " is not " + meaning_of(want) + ": " + remedy;
 }
 
 }  // namespace

@@ -75,8 +75,9 @@ void Endpoint::Impl::plan(const EndpointFaults& faults) {
 namespace {
 
 Status gone_by(const PlannedFault& fault, const char* what) {
-  return base::fail(ErrorCode::WrongState,
-                    "commit: \"" + to_string(fault) + "\": the connection has had " + what);
+  return base::fail(ErrorCode::WrongState, "commit: \"" + to_string(fault) +
+                                               "\": the connection has had " + what +
+                                               ": name a later one");
 }
 
 }  // namespace
@@ -86,10 +87,11 @@ Status Endpoint::Impl::commit(const PlannedFault& fault, base::Now now) {
     return base::fail(ErrorCode::Unsupported,
                       "commit: \"" + to_string(fault) +
                           "\" is done to frames, which is planned before the device is opened: "
-                          "device.fault of the configuration");
+                          "set device.fault of the configuration");
   }
   if (life_.state() != EndpointState::Connected && life_.state() != EndpointState::Closing) {
-    return base::fail(ErrorCode::WrongState, "commit: the queue pair is not connected");
+    return base::fail(ErrorCode::WrongState,
+                      "commit: the queue pair is not connected: connect() or accept() first");
   }
   if (fault.kind == PlannedFaultKind::StallResponder) {
     if (fault.request != 0 && fault.request <= responder_.delivered()) {

@@ -131,7 +131,9 @@ void AnsweredRequests::reject(const RequestHandle& request) {
 
 Error AnsweredRequests::no_one_in_time() {
   const std::lock_guard lock(mutex_);
-  if (links_.empty()) return {ErrorCode::TimedOut, "nobody asked for a connection in time"};
+  if (links_.empty()) {
+    return {ErrorCode::TimedOut, "nobody asked for a connection in time: call accept() again"};
+  }
   return {ErrorCode::TimedOut,
           "of those who asked for a connection none was through with its start-up in time: " +
               std::to_string(links_.size()) + " are waited for in the next call"};

@@ -135,7 +135,7 @@ TEST_P(VerbsReserving, AConsumersIsItsOwn_SEC_7_1_01) {
   const Endpoint local = port.local();
   EXPECT_EQ(must(one.info()).used.listeners, 1u);
   expect_error(one.reserve(), ErrorCode::ResourceExhausted, "quotas.listeners");
-  expect_error(one.destroy(), ErrorCode::WrongState, "reserved ports");
+  expect_error(one.destroy(), ErrorCode::WrongState, "reserved port");
   Side side(world_.left);
   for (const auto& error : {two.listen(port).error(), world_.left.listen(port).error(),
                             side.qp.connect(port, {world_.right.address(), 7490}).error()}) {

@@ -49,7 +49,8 @@ void expect_refused(const R& result, const std::string& begin) {
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ErrorCode::ResourceExhausted);
   EXPECT_TRUE(result.error().message.starts_with(begin)) << result.error().message;
-  EXPECT_TRUE(result.error().message.ends_with("are there (the limit of address space, ulimit -v)"))
+  EXPECT_TRUE(result.error().message.ends_with(
+      "are there (the limit of address space, ulimit -v): ask for less"))
       << result.error().message;
 }
 

@@ -119,8 +119,8 @@ TEST_P(WindowsApiTest, FastRegistration_VERBS_03) {
 TEST_P(WindowsApiTest, ARegionWithWindowsIsNotDeregistered_VERBS_02) {
   MemoryWindow window = must(b_.pd.create_window(WindowType::Domain));
   must(window.bind(region_, 0, 100, kBoth));
-  expect_refusal(region_.deregister(), ErrorCode::WrongState, "1 windows");
-  expect_refusal(b_.pd.reregister(region_, {}), ErrorCode::WrongState, "1 windows");
+  expect_refusal(region_.deregister(), ErrorCode::WrongState, "1 window");
+  expect_refusal(b_.pd.reregister(region_, {}), ErrorCode::WrongState, "1 window");
   expect_written(window.stag(), 0, 100, 0);
   region_ = MemoryRegion();
   expect_refused(window.stag(), 0);
@@ -138,7 +138,7 @@ TEST_P(WindowsApiTest, AWindowThatGoesFreesItsRegion_VERBS_01) {
   expect_refusal(other.bind(region, region.address(), 1, kBoth), ErrorCode::InvalidArgument,
                  "another domain");
   must(window.bind(region, region.address(), 1, kBoth));
-  expect_refusal(pd.destroy(), ErrorCode::WrongState, "2 regions");
+  expect_refusal(pd.destroy(), ErrorCode::WrongState, "1 region and 1 window");
   must(window.destroy());
   must(region.deregister());
   must(pd.destroy());
