@@ -62,38 +62,6 @@ class Churn(short.OnSoftrnic):
         self.settled(serving, before, 1024)
 
 
-class Memif(short.OnSoftrnic):
-    """Memory that two processes share, by a driver of DPDK's."""
-
-    def configuration(self, role, number):
-        """-> the options for one end"""
-        path = os.path.join(self.folder, f"{role}.toml")
-        with open(path, "w", encoding="ascii") as file:
-            file.write('[eal]\nhugepages = "off"\n[[device]]\nname = "rnic0"\n'
-                       f'address = "10.1.0.{number}/24"\nport = "net_memif0,role={role},id=0,'
-                       f'socket={self.folder}/memif,socket-abstract=no"\n')
-        return ("--config", path)
-
-    def test_rping(self):
-        common = ("-V", "-S", "65000", "-C", "20", "-a")
-        serving = self.start("rping", "-s", *common, "0.0.0.0",
-                             options=self.configuration("server", 1))
-        self.addCleanup(serving.stdout.close)
-        self.addCleanup(serving.wait)
-        self.addCleanup(serving.kill)
-        for _ in range(20):
-            # Nothing tells from outside that the server listens.
-            calling = self.start("rping", "-c", *common, "10.1.0.1",
-                                 options=self.configuration("client", 2))
-            said, _ = calling.communicate(timeout=SECONDS)
-            if calling.returncode == 0:
-                break
-            self.assertIsNone(serving.poll(), said)
-            time.sleep(0.1)
-        self.assertEqual(calling.returncode, 0, said)
-        self.assertIn("DISCONNECT", self.end(serving))
-
-
 class Kills(short.OnSoftrnic):
     """kill -9 of one side while the other one is in a call that waits."""
 

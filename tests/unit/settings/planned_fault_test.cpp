@@ -76,7 +76,9 @@ TEST(PlannedFault, EachMistakeHasItsError) {
       "response 2\", \"terminate now\", \"terminate at message 7\", \"stall the responder 2s\", "
       "\"stall the responder 2s at request 3\"";
   const std::string time =
-      " is not a time with a unit, us, ms, s or min, of at most an hour, as in 200ms or 2s";
+      " is not a time with a unit, us, ms, s or min, of at most an hour, as in 200ms or 2s: write "
+      "\"stall the responder 2s\", \"stall the responder 2s at request 3\"";
+  const std::string drop = ": write \"drop fpdu 3 of message 7\"";
   const std::pair<std::string, std::string> lines[] = {
       {"", "an empty line is no fault: " + std::string(all)},
       {"lose everything", "\"lose everything\" is no fault: " + std::string(all)},
@@ -84,14 +86,14 @@ TEST(PlannedFault, EachMistakeHasItsError) {
       {"drop frame 3",
        "\"drop frame 3\" goes wrong at \"frame\": write \"drop fpdu 3 of message 7\""},
       {"drop fpdu x of message 7",
-       "\"drop fpdu x of message 7\": \"x\" is not the number of an FPDU, from 1 on"},
+       "\"drop fpdu x of message 7\": \"x\" is not the number of an FPDU, from 1 on" + drop},
       {"drop fpdu 0 of message 7",
-       "\"drop fpdu 0 of message 7\": \"0\" is not the number of an FPDU, from 1 on"},
+       "\"drop fpdu 0 of message 7\": \"0\" is not the number of an FPDU, from 1 on" + drop},
       {"drop fpdu 3 of message -1",
-       "\"drop fpdu 3 of message -1\": \"-1\" is not the number of a message, from 1 on"},
+       "\"drop fpdu 3 of message -1\": \"-1\" is not the number of a message, from 1 on" + drop},
       {"drop fpdu 3 of message 4294967296",
        "\"drop fpdu 3 of message 4294967296\": \"4294967296\" is not the number of a message, from "
-       "1 on"},
+       "1 on" + drop},
       {"drop fpdu 3 of message 7 twice",
        "\"drop fpdu 3 of message 7 twice\" has more than it needs, from \"twice\" on: write \"drop "
        "fpdu 3 of message 7\""},
@@ -99,7 +101,8 @@ TEST(PlannedFault, EachMistakeHasItsError) {
        "\"bad crc\" is not whole: write \"bad crc on fpdu 1 of message 7\", \"bad crc on read "
        "response 2\""},
       {"bad crc on read response two",
-       "\"bad crc on read response two\": \"two\" is not the number of a Read Response, from 1 on"},
+       "\"bad crc on read response two\": \"two\" is not the number of a Read Response, from 1 on"
+       ": write \"bad crc on read response 2\""},
       {"terminate",
        "\"terminate\" is not whole: write \"terminate now\", \"terminate at message "
        "7\""},
@@ -111,7 +114,8 @@ TEST(PlannedFault, EachMistakeHasItsError) {
       {"stall the responder -2s", "\"stall the responder -2s\": \"-2s\"" + time},
       {"stall the responder inf", "\"stall the responder inf\": \"inf\"" + time},
       {"stall the responder 2s at request 0",
-       "\"stall the responder 2s at request 0\": \"0\" is not the number of a request, from 1 on"},
+       "\"stall the responder 2s at request 0\": \"0\" is not the number of a request, from 1 on: "
+       "write \"stall the responder 2s at request 3\""},
   };
   for (const auto& [text, message] : lines) {
     const auto fault = parse_planned_fault(text);
