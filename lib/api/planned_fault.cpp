@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "api/no_throw.hpp"
+
 namespace rnic {
 
 namespace {
@@ -176,7 +178,9 @@ std::string complaint(std::string_view text, const Words& words, std::span<const
 
 }  // namespace
 
-Result<PlannedFault> parse_planned_fault(std::string_view text) {
+namespace {
+
+Result<PlannedFault> parse(std::string_view text) {
   const Words words = words_of(text);
   std::vector<Match> matches;
   size_t best = 0;
@@ -190,7 +194,7 @@ Result<PlannedFault> parse_planned_fault(std::string_view text) {
       Error{ErrorCode::InvalidArgument, complaint(text, words, matches, matches[best])});
 }
 
-std::string to_string(const PlannedFault& fault) {
+std::string line_of(const PlannedFault& fault) {
   const std::string message = std::to_string(fault.message);
   const std::string fpdu = "fpdu " + std::to_string(fault.fpdu) + " of message " + message;
   switch (fault.kind) {
@@ -203,6 +207,16 @@ std::string to_string(const PlannedFault& fault) {
   }
   const std::string stall = "stall the responder " + time_text(fault.delay);
   return fault.request == 0 ? stall : stall + " at request " + std::to_string(fault.request);
+}
+
+}  // namespace
+
+Result<PlannedFault> parse_planned_fault(std::string_view text) {
+  return result_or_exhausted([text] { return parse(text); });
+}
+
+std::string to_string(const PlannedFault& fault) {
+  return text_or_none([&fault] { return line_of(fault); });
 }
 
 bool needs_frames(const PlannedFault& fault) {

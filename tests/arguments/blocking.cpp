@@ -183,7 +183,7 @@ Call looking(const Call& call) {
   return [call](World& w, nanoseconds limit) -> Status {
     const Status done = call(w, limit);
     if (!done || limit > nanoseconds(0) || !w.setting.threaded) return done;
-    return tl::unexpected(Error{ErrorCode::TimedOut, "it was done in no time"});
+    return tl::unexpected(Error{ErrorCode::TimedOut, "it was done in no time: call again"});
   };
 }
 

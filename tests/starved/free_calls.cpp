@@ -1,6 +1,7 @@
 // The table of the free functions of the public headers that need memory: texts, and what is read
 // from texts. Each is named with the types of its parameters, since several may bear one name.
 
+#include "rnic/planned_fault.hpp"
 #include "rnic/resolve.hpp"
 #include "trial.hpp"
 
@@ -44,6 +45,17 @@ std::vector<Call> readings() {
        [](World& w) { return of(parse_endpoint(w.text, kPort)); }, nullptr},
       {"parse_endpoint(string/uint16_t)", [](World& w) { w.text = "[fd00::1]:a port"; },
        [](World& w) { return of_refusal(parse_endpoint(w.text, kPort)); }, nullptr},
+      {"parse_planned_fault(string_view)",
+       [](World& w) { w.text = "stall the responder 2s at request 3"; },
+       [](World& w) { return of(parse_planned_fault(w.text)); }, nullptr},
+      {"parse_planned_fault(string_view)", [](World& w) { w.text = "drop fpdu x of message 7"; },
+       [](World& w) { return of_refusal(parse_planned_fault(w.text)); }, nullptr},
+      {"needs_frames(PlannedFault)", nullptr,
+       [](World&) {
+         if (!needs_frames({.kind = PlannedFaultKind::DropFpdu})) broken("another answer");
+         return Outcome{};
+       },
+       nullptr},
       {"resolve(string/uint16_t)", [](World& w) { w.text = "127.0.0.1"; },
        [](World& w) { return of(resolve(w.text, kPort)); }, nullptr},
       {"resolve(string/uint16_t)", [](World& w) { w.text = ""; },
@@ -62,6 +74,13 @@ std::vector<Call> texts() {
        [](World&) {
          return of_text(
              to_string(Endpoint{IpAddress(0xfd00111122223333, 0x4444555566667777), kPort}));
+       },
+       nullptr},
+      {"to_string(PlannedFault)", nullptr,
+       [](World&) {
+         return of_text(to_string(PlannedFault{.kind = PlannedFaultKind::BadCrc,
+                                               .message = 4'000'000'000,
+                                               .fpdu = 4'000'000'000}));
        },
        nullptr},
       {"describe(Fault)", nullptr,
