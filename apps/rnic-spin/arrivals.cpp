@@ -39,6 +39,8 @@ void Arrivals::end_life(Side& side, Pair& pair) {
   drain(side, *pair.send_queue);
   drain(side, *pair.receive_queue);
   for (const Posted& posted : pair.life->receives.give_up()) free_slot(side, posted.place);
+  // Those left are silent ones. Of two ends each Read would keep the other's life for ever.
+  static_cast<void>(pair.life->sends.give_up());
   for (const auto& grant : side.grants) {
     using enum Grant::State;
     const bool pending = grant->state == Coming || grant->state == Going;
