@@ -25,7 +25,7 @@ class MemifRedial {
   void looked(bool up);
   /// \return whether the device has not started again since it was stopped: nobody may use its
   /// queues
-  [[nodiscard]] bool is_stopped() const { return stopped_.load(std::memory_order_acquire); }
+  [[nodiscard]] bool is_stopped() const { return stopped_.load(std::memory_order_seq_cst); }
 
  private:
   void redial();
