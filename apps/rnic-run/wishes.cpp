@@ -132,9 +132,9 @@ Status Wishes::check() const {
   if (!address.empty() && wire.empty()) {
     return wrong("--address: it is the device's address on a local wire: name one by --wire");
   }
-  if ((!impair.empty() || !capture.empty()) && wire.empty() && config.empty()) {
-    return wrong("a device on the system's sockets has no frames to damage or to record: name a "
-                 "local wire by --wire");
+  if (!impair.empty() && wire.empty() && config.empty()) {
+    return wrong("--impair: a device on the system's sockets has no frames to damage: name a local "
+                 "wire by --wire FOLDER");
   }
   if (auto damage = impairments(); !damage) return tl::unexpected(damage.error());
   return {};

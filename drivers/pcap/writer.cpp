@@ -21,6 +21,7 @@ constexpr uint32_t kSectionHeader = 0x0a0d0d0a;
 constexpr uint32_t kInterfaceDescription = 1;
 constexpr uint32_t kEnhancedPacket = 6;
 constexpr uint32_t kByteOrderMagic = 0x1a2b3c4d;
+constexpr uint16_t kOptComment = 1;
 constexpr uint16_t kOptUserApplication = 4;
 constexpr uint16_t kOptInterfaceName = 2;
 constexpr uint16_t kOptTimestampResolution = 9;
@@ -115,6 +116,7 @@ bool Writer::write_headers() {
   section.u32(0xffffffff);  // section length: not given
   section.u32(0xffffffff);
   section.option(kOptUserApplication, "softrnic");
+  if (!options_.comment.empty()) section.option(kOptComment, options_.comment.substr(0, 1000));
   Block interface(kInterfaceDescription);
   interface.u16(kLinkTypeEthernet);
   interface.u16(0);

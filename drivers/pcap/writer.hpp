@@ -28,6 +28,7 @@ enum class Way : uint8_t { Unknown, Inbound, Outbound };
 
 struct WriterOptions {
   std::string interface_name = "rnic";  ///< shown by Wireshark
+  std::string comment;                  ///< of the file; empty: none
   uint64_t frame_limit = 0;             ///< 0: none
   uint64_t size_limit = 0;              ///< octets of the file; 0: none
   int64_t epoch_nanos = 0;              ///< Unix time of base::Now's origin, for wall-clock stamps

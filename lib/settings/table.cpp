@@ -134,7 +134,7 @@ constexpr Section kSections[] = {
      "with any key in it is on. The device at the other end of an impaired wire completes and "
      "checks its "
      "checksums, too."},
-    {"device.capture", "[device.capture]", false, "Records the frames of the device."},
+    {"device.capture", "[device.capture]", false, "Records what the device sends and receives."},
 };
 
 // One row per key: its tier, its target, unit, range, and what it does.
@@ -609,7 +609,8 @@ constexpr Key kKeys[] = {
      "time drawn for each frame, up to this, by which it is late beside delay"},
 
     {"device.capture", "file", Basic, capture_file, "", kNone,
-     "pcapng file of the frames as they pass the port; opens in Wireshark", "required here",
+     "pcapng file of the frames as they pass the port, for Wireshark; over sockets of the system, "
+     "which show none, frames that could have carried what is sent and received", "required here",
      "a path"},
 };
 // clang-format on

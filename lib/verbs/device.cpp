@@ -119,6 +119,10 @@ void for_each_counter(verbs::DeviceRuntime& device, F&& visit) {
     device.capture->flush();  // only a flush shows that the file system has no room
     pass_on("capture", device.capture->writer().counters());
   }
+  if (device.recorder != nullptr) {
+    device.recorder->flush();
+    pass_on("capture", device.recorder->writer().counters());
+  }
 }
 
 }  // namespace

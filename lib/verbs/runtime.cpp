@@ -291,7 +291,15 @@ Status Runtime::start_on_port(const device::DeviceConfig& config, DeviceRuntime&
 
 Status Runtime::start_on_socket(const settings::DeviceSettings& settings,
                                 const device::DeviceConfig& config, DeviceRuntime& runtime) {
-  auto transport = socket::Transport::open(settings.socket, now());
+  if (!settings.capture.file.empty()) {
+    auto recorder =
+        recorder::RecordingSystem::open(socket::own_system(), settings.capture.file, clock_);
+    if (!recorder) return tl::unexpected(recorder.error());
+    runtime.recorder = std::move(*recorder);
+  }
+  socket::System& system =
+      runtime.recorder == nullptr ? socket::own_system() : *runtime.recorder;
+  auto transport = socket::Transport::open(settings.socket, now(), system);
   if (!transport) return tl::unexpected(transport.error());
   runtime.socket = std::move(*transport);
   runtime.device = std::make_unique<device::Device>(config, *runtime.socket, now());

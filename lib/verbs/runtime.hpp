@@ -18,6 +18,7 @@
 #include "pcap/pcap.hpp"
 #include "port/port.hpp"
 #include "process/generation.hpp"
+#include "recorder/recorder.hpp"
 #include "settings/settings.hpp"
 #include "socket/transport.hpp"
 #include "verbs/activity.hpp"
@@ -39,6 +40,7 @@ struct DeviceRuntime {
   std::string name;
   std::string port_name;             // as the configuration has it
   std::unique_ptr<port::Port> port;  // the real one; nullptr: on sockets
+  std::unique_ptr<recorder::RecordingSystem> recorder;  // on sockets
   std::unique_ptr<socket::Transport> socket;
   std::unique_ptr<impair::ImpairedPort> impaired;
   std::unique_ptr<pcap::CapturePort> capture;

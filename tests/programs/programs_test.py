@@ -76,6 +76,12 @@ class OnSoftrnic(unittest.TestCase):
                          "librnic-dpdk-rdmav34.so"):
                 shutil.copy(os.path.join(FOLDER, name), self.folder)
 
+    def frames(self, capture, which):
+        """-> the frames of a capture that tshark takes for such"""
+        shown = subprocess.run(["tshark", "-r", os.path.join(self.folder, capture), "-Y", which],
+                               capture_output=True, text=True, check=True)
+        return shown.stdout.splitlines()
+
     def start(self, *words, options=(), output=subprocess.PIPE):
         """Starts a program on softrnic, as nobody where that is possible."""
         self.assertIsNotNone(shutil.which(words[0]), f"{words[0]} is not installed")
@@ -96,9 +102,9 @@ class OnSoftrnic(unittest.TestCase):
         self.assertEqual(process.returncode, status, f"{process.args[1:]}: {said[-2000:]}")
         return said
 
-    def serve(self, port, *words, output=subprocess.PIPE):
+    def serve(self, port, *words, output=subprocess.PIPE, options=()):
         """Starts a server that serves until it is ended, and waits until it listens."""
-        serving = self.start(*words, output=output)
+        serving = self.start(*words, output=output, options=options)
         if serving.stdout is not None:
             self.addCleanup(serving.stdout.close)
         self.addCleanup(serving.wait)
@@ -320,6 +326,46 @@ class Faults(OnSoftrnic):
                           self.end(self.start("true", options=options), 2))
 
 
+class Captures(OnSoftrnic):
+    """Of what goes over sockets, which show no frames."""
+
+    def test_rping(self):
+        for address in ("127.0.0.1", "::1"):
+            with self.subTest(address=address):
+                for said in rping_again(lambda: self.rping(address)):
+                    self.assertNotIn("error", said)
+                for capture in ("server.pcapng", "client.pcapng"):
+                    self.look_at(capture)
+
+    def rping(self, address):
+        """-> what both have said of octets that they compare (-V)"""
+        port = free_port()
+        common = ("-V", "-S", "65000", "-C", "20", "-p", port, "-a", address)
+        serving = self.serve(port, "rping", "-s", *common, options=("--capture", "server.pcapng"))
+        said = self.end(self.start("rping", "-c", *common, options=("--capture", "client.pcapng")))
+        return said, self.end(serving)
+
+    def look_at(self, capture):
+        fields = ("_ws.malformed", "tcp.analysis.flags", "tcp.flags", "frame.protocols",
+                  "iwarp_mpa.req", "iwarp_mpa.rep")
+        shown = subprocess.run(["tshark", "-r", os.path.join(self.folder, capture),
+                                "-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE",
+                                "-T", "fields", *(word for name in fields for word in ("-e", name))],
+                               capture_output=True, text=True, check=True)
+        frames = [dict(zip(fields, line.split("\t"))) for line in shown.stdout.splitlines()]
+        for field in ("_ws.malformed", "tcp.analysis.flags"):
+            self.assertEqual([frame for frame in frames if frame[field]], [], field)
+        self.assertEqual([int(frame["tcp.flags"], 16) for frame in frames[:3]], [0x02, 0x12, 0x10])
+        for field in ("iwarp_mpa.req", "iwarp_mpa.rep"):
+            self.assertEqual(len([frame for frame in frames if frame[field]]), 1, field)
+        # 20 Reads, as many Writes, and the Sends that ask for them.
+        carried = [frame for frame in frames if "iwarp_ddp" in frame["frame.protocols"]]
+        self.assertGreater(len(carried), 60)
+        self.assertTrue(int(frames[-1]["tcp.flags"], 16) & 0x05, "no FIN and no RST")
+        with open(os.path.join(self.folder, capture), "rb") as file:
+            self.assertIn(b"The frames are made up", file.read(400))
+
+
 class Wire(OnSoftrnic):
     """The same over frames of softrnic's own, between the two processes."""
 
@@ -364,12 +410,6 @@ class Wire(OnSoftrnic):
         for each in said:
             self.assertNotIn("error", each)
         return said
-
-    def frames(self, capture, which):
-        """-> the frames of a capture that tshark takes for such"""
-        shown = subprocess.run(["tshark", "-r", os.path.join(self.folder, capture), "-Y", which],
-                               capture_output=True, text=True, check=True)
-        return shown.stdout.splitlines()
 
     def test_rping(self):
         for address in (self.ADDRESS, "fd77::1"):

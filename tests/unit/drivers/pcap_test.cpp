@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "../../support/capture_file.hpp"
 #include "../../support/fake_port.hpp"
 #include "live_memory.hpp"
 #include "sim/sim.hpp"
@@ -23,57 +24,12 @@ namespace rnic::pcap {
 namespace {
 
 using base::from_nanos;
-using base::load_le32;
 
 class Pcap : public ::testing::Test {
  protected:
-  struct Captured {
-    uint64_t stamp;
-    uint32_t flags;
-    std::vector<uint8_t> octets;
-  };
-
   void TearDown() override { std::remove(path_.c_str()); }
 
-  /// Parses the file back, with every length checked against its twin.
-  std::vector<Captured> parse() {
-    std::ifstream file(path_, std::ios::binary);
-    const std::vector<uint8_t> f{std::istreambuf_iterator<char>(file), {}};
-    std::vector<Captured> packets;
-    std::vector<uint32_t> types;
-    for (size_t at = 0; at < f.size();) {
-      if (f.size() - at < 12) return fail("a torn block"), packets;
-      const uint32_t total = load_le32(&f[at + 4]);
-      if (total % 4 != 0 || total < 12 || total > f.size() - at) return fail("a length"), packets;
-      EXPECT_EQ(load_le32(&f[at + total - 4]), total);
-      types.push_back(load_le32(&f[at]));
-      if (types.back() == 0x0a0d0d0a) {
-        EXPECT_EQ(load_le32(&f[at + 8]), 0x1a2b3c4du);
-      }
-      if (types.back() == 1) {
-        EXPECT_EQ(f[at + 8], 1);  // Ethernet
-        const std::string block(f.begin() + at, f.begin() + at + total);
-        EXPECT_NE(block.find(std::string("\x09\x00\x01\x00\x09\x00\x00\x00", 8)), block.npos);
-      }
-      if (types.back() == 6) {
-        const uint32_t length = load_le32(&f[at + 20]);
-        EXPECT_EQ(load_le32(&f[at + 24]), length);
-        const uint32_t padded = (length + 3) / 4 * 4;
-        EXPECT_EQ(total, 28 + padded + 16);
-        packets.push_back({uint64_t{load_le32(&f[at + 12])} << 32 | load_le32(&f[at + 16]),
-                           load_le32(&f[at + 28 + padded + 4]),
-                           {f.begin() + at + 28, f.begin() + at + 28 + length}});
-      }
-      at += total;
-    }
-    EXPECT_GE(types.size(), 2u);
-    if (types.size() >= 2) {
-      EXPECT_EQ(types[0], 0x0a0d0d0au);
-      EXPECT_EQ(types[1], 1u);
-    }
-    return packets;
-  }
-  static void fail(const char* what) { ADD_FAILURE() << what; }
+  [[nodiscard]] std::vector<test::CaptureFrame> parse() const { return test::read_capture(path_); }
 
   std::string path_ = ::testing::TempDir() + "softrnic_pcap_" + std::to_string(getpid()) + "_" +
                       ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".pcapng";
