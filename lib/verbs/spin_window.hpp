@@ -12,7 +12,9 @@ namespace rnic::verbs {
 /// To fall asleep and to be woken costs some microseconds, which delay the work that comes. A
 /// worker therefore looks for work for a while first: longer where its sleeps turn out so short
 /// that looking would have met their end, shorter where it looked in vain. A worker that loses its
-/// core while it looks keeps others from theirs, and sleeps at once for the next while.
+/// core while it looks, or has to wait for one when it is woken, shares the cores with more threads
+/// than there are cores: the time that it looks is taken from its share, and missing when work
+/// comes. It sleeps at once for the next while.
 ///
 /// Belongs to the worker's thread. Times are the worker's clock.
 class SpinWindow {
@@ -24,7 +26,7 @@ class SpinWindow {
   /// No turn takes as long: between two looks so far apart another thread had the core.
   static constexpr base::Duration kCoreLost = std::chrono::microseconds(500);
   /// Sleeps without looking first, once the core was lost.
-  static constexpr uint32_t kSleepsAtOnce = 64;
+  static constexpr uint32_t kSleepsAtOnce = 1024;
 
   /// \param longest the most that the window grows to
   explicit SpinWindow(base::Duration longest)
@@ -37,7 +39,7 @@ class SpinWindow {
     if (idle_since_ == base::kNever) {
       idle_since_ = now;
     } else if (now - looked_at_ >= kCoreLost) {
-      at_once_ = kSleepsAtOnce;
+      core_lost();
     }
     looked_at_ = now;
     return at_once_ == 0 && now - idle_since_ < window_;
@@ -53,6 +55,9 @@ class SpinWindow {
       window_ = std::max(std::min(kShortest, longest_), window_ / 2);
     }
   }
+
+  /// The worker had to wait for its core.
+  void core_lost() { at_once_ = kSleepsAtOnce; }
 
   [[nodiscard]] base::Duration window() const { return window_; }
 

@@ -146,6 +146,7 @@ void Worker::take_over() {
 void Worker::loop() {
   if (options_.core) pin_to(*options_.core);
   const bool registered = dpdk::Eal::started() && dpdk::Eal::register_thread().has_value();
+  core_wait_ = wakeup::CoreWait::of_this_thread();
   helm_.take();
   while (!stop_.load(std::memory_order_relaxed)) {
     const base::Now now = clock_();
@@ -184,7 +185,9 @@ void Worker::sleep(base::Now now) {
     sleeper_->sleep_until(now, until);
     stand_by();
     helm_.take();
-    spin_.slept(clock_() - now);
+    const base::Now woken = clock_();
+    spin_.slept(woken - now);
+    if (core_wait_.has_waited(woken)) spin_.core_lost();
   }
   sleeper_->disarm();
 }

@@ -24,6 +24,7 @@
 #include "verbs/sleeper.hpp"
 #include "verbs/spin_window.hpp"
 #include "verbs/standby.hpp"
+#include "wakeup/core_wait.hpp"
 
 namespace rnic::verbs {
 
@@ -141,7 +142,8 @@ class Worker {
   Clock clock_;
   std::vector<device::Device*> devices_;  // driven by whoever has the helm
   Activity& activity_;
-  SpinWindow spin_;  // the thread's
+  SpinWindow spin_;             // the thread's
+  wakeup::CoreWait core_wait_;  // the thread's
   Standby standby_;  // the thread's
 
   Helm helm_;

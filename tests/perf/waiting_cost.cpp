@@ -1,6 +1,7 @@
 // What it costs to wait asleep: blocking round trips of 64 octets between two processes, over RDMA
 // on the system's sockets and over plain TCP, in interleaved rounds; and the processor time of a
-// connection on which nothing happens.
+// connection on which nothing happens. A program that drives its devices sleeps on the context's
+// descriptor or on that of a completion queue, one whose worker drives them on the latter alone.
 //
 //   waiting_cost [ROUNDS] [TRIPS] [BUSY] [IDLE_SECONDS]
 
@@ -125,11 +126,16 @@ class TcpPeer final : public Peer {
   int fd_;
 };
 
-/// RDMA over the system's sockets, asleep on the completion queue's descriptor.
+enum class Kind { Tcp, InlineContext, InlineQueue, Threaded };
+constexpr std::array kKinds{Kind::Tcp, Kind::InlineContext, Kind::InlineQueue, Kind::Threaded};
+constexpr std::array kNames{"TCP, blocking", "RDMA, inline", "RDMA, inline, CQ", "RDMA, threaded"};
+
+/// RDMA over the system's sockets.
 class RdmaPeer final : public Peer {
  public:
-  explicit RdmaPeer(bool threaded)
-      : context_(must(Context::open(config(threaded)))),
+  explicit RdmaPeer(Kind kind)
+      : on_queue_(kind != Kind::InlineContext),
+        context_(must(Context::open(config(kind == Kind::Threaded)))),
         device_(must(context_.device("rnic0"))),
         pd_(must(device_.alloc_pd())),
         sends_(must(device_.create_cq(128))),
@@ -162,10 +168,13 @@ class RdmaPeer final : public Peer {
   void receive(uint8_t* octets) override {
     rnic::Completion done;
     while (receives_.poll({&done, 1}) == 0) {
-      must(receives_.arm());
-      if (receives_.poll({&done, 1}) == 1) break;
-      pollfd descriptor{must(receives_.fd()), POLLIN, 0};
-      ::poll(&descriptor, 1, -1);
+      if (on_queue_) {
+        must(receives_.arm());
+        if (receives_.poll({&done, 1}) == 1) break;
+        sleep_on(must(receives_.fd()));
+      } else if (const int fd = must(context_.fd()); context_.arm()) {
+        sleep_on(fd);
+      }
       context_.poll();
     }
     check(done);
@@ -174,6 +183,10 @@ class RdmaPeer final : public Peer {
   }
 
  private:
+  static void sleep_on(int fd) {
+    pollfd descriptor{fd, POLLIN, 0};
+    ::poll(&descriptor, 1, -1);
+  }
   static Config config(bool threaded) {
     Config config = Config::from_text("[[device]]\nname = \"rnic0\"\nport = \"socket\"\n");
     if (threaded) config.set("worker.mode=threaded");
@@ -201,6 +214,7 @@ class RdmaPeer final : public Peer {
     if (done.status != rnic::CompletionStatus::Success) std::_Exit(0);  // the client has ended
   }
 
+  const bool on_queue_;
   Context context_;
   rnic::Device device_;
   rnic::ProtectionDomain pd_;
@@ -211,10 +225,6 @@ class RdmaPeer final : public Peer {
   rnic::MemoryRegion region_;
   uint64_t sent_ = 0;
 };
-
-enum class Kind { Tcp, Inline, Threaded };
-constexpr std::array kKinds{Kind::Tcp, Kind::Inline, Kind::Threaded};
-constexpr std::array kNames{"TCP, blocking", "RDMA, inline", "RDMA, threaded"};
 
 /// A process of its own that does `work` and ends with this one.
 pid_t spawn(const std::function<void()>& work) {
@@ -232,14 +242,14 @@ void stop(pid_t child) {
 
 std::unique_ptr<Peer> serve(Kind kind, uint16_t port, const std::function<void()>& ready) {
   if (kind == Kind::Tcp) return TcpPeer::accept(port, ready);
-  auto peer = std::make_unique<RdmaPeer>(kind == Kind::Threaded);
+  auto peer = std::make_unique<RdmaPeer>(kind);
   peer->accept(port, ready);
   return peer;
 }
 
 std::unique_ptr<Peer> reach(Kind kind, uint16_t port) {
   if (kind == Kind::Tcp) return TcpPeer::connect(port);
-  auto peer = std::make_unique<RdmaPeer>(kind == Kind::Threaded);
+  auto peer = std::make_unique<RdmaPeer>(kind);
   peer->connect(port);
   return peer;
 }
@@ -383,19 +393,19 @@ int main(int argc, char** argv) {
     }
   }
   for (const pid_t other : others) stop(other);
-  std::printf("%-16s %8s %17s %6s   %8s %17s %6s\n", "", "median", "(least to most)", "ratio",
+  std::printf("%-18s %8s %17s %6s   %8s %17s %6s\n", "", "median", "(least to most)", "ratio",
               "p99", "(least to most)", "ratio");
   for (size_t i = 0; i < kKinds.size(); ++i) {
     const auto [least, most] = std::minmax_element(medians[i].begin(), medians[i].end());
     const auto [least99, most99] = std::minmax_element(slow[i].begin(), slow[i].end());
-    std::printf("%-16s %8.1f %8.1f %8.1f %6.2f   %8.1f %8.1f %8.1f %6.2f\n", kNames[i],
+    std::printf("%-18s %8.1f %8.1f %8.1f %6.2f   %8.1f %8.1f %8.1f %6.2f\n", kNames[i],
                 median(medians[i]), *least, *most, median(medians[i]) / median(medians[0]),
                 median(slow[i]), *least99, *most99, median(slow[i]) / median(slow[0]));
   }
   if (idle == 0) return 0;
   std::printf("\na server whose connection is silent for %u s, share of a core:\n", idle);
   for (size_t i = 0; i < kKinds.size(); ++i) {
-    std::printf("%-16s %8.3f %%\n", kNames[i], idle_share(kKinds[i], idle));
+    std::printf("%-18s %8.3f %%\n", kNames[i], idle_share(kKinds[i], idle));
   }
   return 0;
 }

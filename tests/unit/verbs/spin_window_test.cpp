@@ -70,6 +70,17 @@ TEST_F(SpinWindowTest, SleepsAtOnceWhereOthersNeedTheCore) {
   EXPECT_EQ(look(), SpinWindow::kFirst);
 }
 
+TEST_F(SpinWindowTest, SleepsAtOnceAsLongAsItHasToWaitForItsCore) {
+  for (const uint32_t sleeps : {SpinWindow::kSleepsAtOnce / 2, SpinWindow::kSleepsAtOnce}) {
+    window_.core_lost();
+    for (uint32_t i = 0; i < sleeps; ++i) {
+      EXPECT_EQ(look(), base::Duration(0)) << i;
+      sleep(microseconds(20));
+    }
+  }
+  EXPECT_EQ(look(), SpinWindow::kFirst);
+}
+
 // A turn that works for long has not lost its core.
 TEST_F(SpinWindowTest, ALongTurnIsNoLostCore) {
   EXPECT_TRUE(window_.looks_again(now_));
