@@ -28,7 +28,7 @@
 namespace rnic::run {
 namespace {
 
-constexpr char kUverbs[] = "/dev/infiniband/uverbs0";
+constexpr char kFolder[] = "/dev/infiniband/";
 constexpr char kRdmaCm[] = "/dev/infiniband/rdma_cm";
 constexpr int kDescriptors = 65536;  // those beyond are not ours
 
@@ -114,10 +114,15 @@ int keep(int fd, Kind what) {
   return fd;
 }
 
+bool is_uverbs(const char* path) {
+  constexpr size_t kLength = sizeof(kFolder) - 1;
+  return strncmp(path, kFolder, kLength) == 0 && strcmp(path + kLength, kUverbsName) == 0;
+}
+
 /// Opens a device of the kernel's that the plugin stands for. \return nothing to do with `path`: -2
 int open_ours(const char* path) {
   constexpr int kNotOurs = -2;
-  if (strcmp(path, kUverbs) == 0) {
+  if (is_uverbs(path)) {
     // The tree says that the device's number is that of /dev/null, which answers each ioctl with
     // ENOTTY: libibverbs goes on to write().
     return keep(system_open(AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC, 0), Kind::Uverbs);
@@ -234,7 +239,7 @@ RNIC_DOOR int fstat(int fd, struct stat* found) noexcept {
 
 RNIC_DOOR int stat(const char* path, struct stat* found) noexcept {
   const char* given = as_given(path);
-  const bool is_ours = given != nullptr && strcmp(given, kUverbs) == 0;
+  const bool is_ours = given != nullptr && is_uverbs(given);
   return stat_into(AT_FDCWD, is_ours ? "/dev/null" : given, 0, found);
 }
 

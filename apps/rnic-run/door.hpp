@@ -20,6 +20,9 @@ struct DoorOps {
   void (*channel_closed)(int fd);
 };
 
+/// The device among the kernel's: its own ones have lower numbers.
+inline constexpr char kUverbsName[] = "uverbs4000";
+
 /// The door's one symbol: gives it the plugin.
 inline constexpr char kAttach[] = "rnic_door_attach";
 using Attach = void(const DoorOps*);

@@ -1,20 +1,13 @@
 // rnic-run: runs an RDMA program, unmodified, on a softrnic device.
 
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <string>
 #include <system_error>
@@ -22,7 +15,7 @@
 #include <vector>
 
 #include "program/program.hpp"
-#include "rnic-run/adapter.hpp"
+#include "rnic-run/device_tree.hpp"
 #include "rnic-run/wishes.hpp"
 #include "rnic/configuration.hpp"
 
@@ -60,99 +53,6 @@ Result<fs::path> libraries() {
                                                        "install both"});
 }
 
-/// The number of the node in the kernel's form: four groups of 16 bits.
-std::string guid_groups() {
-  std::array<char, 24> text;
-  std::snprintf(text.data(), text.size(), "%04x:%04x:%04x:%04x",
-                static_cast<unsigned>(kNodeGuid >> 48 & 0xffff),
-                static_cast<unsigned>(kNodeGuid >> 32 & 0xffff),
-                static_cast<unsigned>(kNodeGuid >> 16 & 0xffff),
-                static_cast<unsigned>(kNodeGuid & 0xffff));
-  return text.data();
-}
-
-/// The interface that programs take for the device's: the first one with an IPv4 address that is
-/// not the loopback, or else that one.
-std::string interface_name() {
-  ifaddrs* all = nullptr;
-  if (getifaddrs(&all) != 0) return "lo";
-  std::string found = "lo";
-  for (const ifaddrs* each = all; each != nullptr; each = each->ifa_next) {
-    const bool has_ipv4 = each->ifa_addr != nullptr && each->ifa_addr->sa_family == AF_INET;
-    if (has_ipv4 && (each->ifa_flags & IFF_UP) != 0 && (each->ifa_flags & IFF_LOOPBACK) == 0) {
-      found = each->ifa_name;
-      break;
-    }
-  }
-  freeifaddrs(all);
-  return found;
-}
-
-/// The number of the network that this process is in: each has a tree of its own.
-std::string network() {
-  struct stat found {};
-  return stat("/proc/self/ns/net", &found) == 0 ? std::to_string(found.st_ino) : "0";
-}
-
-/// What libibverbs looks for under /sys, with one device.
-std::vector<std::pair<std::string, std::string>> tree() {
-  const std::string verbs = "class/infiniband_verbs/";
-  const std::string device = "class/infiniband/rnic0/";
-  return {{verbs + "abi_version", "6"},
-          {verbs + "uverbs0/ibdev", kDeviceName},
-          {verbs + "uverbs0/dev", "1:3"},  // /dev/null, which the door opens for it
-          {verbs + "uverbs0/abi_version", "1"},
-          {device + "node_type", "4: RNIC"},
-          {device + "node_guid", guid_groups()},
-          {device + "fw_ver", "1"},
-          {device + "hca_type", "softrnic"},
-          {device + "ports/1/gids/0", guid_groups() + ":0000:0000:0000:0000"},
-          {device + "ports/1/pkeys/0", "0xffff"},
-          {device + "device/net/" + interface_name() + "/operstate", "up"},
-          {"class/misc/rdma_cm/abi_version", "4"}};
-}
-
-/// A folder of this user's alone, the same one each time.
-Result<fs::path> own_folder() {
-  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  const bool has_one = runtime != nullptr && runtime[0] == '/' && access(runtime, W_OK) == 0;
-  const fs::path folder =
-      fs::path(has_one ? runtime : "/tmp") / ("softrnic-" + std::to_string(getuid()));
-  mkdir(folder.c_str(), S_IRWXU);
-  struct stat found {};
-  if (lstat(folder.c_str(), &found) != 0 || !S_ISDIR(found.st_mode) || found.st_uid != getuid() ||
-      (found.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return tl::unexpected(Error{ErrorCode::Environment,
-                                folder.string() + " is not a folder of yours alone: remove it, or "
-                                                  "set XDG_RUNTIME_DIR"});
-  }
-  return folder;
-}
-
-/// Puts the tree there. Another run may read it meanwhile, so that no file is ever half written.
-Result<fs::path> make_tree() {
-  auto folder = own_folder();
-  if (!folder) return folder;
-  const fs::path root = *folder / ("sysfs-" + network());
-  for (const auto& [name, text] : tree()) {
-    const fs::path file = root / name;
-    std::error_code error;
-    fs::create_directories(file.parent_path(), error);
-    const fs::path draft = file.string() + "." + std::to_string(getpid());
-    const bool written = static_cast<bool>(std::ofstream(draft) << text << std::endl);
-    if (written) {
-      fs::rename(draft, file, error);
-    } else {
-      error = std::make_error_code(std::errc::no_space_on_device);
-      unlink(draft.c_str());
-    }
-    if (error) {
-      return tl::unexpected(Error{ErrorCode::Environment, file.string() + ": " + error.message()});
-    }
-  }
-  return root;
-}
-
 /// The text as one word of a shell.
 std::string quoted(const std::string& text) {
   std::string out = "'";
@@ -163,7 +63,7 @@ std::string quoted(const std::string& text) {
 Result<Variables> environment(const Wishes& wishes, bool needs_dpdk, bool explain) {
   auto folder = libraries();
   if (!folder) return tl::unexpected(folder.error());
-  auto root = make_tree();
+  auto root = make_device_tree();
   if (!root) return tl::unexpected(root.error());
   if (needs_dpdk && !fs::exists(*folder / kPluginWithDpdkName)) {
     return tl::unexpected(Error{ErrorCode::NotFound,
@@ -255,7 +155,9 @@ int run_program(int argc, char** argv) {
   app.add_option("--impair", wishes.impair,
                  "damage that the frames suffer, as in loss=1%,reorder=1%,seed=7; give both sides "
                  "the same");
-  app.add_option("--capture", wishes.capture, "records the frames in this file (pcapng)");
+  app.add_option("--capture", wishes.capture,
+                 "records what is sent and received in this file (pcapng); %p in its name is "
+                 "the number of the process");
   std::vector<std::string> faults;
   app.add_option("--fault", faults,
                  "what the device does wrong on each connection, as in \"drop fpdu 3 of message "

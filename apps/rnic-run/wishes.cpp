@@ -1,8 +1,10 @@
 #include "rnic-run/wishes.hpp"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <sstream>
-#include <string_view>
+#include <string>
 
 namespace rnic::run {
 
@@ -45,6 +47,14 @@ std::string as_share(const std::string& value) {
   std::ostringstream out;
   out << percent / 100;
   return out.str();
+}
+
+/// The path with the number of this process for each %p: several may inherit the variable.
+std::string of_this_process(std::string path) {
+  for (size_t at = path.find("%p"); at != std::string::npos; at = path.find("%p", at)) {
+    path.replace(at, 2, std::to_string(getpid()));
+  }
+  return path;
 }
 
 }  // namespace
@@ -111,7 +121,7 @@ Result<Config> Wishes::configuration() const {
   if (!wire.empty()) out->set("device.rnic0.port=local:" + wire);
   if (!address.empty()) out->set("device.rnic0.address=" + address);
   for (const std::string& each : *damage) out->set("device.*.impair." + each);
-  if (!capture.empty()) out->set("device.*.capture.file=" + capture);
+  if (!capture.empty()) out->set("device.*.capture.file=" + of_this_process(capture));
   if (!planned->empty()) {
     std::string list;
     for (const std::string& line : *planned) list += (list.empty() ? "\"" : ",\"") + line + "\"";

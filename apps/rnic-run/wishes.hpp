@@ -18,7 +18,7 @@ struct Wishes {
   std::string wire;     ///< folder of a local wire
   std::string address;  ///< of the device there, with its prefix length: "10.77.0.5/16"
   std::string impair;   ///< "loss=1%,seed=7"
-  std::string capture;  ///< path of the capture
+  std::string capture;  ///< path of the capture, with %p for the number of the process
   std::string fault;    ///< "drop fpdu 3 of message 7;terminate at message 9"
 
   static Wishes of_environment();

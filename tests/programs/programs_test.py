@@ -342,7 +342,10 @@ class Captures(OnSoftrnic):
         port = free_port()
         common = ("-V", "-S", "65000", "-C", "20", "-p", port, "-a", address)
         serving = self.serve(port, "rping", "-s", *common, options=("--capture", "server.pcapng"))
-        said = self.end(self.start("rping", "-c", *common, options=("--capture", "client.pcapng")))
+        client = self.start("rping", "-c", *common, options=("--capture", "client.%p.pcapng"))
+        said = self.end(client)
+        os.rename(os.path.join(self.folder, f"client.{client.pid}.pcapng"),
+                  os.path.join(self.folder, "client.pcapng"))
         return said, self.end(serving)
 
     def look_at(self, capture):
@@ -606,6 +609,23 @@ class Command(unittest.TestCase):
     def test_a_program_without_rdma_is_left_alone(self):
         ran = self.run_it("sh", "-c", "echo said; exit 7")
         self.assertEqual((ran.returncode, ran.stdout, ran.stderr), (7, "said\n", ""))
+
+    def test_devices_of_the_machine(self):
+        # They are in the tree that libibverbs reads, as long as they are there.
+        if os.getuid() != 0 or subprocess.run(["unshare", "-m", "true"], check=False).returncode:
+            self.skipTest("no file systems of its own can be mounted here")
+        script = """
+            mount -t tmpfs none /sys/class && cd /sys/class && mkdir -p net/lo &&
+            mkdir -p infiniband/mlx5_7 infiniband_verbs/uverbs0 && echo 1 > infiniband/mlx5_7/node_type &&
+            echo mlx5_7 > infiniband_verbs/uverbs0/ibdev
+            "$0" sh -c 'cat $SYSFS_PATH/class/infiniband/mlx5_7/node_type;
+                        cat $SYSFS_PATH/class/infiniband_verbs/uverbs0/ibdev; ibv_devices'
+            """
+        said = subprocess.run(["unshare", "-m", "sh", "-c", script, RUN], capture_output=True,
+                              text=True, check=False, timeout=SECONDS)
+        self.assertRegex(said.stdout, r"(?s)^1\nmlx5_7\n.*rnic0", said.stderr)
+        gone = self.run_it("sh", "-c", "ls $SYSFS_PATH/class/infiniband; ibv_devices | grep -c rnic0")
+        self.assertEqual(gone.stdout, "rnic0\n1\n", gone.stderr)
 
     def test_environment(self):
         ran = self.run_it("--print-environment")
