@@ -76,8 +76,8 @@ int RecordingSystem::connect(int descriptor, const sockaddr* address, socklen_t 
   if (result != 0 && errno != EINPROGRESS) return result;
   const ErrnoKept kept;
   socket::SystemAddress remote;
-  std::memcpy(remote.get(), address, size);
-  remote.size = size;
+  remote.size = std::min<socklen_t>(size, sizeof remote.storage);
+  std::memcpy(remote.get(), address, remote.size);
   if (begin(descriptor, remote.endpoint()) != nullptr) {
     record(descriptor, [](Recorded& it, base::Now now) { it.frames.ask(now); });
   }
