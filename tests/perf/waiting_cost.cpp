@@ -176,6 +176,9 @@ class RdmaPeer final : public Peer {
         sleep_on(fd);
       }
       context_.poll();
+      // The context's descriptor tells of events, too, until they are taken.
+      while (!on_queue_ && device_.poll_event()) {
+      }
     }
     check(done);
     std::memcpy(octets, memory_.data() + kSize, kSize);
