@@ -112,7 +112,9 @@ void Framed::forget_talks() {
     return closed ? talk.number() : UINT64_MAX;
   };
   const auto oldest = std::ranges::min_element(world_.framed_talks, {}, age);
-  if (age(*oldest) != UINT64_MAX) world_.framed_talks.erase(oldest);
+  if (age(*oldest) == UINT64_MAX) return;
+  world_.forgotten_talks.insert(oldest->first);
+  world_.framed_talks.erase(oldest);
 }
 
 void Framed::accept(Side& side) {
@@ -122,6 +124,10 @@ void Framed::accept(Side& side) {
   if (!got) return;
   world_.judge.seen("a framed stream was accepted");
   const auto found = world_.framed_talks.find({got->remote(), got->local()});
+  if (found == world_.framed_talks.end() &&
+      world_.forgotten_talks.contains({got->remote(), got->local()})) {
+    return world_.judge.seen("a framed stream was accepted late");  // nothing is known of it
+  }
   world_.judge.require(found != world_.framed_talks.end(),
                        "a framed stream that nobody has connected: " + to_string(got->remote()));
   Conversation& talk = found->second->talk();

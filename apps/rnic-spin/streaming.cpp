@@ -115,13 +115,15 @@ void Streaming::begun(Side& side, Stream handle) {
   side.speaking.push_back(
       std::make_shared<Speaking>(Speaking{.handle = std::move(handle), .talk = talk}));
   if (world_.talks.size() <= kMostTalks) return;
-  // The oldest one that nobody has accepted, and now nobody will.
+  // The oldest one that nobody has accepted: a listener may still have it.
   const auto age = [](const auto& entry) {
     const bool closed = entry.second->at(StreamRole::Initiator).closed;
     return closed && !entry.second->is_accepted() ? entry.second->number() : UINT64_MAX;
   };
   const auto oldest = std::ranges::min_element(world_.talks, {}, age);
-  if (age(*oldest) != UINT64_MAX) world_.talks.erase(oldest);
+  if (age(*oldest) == UINT64_MAX) return;
+  world_.forgotten_talks.insert(oldest->first);
+  world_.talks.erase(oldest);
 }
 
 void Streaming::accept(Side& side) {
@@ -132,6 +134,10 @@ void Streaming::accept(Side& side) {
   world_.judge.seen("a stream was accepted");
   world_.judge.require(got->local().port == port->local.port, "accepted at another port");
   const auto found = world_.talks.find({got->remote(), got->local()});
+  if (found == world_.talks.end() &&
+      world_.forgotten_talks.contains({got->remote(), got->local()})) {
+    return world_.judge.seen("a stream was accepted late");  // nothing is known of it
+  }
   world_.judge.require(found != world_.talks.end(),
                        "a stream that nobody has connected: " + to_string(got->remote()));
   Conversation& talk = *found->second;

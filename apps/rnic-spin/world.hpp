@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -259,6 +260,8 @@ struct World {
   /// The streams that there were, by the initiator's endpoint and the acceptor's.
   std::map<std::pair<Endpoint, Endpoint>, std::shared_ptr<Conversation>> talks;
   std::map<std::pair<Endpoint, Endpoint>, std::shared_ptr<FramedTalk>> framed_talks;
+  /// Ends of streams whose conversation is in neither any more: a listener may still have them.
+  std::set<std::pair<Endpoint, Endpoint>> forgotten_talks;
 
   [[nodiscard]] Side& other(const Side& side) const {
     return *sides[&side == sides.front().get() ? 1 : 0];
