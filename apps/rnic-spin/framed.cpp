@@ -91,6 +91,7 @@ void Framed::begun(Side& side, FramedStream handle) {
   auto& talk = world_.framed_talks[{handle.local(), handle.remote()}];
   if (talk == nullptr) {
     talk = std::make_shared<FramedTalk>(world_.next_number++);
+    if (world_.forgotten_talks.contains({handle.local(), handle.remote()})) talk->talk().doubt();
   } else {
     talk->talk().doubt();
   }

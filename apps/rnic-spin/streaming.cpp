@@ -109,6 +109,7 @@ void Streaming::begun(Side& side, Stream handle) {
   auto& talk = world_.talks[{handle.local(), handle.remote()}];
   if (talk == nullptr) {
     talk = std::make_shared<Conversation>(world_.next_number++);
+    if (world_.forgotten_talks.contains({handle.local(), handle.remote()})) talk->doubt();
   } else {
     talk->doubt();
   }

@@ -52,14 +52,15 @@ RecordingSystem::Recorded* RecordingSystem::find(int descriptor) {
 
 RecordingSystem::Recorded* RecordingSystem::begin(int descriptor, const Endpoint& remote) {
   socket::SystemAddress local;
-  if (inner_.getsockname(descriptor, local.get(), &local.size) != 0) return nullptr;
   Recorded* made = nullptr;
-  static_cast<void>(base::attempt([&] {
+  const bool has_address = inner_.getsockname(descriptor, local.get(), &local.size) == 0;
+  static_cast<void>(has_address && base::attempt([&] {
     recorded_.erase(descriptor);
     made = &recorded_
                 .emplace(descriptor, Recorded{StreamFrames(*writer_, local.endpoint(), remote)})
                 .first->second;
   }));
+  ++(made != nullptr ? counters_.connections : counters_.unrecorded);
   return made;
 }
 
@@ -68,7 +69,9 @@ void RecordingSystem::record(int descriptor, F&& step) {
   Recorded* const recorded = find(descriptor);
   if (recorded == nullptr) return;
   const ErrnoKept kept;
-  if (!base::attempt([&] { step(*recorded, clock_()); })) recorded_.erase(descriptor);
+  if (base::attempt([&] { step(*recorded, clock_()); })) return;
+  recorded_.erase(descriptor);
+  ++counters_.unrecorded;
 }
 
 int RecordingSystem::connect(int descriptor, const sockaddr* address, socklen_t size) {

@@ -8,20 +8,28 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/counters.hpp"
 #include "base/fail.hpp"
 #include "base/time.hpp"
 #include "pcap/writer.hpp"
 #include "recorder/stream_frames.hpp"
 #include "socket/calls.hpp"
 
+#define RNIC_RECORDER_COUNTERS(X)          \
+  X(connections, "connections", "recorded") \
+  X(unrecorded, "connections",              \
+    "not recorded, or not to their end: there was no memory, or the system named no address")
+
 namespace rnic::recorder {
+
+RNIC_DEFINE_COUNTERS(RecorderCounters, RNIC_RECORDER_COUNTERS)
 
 /// Decorates a System: passes each call on and writes the octets of each connection to a capture
 /// file, in frames of its own (StreamFrames): sockets show none. A connection's frames hold what
 /// the system has taken from us and what we have taken from the system.
 ///
 /// A capture never disturbs what it records: octets that cannot be written are counted by the
-/// writer, and a connection for which there is no memory goes on unrecorded.
+/// writer, and a connection for which there is no memory goes on unrecorded, which is counted.
 ///
 /// Used by one thread at a time.
 class RecordingSystem final : public socket::System {
@@ -63,6 +71,7 @@ class RecordingSystem final : public socket::System {
   }
   int epoll_wait(int poller, epoll_event* events, int count, int timeout) override;
 
+  [[nodiscard]] const RecorderCounters& counters() const { return counters_; }
   [[nodiscard]] const pcap::Writer& writer() const { return *writer_; }
   /// See pcap::Writer::flush().
   void flush() { writer_->flush(); }
@@ -85,6 +94,7 @@ class RecordingSystem final : public socket::System {
   socket::System& inner_;
   std::unique_ptr<pcap::Writer> writer_;
   Clock clock_;
+  RecorderCounters counters_;
   std::unordered_map<int, Recorded> recorded_;  // by descriptor
 };
 

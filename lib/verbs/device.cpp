@@ -122,6 +122,7 @@ void for_each_counter(verbs::DeviceRuntime& device, F&& visit) {
   if (device.recorder != nullptr) {
     device.recorder->flush();
     pass_on("capture", device.recorder->writer().counters());
+    pass_on("recorder", device.recorder->counters());
   }
 }
 

@@ -238,6 +238,26 @@ TEST_F(Recorder, EveryOctetOnce) {
   EXPECT_EQ(payloads(Way::Inbound), received);
 }
 
+// A connection that cannot be recorded goes on, and is counted.
+TEST_F(Recorder, WhatIsNotRecordedIsCounted) {
+  record();
+  SystemFaults faults;
+  faults.options = 1;  // getsockname() fails, too
+  kernels_[0]->set_faults(faults);
+  acceptor_.next.push_back(&far_);
+  auto stream = left().connect({}, {kernels_[1]->address(), kPort}, near_, now_);
+  ASSERT_TRUE(stream.has_value());
+  kernels_[0]->set_faults({});
+  ASSERT_TRUE(run_until([&] { return near_.is_established && far_.is_established; }));
+  EXPECT_EQ(recording_->counters().unrecorded, 1u);
+  EXPECT_EQ(recording_->counters().connections, 0u);
+  near_.stream = *stream;
+  near_.queue(100);
+  ASSERT_TRUE(run_until([&] { return far_.ordered_to == 100; }));
+  recording_->flush();
+  EXPECT_EQ(test::read_capture(path_).size(), 0u);
+}
+
 // A turn without events comes before each sleep, and a program may be killed in it.
 TEST_F(Recorder, TheFileIsWholeBehindATurnWithoutEvents) {
   record();
