@@ -33,6 +33,7 @@ Connection::Connection(ConnectionOwner& owner, System& system, const Config& con
       state_(state),
       nagle_(config.nagle),
       unsent_(config.send_buffer),
+      output_watched_(state == State::Connecting),
       handshake_done_(state == State::Open) {
   timer_.owner = this;
   // What the configuration says is no option of the application's, which would be told.
@@ -96,6 +97,14 @@ void Connection::room_grew() {
 
 void Connection::look_again() { readiness_.look_again(); }
 
+bool Connection::expect_octets() {
+  if (state_ != State::Open || read_half_ != ReadHalf::Open) return false;
+  if (output_watched_ || !readiness_.would_read()) return false;
+  readiness_.set_readable(true);
+  owner_.list(*this);
+  return true;
+}
+
 bool Connection::wants_sending() const {
   if (state_ != State::Open || !readiness_.takes() || write_error_ != 0) return false;
   if (!unsent_.empty() || write_half_ == WriteHalf::Closing) return true;
@@ -138,7 +147,10 @@ void Connection::on_epoll(uint32_t events, base::Now now) {
   }
   // A broken connection reports its error to a read, so it is marked as readable.
   if (finished && (events & (EPOLLHUP | EPOLLERR)) != 0) readiness_.set_readable(true);
-  if ((events & EPOLLOUT) != 0) readiness_.set_writable(true);
+  if ((events & EPOLLOUT) != 0) {
+    readiness_.set_writable(true);
+    if (output_watched_) output_watched_ = !owner_.watch_output(*this, false);
+  }
   if (wants_reading() || wants_sending()) owner_.list(*this);
 }
 
@@ -231,15 +243,13 @@ bool Connection::write_out(base::Now now) {
     const int sent = system_.sendmmsg(descriptor(), messages.data(), count, flags);
     if (sent < 0) {
       if (errno == EINTR) continue;
-      readiness_.set_writable(false);
       const bool memory = errno == ENOBUFS || errno == ENOMEM;
       if (memory || errno == EAGAIN || errno == EWOULDBLOCK) {
-        ++counters_.send_waits;
-        // An event follows if the send buffer was full, but none if memory was short.
-        if (memory) owner_.arm(*this, now + kMemoryAgain);
+        await_output(memory, now);
         return false;
       }
       write_error_ = errno;
+      readiness_.set_writable(false);
       readiness_.set_readable(true);
       readiness_.short_reads_mean_nothing();
       readiness_.room_grew();
@@ -254,13 +264,20 @@ bool Connection::write_out(base::Now now) {
       counters_.octets_out += messages[i].msg_len;
     }
     if (whole) continue;
-    // When the system takes less than everything, EPOLLOUT follows by itself.
     ++counters_.partial_writes;
-    ++counters_.send_waits;
-    readiness_.set_writable(false);
+    await_output(false, now);
     return false;
   }
   return true;
+}
+
+/// The system takes no more for now: epoll is to tell when it does, and tells at once if it takes
+/// more already. It knows nothing of memory, and would call a socket ready that lacks only that.
+void Connection::await_output(bool memory, base::Now now) {
+  ++counters_.send_waits;
+  readiness_.set_writable(false);
+  if (!memory && !output_watched_) output_watched_ = owner_.watch_output(*this, true);
+  if (memory || !output_watched_) owner_.arm(*this, now + kMemoryAgain);
 }
 
 void Connection::release_taken(base::Now now) {

@@ -32,6 +32,9 @@ class ConnectionOwner {
   /// Hold space was given back.
   virtual void room_grew() = 0;
   virtual void reap_later(Connection& connection) = 0;
+  /// Has epoll tell when the system takes octets (again), or tell of the peer's alone.
+  /// \return false: the system has not, and tells what it told before
+  virtual bool watch_output(Connection& connection, bool yes) = 0;
   virtual void arm(Connection& connection, base::Now deadline) = 0;
   virtual void disarm(Connection& connection) = 0;
 
@@ -53,6 +56,8 @@ class Readiness {
   [[nodiscard]] bool reads() const { return readable_ && lack_ == Lack::None; }
   [[nodiscard]] Lack lack() const { return lack_; }
   void set_readable(bool readable) { readable_ = readable; }
+  /// Octets that come would be read at once.
+  [[nodiscard]] bool would_read() const { return lack_ == Lack::None; }
   /// The system gave less than it was asked for: it has no more, and an event follows when it has
   /// (epoll(7), on edges), so it is not asked again in vain.
   void came_short() { readable_ = readable_ && stops_early_; }
@@ -122,6 +127,9 @@ class Connection final : public llp::Stream {
   void send(base::Now now);
   /// Space may be there again.
   void look_again();
+  /// Octets have probably come: asks for them before epoll has told of any. \return false: it would
+  /// not read them, or epoll would still call it ready once they are read
+  bool expect_octets();
   /// A deadline has come.
   void timer_fired(base::Now now);
   /// Ends the connection: of the user only ended() is still called, by the transport.
@@ -170,6 +178,7 @@ class Connection final : public llp::Stream {
   int take(uint8_t* to, uint32_t octets);
   void note_read(ssize_t octets);
   void wait_for(Readiness::Lack what);
+  void await_output(bool memory, base::Now now);
   void note_leaving();
   uint32_t room_behind_leaving(llp::BeforeHandUp& before, base::Now now);
   [[nodiscard]] uint32_t taken_of(base::ByteView octets);
@@ -200,6 +209,7 @@ class Connection final : public llp::Stream {
 
   // Sending.
   Unsent unsent_;
+  bool output_watched_;  // epoll tells when the system takes octets: only where that is waited for
   WriteHalf write_half_ = WriteHalf::Open;
   int write_error_ = 0;  // reported after all octets of the peer were read
 

@@ -34,7 +34,7 @@ inline constexpr uint32_t kSmallPathEmss = 536;
 /// round trip is needed at least, so it is not asked at each segment.
 class KnownEmss {
  public:
-  static constexpr base::Duration kAskedAgain = std::chrono::microseconds(100);
+  static constexpr base::Duration kAskedAgain = std::chrono::milliseconds(1);
 
   [[nodiscard]] uint32_t value() const { return value_; }
   void set(uint32_t emss) { value_ = emss; }

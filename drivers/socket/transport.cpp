@@ -23,7 +23,10 @@ namespace {
 
 constexpr uint32_t kEventsPerTurn = 64;
 constexpr uint32_t kAcceptsPerTurn = 16;
-constexpr uint32_t kAllOfAStream = EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+// Without EPOLLOUT a connection is ready only while it has something to read: who sleeps on epoll
+// is not woken by one whose octets were read before epoll was asked.
+constexpr uint32_t kAllOfThePeer = EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLET;
+constexpr uint32_t kAllOfAStream = kAllOfThePeer | EPOLLOUT;
 // A place may come free without our knowledge, such as a descriptor of the process.
 constexpr base::Duration kDeferAccepts = std::chrono::milliseconds(10);
 constexpr uint64_t kListenerBit = uint64_t{1} << 63;
@@ -376,7 +379,7 @@ bool Transport::accept_one(Listener& listener, int descriptor, base::Now now) {
   ++counters_.accepts;
   connection->set_user(*user);
   if (connection->is_over()) return true;  // its taker has ended it at once
-  if (!watch(EPOLL_CTL_ADD, connection->descriptor(), kAllOfAStream,
+  if (!watch(EPOLL_CTL_ADD, connection->descriptor(), kAllOfThePeer,
              to_word(connection->handle()))) {
     connection->end_with(StreamEnd::Aborted);
     return true;
@@ -515,10 +518,15 @@ void Transport::serve_those_waiting() {
   waiting_.clear();
 }
 
-uint32_t Transport::receive(base::Now now, llp::BeforeHandUp& before) {
+bool Transport::watch_output(Connection& connection, bool yes) {
+  return watch(EPOLL_CTL_MOD, connection.descriptor(), yes ? kAllOfAStream : kAllOfThePeer,
+               to_word(connection.handle()));
+}
+
+/// \return how many events there were
+uint32_t Transport::take_events(base::Now now) {
   std::array<epoll_event, kEventsPerTurn> events;
   const int count = system_.epoll_wait(poller_.get(), events.data(), kEventsPerTurn, 0);
-  uint32_t work = count > 0 ? static_cast<uint32_t>(count) : 0;
   for (int i = 0; i < count; ++i) {
     const uint64_t word = events[i].data.u64;
     if ((word & kListenerBit) != 0) {
@@ -528,6 +536,33 @@ uint32_t Transport::receive(base::Now now, llp::BeforeHandUp& before) {
       connection->on_epoll(events[i].events, now);
     }
   }
+  if (count == 1 && events[0].events == EPOLLIN) alone_.note(events[0].data.u64);
+  if (count > 1) alone_.forget();
+  return count > 0 ? static_cast<uint32_t>(count) : 0;
+}
+
+/// Who has slept since the last turn was probably woken by the connection that woke it before.
+/// \return whether that one is read in this turn
+bool Transport::guess() {
+  if (!std::exchange(has_slept_, false) || !alone_.take_guess()) return false;
+  Connection* connection = connections_.get(to_handle(alone_.word()));
+  if (connection != nullptr && connection->expect_octets()) return true;
+  alone_.forget();
+  return false;
+}
+
+uint32_t Transport::receive(base::Now now, llp::BeforeHandUp& before) {
+  if (guess()) {
+    if (const uint32_t work = read_all(now, before); work != 0) return work;
+    alone_.forget();
+  }
+  const uint32_t events = take_events(now);
+  return events + read_all(now, before);
+}
+
+/// Reads what the connections in the list have. \return how many reads brought something
+uint32_t Transport::read_all(base::Now now, llp::BeforeHandUp& before) {
+  uint32_t work = 0;
   serving_.clear();
   if (space_grew_) serve_those_waiting();
   serving_.insert(serving_.end(), listed_.begin(), listed_.end());

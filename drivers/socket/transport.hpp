@@ -14,6 +14,7 @@
 #include "socket/config.hpp"
 #include "socket/connection.hpp"
 #include "socket/counters.hpp"
+#include "socket/lone_waker.hpp"
 #include "socket/reservation.hpp"
 #include "socket/system.hpp"
 
@@ -49,7 +50,10 @@ class Transport final : public llp::Transport, private ConnectionOwner {
   void on_timers(base::Now now) override;
   void output(base::Now now) override;
   [[nodiscard]] base::Now next_deadline() const override;
-  std::optional<int> arm() override { return poller_.get(); }
+  std::optional<int> arm() override {
+    has_slept_ = true;
+    return poller_.get();
+  }
   [[nodiscard]] TransportInfo describe(const llp::Stream& stream, base::Now now) const override;
 
   [[nodiscard]] const Counters& counters() const { return counters_; }
@@ -80,6 +84,11 @@ class Transport final : public llp::Transport, private ConnectionOwner {
     connection.arm(timers_, deadline);
   }
   void disarm(Connection& connection) override { connection.disarm(timers_); }
+
+  bool watch_output(Connection& connection, bool yes) override;
+  uint32_t take_events(base::Now now);
+  bool guess();
+  uint32_t read_all(base::Now now, llp::BeforeHandUp& before);
 
   bool watch(int operation, int descriptor, uint32_t events, uint64_t word);
   /// ResourceExhausted when listeners and reservations together are as many as there may be.
@@ -138,6 +147,8 @@ class Transport final : public llp::Transport, private ConnectionOwner {
   std::vector<base::Handle> waiting_;  // they lack space; some may have gone on or be gone
   bool space_grew_ = false;
   std::vector<base::Handle> to_reap_;
+  LoneWaker alone_;
+  bool has_slept_ = false;  // since the last turn
   std::vector<uint8_t> buffer_;  // between the system and the user, during one call
   base::TimerWheel timers_;
 };

@@ -443,8 +443,11 @@ uint32_t Kernel::state_of(const Entry& entry) const {
 int Kernel::epoll_ctl(int, int operation, int descriptor, epoll_event* event) {
   Entry* entry = find(descriptor, "epoll_ctl");
   if (entry == nullptr) return fail(EBADF);
-  if (operation == EPOLL_CTL_MOD && entry->watched && entry->kind == Kind::Listener) {
+  if (operation == EPOLL_CTL_MOD && entry->watched) {
     entry->watch.interest = event->events;
+    // What is so already is told anew.
+    const bool is_edge = (event->events & EPOLLET) != 0;
+    if (is_edge && (state_of(*entry) & event->events) != 0) raise(descriptor, event->events);
     return 0;
   }
   if (operation != EPOLL_CTL_ADD || entry->watched) return fail(EEXIST);

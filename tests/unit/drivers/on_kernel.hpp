@@ -127,6 +127,7 @@ class Refusing final : public System {
   int bound = AF_UNSPEC;   ///< the family of the latest bind()
   int opened = -1;         ///< the descriptor of the latest socket()
   uint32_t reads = 0;      ///< calls of recv()
+  uint32_t waits = 0;      ///< calls of epoll_wait()
   std::optional<int> outstanding;  ///< octets that a peer has not acknowledged
   /// Is called behind each bind(), listen(), setsockopt() and shutdown().
   std::function<void(const char* call)> behind;
@@ -200,6 +201,7 @@ class Refusing final : public System {
     return under_.epoll_ctl(poller, what, fd, event);
   }
   int epoll_wait(int poller, epoll_event* events, int n, int timeout) override {
+    ++waits;
     return under_.epoll_wait(poller, events, n, timeout);
   }
 

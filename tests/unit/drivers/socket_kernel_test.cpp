@@ -393,7 +393,7 @@ TEST_F(ShiftingPath, EmssFollowsIt) {
   EXPECT_EQ(right().counters().emss_unknown, 0u);
   for (int i = 0; i < 50; ++i) {
     near_.queue(88);
-    now_ += std::chrono::microseconds(100);
+    now_ += KnownEmss::kAskedAgain;
     turns(3);
     if (near_.changed_emss != 0) {
       EXPECT_EQ(near_.changed_emss, near_.stream->emss());
