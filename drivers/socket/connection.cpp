@@ -33,9 +33,9 @@ Connection::Connection(ConnectionOwner& owner, System& system, const Config& con
       state_(state),
       nagle_(config.nagle),
       unsent_(config.send_buffer),
-      output_watched_(state == State::Connecting),
       handshake_done_(state == State::Open) {
   timer_.owner = this;
+  readiness_.set_output_watched(state == State::Connecting);
   // What the configuration says is no option of the application's, which would be told.
   static_cast<void>(apply(system_, descriptor.get(), options_of(config)));
   descriptor_ = std::move(descriptor);  // without memory above it stays the caller's
@@ -99,7 +99,7 @@ void Connection::look_again() { readiness_.look_again(); }
 
 bool Connection::expect_octets() {
   if (state_ != State::Open || read_half_ != ReadHalf::Open) return false;
-  if (output_watched_ || !readiness_.would_read()) return false;
+  if (readiness_.is_output_watched() || !readiness_.would_read()) return false;
   readiness_.set_readable(true);
   owner_.list(*this);
   return true;
@@ -149,7 +149,7 @@ void Connection::on_epoll(uint32_t events, base::Now now) {
   if (finished && (events & (EPOLLHUP | EPOLLERR)) != 0) readiness_.set_readable(true);
   if ((events & EPOLLOUT) != 0) {
     readiness_.set_writable(true);
-    if (output_watched_) output_watched_ = !owner_.watch_output(*this, false);
+    watch_output(false);
   }
   if (wants_reading() || wants_sending()) owner_.list(*this);
 }
@@ -276,8 +276,13 @@ bool Connection::write_out(base::Now now) {
 void Connection::await_output(bool memory, base::Now now) {
   ++counters_.send_waits;
   readiness_.set_writable(false);
-  if (!memory && !output_watched_) output_watched_ = owner_.watch_output(*this, true);
-  if (memory || !output_watched_) owner_.arm(*this, now + kMemoryAgain);
+  if (!memory) watch_output(true);
+  if (memory || !readiness_.is_output_watched()) owner_.arm(*this, now + kMemoryAgain);
+}
+
+void Connection::watch_output(bool yes) {
+  if (readiness_.is_output_watched() == yes) return;
+  if (owner_.watch_output(*this, yes)) readiness_.set_output_watched(yes);
 }
 
 void Connection::release_taken(base::Now now) {

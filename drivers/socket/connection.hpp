@@ -74,6 +74,9 @@ class Readiness {
   // Sending.
   [[nodiscard]] bool takes() const { return writable_; }
   void set_writable(bool writable) { writable_ = writable; }
+  /// \return whether epoll tells when the system takes octets
+  [[nodiscard]] bool is_output_watched() const { return output_watched_; }
+  void set_output_watched(bool watched) { output_watched_ = watched; }
   [[nodiscard]] bool user_has() const { return user_ready_; }
   void set_user_has(bool something) { user_ready_ = something; }
 
@@ -82,6 +85,7 @@ class Readiness {
   bool stops_early_ = false;  // it may have more although it gave less than it was asked for
   Lack lack_ = Lack::None;
   bool writable_ = false;    // the system may take octets
+  bool output_watched_ = false;  // only while that is waited for
   bool user_ready_ = false;  // pull() may have something
 };
 
@@ -179,6 +183,7 @@ class Connection final : public llp::Stream {
   void note_read(ssize_t octets);
   void wait_for(Readiness::Lack what);
   void await_output(bool memory, base::Now now);
+  void watch_output(bool yes);
   void note_leaving();
   uint32_t room_behind_leaving(llp::BeforeHandUp& before, base::Now now);
   [[nodiscard]] uint32_t taken_of(base::ByteView octets);
@@ -209,7 +214,6 @@ class Connection final : public llp::Stream {
 
   // Sending.
   Unsent unsent_;
-  bool output_watched_;  // epoll tells when the system takes octets: only where that is waited for
   WriteHalf write_half_ = WriteHalf::Open;
   int write_error_ = 0;  // reported after all octets of the peer were read
 

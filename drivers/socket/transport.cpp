@@ -541,7 +541,7 @@ uint32_t Transport::take_events(base::Now now) {
   return count > 0 ? static_cast<uint32_t>(count) : 0;
 }
 
-/// Who has slept since the last turn was probably woken by the connection that woke it before.
+/// A thread that has slept was probably woken by the connection that woke it before.
 /// \return whether that one is read in this turn
 bool Transport::guess() {
   if (!std::exchange(has_slept_, false) || !alone_.take_guess()) return false;

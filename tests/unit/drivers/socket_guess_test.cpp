@@ -1,5 +1,5 @@
-// Who has slept reads the connection that woke it the last times before it asks epoll, and epoll
-// tells of a connection that takes octets again only where that is waited for.
+// A thread that has slept reads the connection that woke it the last times, and asks epoll later.
+// Of a connection that takes octets again epoll tells only where that is waited for.
 
 #include <gtest/gtest.h>
 
