@@ -25,6 +25,7 @@
 #include "framing/start.hpp"
 #include "mem/stag_table.hpp"
 #include "rdmap/rdmap.hpp"
+#include "rdmap/requests.hpp"
 #include "rdmap/work_opcodes.hpp"
 #include "rnic/queue_info.hpp"
 #include "rnic/tcp_options.hpp"
@@ -76,6 +77,7 @@ struct QueuePairParts {
   QueuePairOwner& owner;
   rdmap::Counters& counters;
   base::Doorbells& doorbells;
+  rdmap::RequestStore& requests;
   ReceiveWaits& receive_waits;
   TerminateTally& terminates;
   StalledResponders& stalls;
@@ -86,7 +88,7 @@ struct QueuePairParts {
 
 class QueuePair final : public rdmap::EndpointOwner {
  public:
-  /// \param memory outlives the queue pair
+  /// \param parts, memory outlive the queue pair
   /// \param doorbell the one that it rings, even when renew() has changed its number
   QueuePair(uint32_t number, uint32_t doorbell, const QueuePairSpec& spec,
             const QueuePairParts& parts, mem::StagTable& memory);
@@ -240,7 +242,7 @@ class QueuePair final : public rdmap::EndpointOwner {
   std::atomic<uint32_t> number_;  // an application's thread may ask while the worker renews it
   const uint32_t doorbell_;
   QueuePairSpec spec_;
-  const QueuePairParts parts_;
+  const QueuePairParts& parts_;
   mem::StagTable& memory_;
   rdmap::SendQueue sends_;
   rdmap::ReceiveQueue receives_;

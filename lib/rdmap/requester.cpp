@@ -8,15 +8,15 @@
 namespace rnic::rdmap {
 
 Requester::Requester(const EndpointConfig& config, const StreamMemory& memory, Counters& counters,
-                     SendQueue& sends, Completions& completions)
+                     const Queues& queues, Completions& completions)
     : extensions_(config.extensions),
       sink_rights_(config.strict_sinks ? Access::LocalWrite | Access::RemoteWrite
                                        : AccessSet(Access::LocalWrite)),
       memory_(memory),
       counters_(counters),
-      sends_(sends),
+      sends_(queues.sends),
       completions_(completions),
-      outbound_(config.ord, config.secret),
+      outbound_(config.ord, config.secret, queues.requests.outbound),
       list_stag_(memory_.draw_list_stag()) {
   sends_.forget_completed();
 }
