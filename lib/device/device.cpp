@@ -38,9 +38,9 @@ Device::Device(const DeviceConfig& config, base::Now now)
           config_,
           {resources_, consumers_, events_, reserved_ports_, framing_, counters_, doorbells_},
           now) {
-  qp_parts_.emplace(QueuePairParts{
-      connections_, rdmap_counters_, doorbells_, requests_, receive_waits_, terminates_, stalls_,
-      faults_, config_.rdma_extensions, config_.secret});
+  qp_parts_.emplace(QueuePairParts{connections_, rdmap_counters_, doorbells_, requests_,
+                                   receive_waits_, terminates_, stalls_, faults_,
+                                   config_.rdma_extensions, config_.secret});
   if (!config.mpa.crc) {
     base::log(base::LogLevel::Warning, "mpa", [&] {
       return config.name +

@@ -164,7 +164,7 @@ void QueuePair::renew(uint32_t number, uint32_t ird, uint32_t ord) {
   number_.store(number, std::memory_order_relaxed);
   spec_.ird = ird;
   spec_.ord = ord;
-  tcp_choice_ = {};
+  tcp_choice_.reset();
   fault_told_ = false;
   watches_first_fpdu_ = false;
 }

@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -82,7 +83,7 @@ struct QueuePairParts {
   TerminateTally& terminates;
   StalledResponders& stalls;
   const rdmap::EndpointFaults& faults;  ///< what each connection does wrong
-  bool extensions = true;  ///< RFC 7306
+  bool extensions = true;               ///< RFC 7306
   std::array<uint64_t, 2> secret{};
 };
 
@@ -125,8 +126,10 @@ class QueuePair final : public rdmap::EndpointOwner {
   /// Moves posted work to the endpoint.
   void serve(base::Now now) {
     serve();
-    if (watches_first_fpdu_) [[unlikely]] look_for_unsent(now);
-    if (waits_for_receive()) [[unlikely]] resume(now);
+    if (watches_first_fpdu_) [[unlikely]]
+      look_for_unsent(now);
+    if (waits_for_receive()) [[unlikely]]
+      resume(now);
   }
   /// A message waits for a receive.
   [[nodiscard]] bool waits_for_receive() const { return endpoint_.waits_for_receive(); }
@@ -210,8 +213,13 @@ class QueuePair final : public rdmap::EndpointOwner {
   void end_connection();
 
   /// What ConnectOptions chose for TCP below the connection.
-  [[nodiscard]] const TcpChoice& tcp_choice() const { return tcp_choice_; }
-  void choose_tcp(const TcpChoice& choice) { tcp_choice_ = choice; }
+  [[nodiscard]] TcpChoice tcp_choice() const {
+    return tcp_choice_ == nullptr ? TcpChoice{} : *tcp_choice_;
+  }
+  /// \throw std::bad_alloc: nothing has happened
+  void choose_tcp(const TcpChoice& choice) {
+    tcp_choice_ = choice == TcpChoice{} ? nullptr : std::make_unique<const TcpChoice>(choice);
+  }
 
   // rdmap::EndpointOwner
   void send_completed(const Completion& completion) override;
@@ -250,8 +258,8 @@ class QueuePair final : public rdmap::EndpointOwner {
   rdmap::Endpoint endpoint_;
   // The members from here on belong to the worker.
   QueuePairUse use_ = QueuePairUse::Unused;
-  base::Handle connection_;  // Invariant: valid in Connected, and nowhere else
-  TcpChoice tcp_choice_;
+  base::Handle connection_;                      // Invariant: valid in Connected, and nowhere else
+  std::unique_ptr<const TcpChoice> tcp_choice_;  // nullptr: nothing was chosen
   QueuePairTally tally_;
   bool orphaned_ = false;  // not part of the state: it can happen in every state
   bool fault_told_ = false;

@@ -48,8 +48,8 @@ Requester::Next Requester::pass_over() {
     if (slot.row->has_message()) return Next::Message;
     // Work posted before may still have to read the region or write to it; its release leads back
     // here (local_work_is_due()).
-    const bool held = slot.row->waits ? sends_.report() != seq
-                                      : slot.work->fence && outbound_.outstanding() != 0;
+    const bool held =
+        slot.row->waits ? sends_.report() != seq : slot.work->fence && outbound_.outstanding() != 0;
     if (held) return Next::Nothing;
     if (slot.row->carry_out(slot, memory_, counters_) != mem::AccessFault::None) {
       sends_.fail(seq, CompletionStatus::LocalProtection);

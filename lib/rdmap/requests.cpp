@@ -49,7 +49,7 @@ void InboundRequest::remaining(uint32_t done, uint8_t* out) const {
 }
 
 InboundRequests::InboundRequests(uint32_t ird, RingStore<InboundRequest>& rings)
-    : ird_(ird), ring_(rings, std::bit_ceil(ird < 1 ? 2u : 2 * ird)) {}
+    : ird_(ird), ring_(rings.promise(std::bit_ceil(ird < 1 ? 2u : 2 * ird))) {}
 
 base::ByteView InboundRequests::read_header(uint32_t msn) const {
   static constexpr std::array<uint8_t, wire::kRdmapReadRequestSize> kNothing{};
@@ -87,7 +87,7 @@ OutboundRequests::OutboundRequests(uint32_t ord, uint64_t secret, RingStore<Outb
     : limit_(ord),
       capacity_(ord < 1 ? 1 : ord),
       secret_(secret),
-      ring_(rings, std::bit_ceil(capacity_)) {}
+      ring_(rings.promise(std::bit_ceil(capacity_))) {}
 
 void OutboundRequests::push(const OutboundRequest& request) {
   RNIC_CHECK(count_ < capacity_);

@@ -136,10 +136,10 @@ class InboundRequests {
 
   uint32_t ird_;
   Ring<InboundRequest> ring_;  // Invariant: taken while free_ and begun_ differ, and not else
-  uint32_t free_ = 0;      // oldest whose response is not acknowledged
-  uint32_t serve_ = 0;     // next to answer
-  uint32_t allowed_ = 0;   // first that may not be answered yet; deliver_ but for a stall
-  uint32_t deliver_ = 0;   // next to be delivered
+  uint32_t free_ = 0;          // oldest whose response is not acknowledged
+  uint32_t serve_ = 0;         // next to answer
+  uint32_t allowed_ = 0;       // first that may not be answered yet; deliver_ but for a stall
+  uint32_t deliver_ = 0;       // next to be delivered
   uint32_t begun_ = 0;     // first that has no slot yet: nothing has come of it or of a later one
   uint32_t provided_ = 0;  // first without a buffer
 };

@@ -24,7 +24,7 @@ class RingPool {
 
   /// \throw std::bad_alloc: nothing has happened
   void promise() {
-    if (promised_ == capacity()) grow();
+    if (promised_ == capacity_) grow();
     ++promised_;
   }
   /// That many rings fewer than were promised may be needed. Precondition: none of them is taken.
@@ -45,6 +45,7 @@ class RingPool {
     back_.push_back(ring);
   }
 
+  [[nodiscard]] uint32_t slots() const { return slots_; }
   [[nodiscard]] uint32_t promised() const { return promised_; }
   [[nodiscard]] uint32_t taken() const { return taken_; }
   /// How many rings were ever in use at once: those whose memory was touched.
@@ -53,64 +54,50 @@ class RingPool {
   /// Checks that a ring is there for each promise, and that each ring that was ever taken is with
   /// somebody or has come back.
   void validate() const {
-    RNIC_CHECK(taken_ <= promised_ && promised_ <= capacity());
-    RNIC_CHECK(back_.capacity() >= capacity());
+    RNIC_CHECK(taken_ <= promised_ && promised_ <= capacity_);
+    RNIC_CHECK(back_.capacity() >= capacity_);
     RNIC_CHECK(back_.size() + taken_ == fresh_);
   }
 
  private:
-  static constexpr size_t kBlockOctets = 256 << 10;
+  static constexpr uint32_t kFirstRings = 8;
 
-  [[nodiscard]] uint32_t rings_of_block() const {
-    return static_cast<uint32_t>(std::max<size_t>(kBlockOctets / (slots_ * sizeof(Slot)), 1));
-  }
-  [[nodiscard]] uint32_t capacity() const {
-    return static_cast<uint32_t>(blocks_.size()) * rings_of_block();
-  }
+  /// Each block doubles what there is: a few large ones are left untouched by calloc(), which
+  /// clears what it takes from the heap's top.
   void grow() {
-    const size_t rings = size_t{capacity()} + rings_of_block();
-    if (back_.capacity() < rings) back_.reserve(2 * rings);
-    blocks_.emplace_back(size_t{rings_of_block()} * slots_);
+    const uint32_t more = std::max(capacity_, kFirstRings);
+    back_.reserve(size_t{capacity_} + more);
+    blocks_.emplace_back(size_t{more} * slots_);
+    capacity_ += more;
   }
   Slot* fresh() {
-    const uint32_t ring = fresh_++;
-    return &blocks_[ring / rings_of_block()][size_t{ring % rings_of_block()} * slots_];
+    if (next_ == blocks_[block_].size()) {
+      ++block_;
+      next_ = 0;
+    }
+    Slot* const ring = &blocks_[block_][next_];
+    next_ += slots_;
+    ++fresh_;
+    return ring;
   }
 
   const uint32_t slots_;  // of each ring
   std::vector<base::ZeroArray<Slot>> blocks_;
   std::vector<Slot*> back_;  // Invariant: has room for all rings, so that give() allocates nothing
-  uint32_t fresh_ = 0;       // rings below were taken once
+  size_t block_ = 0;         // where the next ring is that was never taken, and there
+  size_t next_ = 0;          // its first slot
+  uint32_t capacity_ = 0;    // rings of all blocks
+  uint32_t fresh_ = 0;       // rings that were taken once
   uint32_t taken_ = 0;       // Invariant: <= promised_
-  uint32_t promised_ = 0;    // Invariant: <= capacity(); one for each Ring
-};
-
-/// The rings of a device, of all sizes: a pool for each.
-template <typename Slot>
-class RingStore {
- public:
-  /// \param slots of a ring; a power of two
-  [[nodiscard]] RingPool<Slot>& pool(uint32_t slots) {
-    RNIC_CHECK(slots != 0 && (slots & (slots - 1)) == 0);
-    return pools_.try_emplace(slots, slots).first->second;
-  }
-
-  void validate() const {
-    for (const auto& [slots, pool] : pools_) pool.validate();
-  }
-
- private:
-  std::map<uint32_t, RingPool<Slot>> pools_;  // by the slots of a ring; they stay where they are
+  uint32_t promised_ = 0;    // Invariant: <= capacity_; one for each Ring
 };
 
 /// The ring of one endpoint: promised to it for its life, and taken while it is needed.
 template <typename Slot>
 class Ring {
  public:
-  /// \param store outlives this \param slots a power of two
-  Ring(RingStore<Slot>& store, uint32_t slots) : pool_(store.pool(slots)), mask_(slots - 1) {
-    pool_.promise();
-  }
+  /// \param pool outlives this
+  explicit Ring(RingPool<Slot>& pool) : pool_(pool), mask_(pool.slots() - 1) { pool_.promise(); }
   ~Ring() {
     if (is_taken()) give();
     pool_.withdraw();
@@ -135,6 +122,26 @@ class Ring {
   RingPool<Slot>& pool_;
   Slot* slots_ = nullptr;
   const uint32_t mask_;
+};
+
+/// The rings of a device, of all sizes: a pool for each.
+template <typename Slot>
+class RingStore {
+ public:
+  /// Promises a ring. \param slots a power of two \throw std::bad_alloc: nothing was promised
+  [[nodiscard]] Ring<Slot> promise(uint32_t slots) {
+    RNIC_CHECK(slots != 0 && (slots & (slots - 1)) == 0);
+    return Ring<Slot>(pools_.try_emplace(slots, slots).first->second);
+  }
+  /// Precondition: a ring of so many slots was promised once.
+  [[nodiscard]] const RingPool<Slot>& pool(uint32_t slots) const { return pools_.at(slots); }
+
+  void validate() const {
+    for (const auto& [slots, pool] : pools_) pool.validate();
+  }
+
+ private:
+  std::map<uint32_t, RingPool<Slot>> pools_;  // by the slots of a ring; they stay where they are
 };
 
 }  // namespace rnic::rdmap

@@ -54,7 +54,8 @@ class Half {
         table_(16, {1, 2}),
         hold_(framing::make_hold_store(256u << 10)),
         session_(config(markers), framing::Role::Responder, *hold_, mpa_counters_, starter_, {}),
-        endpoint_(endpoint_config(), table_, rdmap_counters_, owner_, {sends_, receives_, requests_}) {
+        endpoint_(endpoint_config(), table_, rdmap_counters_, owner_,
+                  {sends_, receives_, requests_}) {
     std::memset(memory_.data() + kGuard, 0, kRegion);
     mem::RegionSpec spec;
     spec.address = memory_.data() + kGuard;
