@@ -87,15 +87,10 @@ void Session::emss_changed(uint32_t emss) {
 }
 
 void Session::released(const llp::RecordTag& tag, uint64_t end_offset) {
-  if (tag == kStartTag) {
-    start_->sender.acknowledged(end_offset);
-    end_start_up();
-  } else if (tag == kLastMessageTag) {
-    start_->last_message.acknowledged(end_offset);
-    end_start_up();
-  } else {
-    user()->released_ulpdu(tag);
-  }
+  if (tag != kStartTag && tag != kLastMessageTag) return user()->released_ulpdu(tag);
+  if (start_ == nullptr) return;
+  (tag == kStartTag ? start_->sender : start_->last_message).acknowledged(end_offset);
+  end_start_up();
 }
 
 bool Session::fills_segment(uint32_t octets) const {
@@ -175,8 +170,8 @@ void Session::broken(framing::PduError error, base::Now now) {
 framing::StartFailure Session::end_of_stream(StartState state, bool reset) const {
   const bool asked = state == StartState::AwaitReply;
   const bool asking = state == StartState::SendRequest;
-  if (!start_->parser.empty() || !(asked || (asking && reset)))
-    return framing::StartFailure::StreamEnded;
+  const bool silent = start_->parser.empty() && (asked || (asking && reset));
+  if (!silent) return framing::StartFailure::StreamEnded;
   return reset ? framing::StartFailure::ResetBeforeReply : framing::StartFailure::NoReply;
 }
 
