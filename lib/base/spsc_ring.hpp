@@ -25,7 +25,8 @@ template <typename T, typename Index = std::atomic<size_t>>
 class SpscRing {
  public:
   /// \param capacity elements that fit; rounded up to a power of two.
-  explicit SpscRing(size_t capacity) : mask_(capacity_for(capacity) - 1), slots_(mask_ + 1) {}
+  explicit SpscRing(size_t capacity)
+      : mask_(capacity_for(capacity) - 1), slots_(mask_ + 1), elements_(slots_.data()) {}
   ~SpscRing() {
     while (front() != nullptr) pop_front();
   }
@@ -89,7 +90,8 @@ class SpscRing {
       element->~T();
     }
     slots_ = std::move(slots);
-    mask_ = mask;
+    mask_ = read_mask_ = mask;
+    elements_ = slots_.data();
     cached_head_ = head;
     cached_tail_ = tail;
   }
@@ -115,14 +117,18 @@ class SpscRing {
   };
 
   T* at(size_t position) {
-    return std::launder(reinterpret_cast<T*>(slots_[position & mask_].storage));
+    return std::launder(reinterpret_cast<T*>(elements_[position & read_mask_].storage));
   }
 
-  size_t mask_;
-  ZeroArray<Slot> slots_;
-  alignas(64) Index tail_{0};
-  size_t cached_head_ = 0;  // producer's last reading of head_
-  alignas(64) Index head_{0};
+  // Each side has a cache line, with a copy of what it needs of the other's that only resize()
+  // changes.
+  alignas(64) size_t mask_;  // producer
+  ZeroArray<Slot> slots_;    // producer
+  Index tail_{0};
+  size_t cached_head_ = 0;      // producer's last reading of head_
+  alignas(64) Slot* elements_;  // consumer
+  size_t read_mask_ = mask_;    // consumer
+  Index head_{0};
   size_t cached_tail_ = 0;  // consumer's last reading of tail_
 };
 

@@ -25,7 +25,7 @@ class ZeroArray {
   /// \throw std::bad_alloc
   explicit ZeroArray(size_t size) : block_(block_for(size)), size_(size) {
     void* at = block_.get();
-    size_t room = (size + kSlack) * sizeof(T);
+    size_t room = size * sizeof(T) + kSlack;
     elements_ = static_cast<T*>(std::align(alignof(T), size * sizeof(T), at, room));
   }
 
@@ -36,17 +36,19 @@ class ZeroArray {
   [[nodiscard]] size_t size() const { return size_; }
 
   /// Octets of memory that an array of that size takes.
-  [[nodiscard]] static uint64_t octets_for(uint64_t size) { return (size + kSlack) * sizeof(T); }
+  [[nodiscard]] static uint64_t octets_for(uint64_t size) { return size * sizeof(T) + kSlack; }
 
  private:
-  // calloc() aligns for every fundamental type; what asks for more is moved within its block. One
-  // element more is enough for that, as the size of a type is a multiple of its alignment.
-  static constexpr size_t kSlack = alignof(T) > alignof(std::max_align_t) ? 1 : 0;
+  // calloc() aligns for every fundamental type; what asks for more is moved within its block, by
+  // so many octets at most.
+  static constexpr size_t kSlack = alignof(T) > alignof(std::max_align_t)
+                                       ? alignof(T) - alignof(std::max_align_t)
+                                       : 0;
 
   static void* block_for(size_t size) {
     // Also keeps the sum from wrapping round.
-    if (size > PTRDIFF_MAX / sizeof(T) - kSlack) throw std::bad_alloc();
-    void* block = std::calloc(size + kSlack, sizeof(T));
+    if (size > (PTRDIFF_MAX - kSlack) / sizeof(T)) throw std::bad_alloc();
+    void* block = std::calloc(size * sizeof(T) + kSlack, 1);
     if (block == nullptr) throw std::bad_alloc();
     return block;
   }

@@ -198,6 +198,7 @@ void Connection::request_received(const framing::StartOffer& peer, base::ByteVie
 void Connection::started(const framing::Negotiated& agreed, base::ByteView private_data,
                          base::Now now) {
   set_state(ConnectionState::Running);
+  redial_.reset();  // no attempt follows one that has succeeded
   agreed_ = agreed;
   agreed_.fell_back = fell_back_;
   if (agreed.peer_to_peer && !is_responder()) agreed_.rtr = rtr_of(agreed.rtr_kinds);

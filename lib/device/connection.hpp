@@ -247,7 +247,7 @@ class Connection final : public framing::StartEvents, public tuf::SessionEvents 
   base::TimerNode start_timer_;
   Silence silence_;
   base::TimerNode drain_timer_;    // when it is reset, whatever the peer does
-  std::unique_ptr<Redial> redial_;
+  std::unique_ptr<Redial> redial_;  // until the attempt has succeeded
   llp::Admitted seat_;
   llp::Admitted peer_place_;
   framing::Role role_;

@@ -38,6 +38,9 @@ Device::Device(const DeviceConfig& config, base::Now now)
           config_,
           {resources_, consumers_, events_, reserved_ports_, framing_, counters_, doorbells_},
           now) {
+  qp_parts_.emplace(QueuePairParts{connections_, rdmap_counters_, doorbells_, requests_,
+                                   receive_waits_, terminates_, stalls_, faults_,
+                                   config_.rdma_extensions, config_.secret});
   if (!config.mpa.crc) {
     base::log(base::LogLevel::Warning, "mpa", [&] {
       return config.name +
@@ -253,6 +256,7 @@ void Device::validate() {
   if (own_) own_->validate();
   connections_.validate();
   resources_.for_each_qp([](const QueuePair* qp) { qp->validate(); });
+  requests_.validate();
   Consumers::Found found = consumers_.nothing_found();
   resources_.count(found);
   connections_.count(found);
@@ -264,9 +268,7 @@ void Device::validate() {
 }
 
 Result<QueuePair*> Device::create_qp(const QueuePairSpec& spec) {
-  return resources_.create_qp(
-      spec, {connections_, rdmap_counters_, doorbells_, receive_waits_, terminates_, stalls_,
-             faults_, config_.rdma_extensions, config_.secret});
+  return resources_.create_qp(spec, *qp_parts_);
 }
 
 Status Device::destroy_qp(QueuePair* qp) {

@@ -339,6 +339,8 @@ class Device {
   const rdmap::EndpointFaults faults_;
   StalledResponders stalls_;
   Consumers consumers_;
+  rdmap::RequestStore requests_;
+  std::optional<QueuePairParts> qp_parts_;  // from the constructor's end on
   Resources resources_;
   base::Doorbells doorbells_;
   EventQueue events_;

@@ -7,7 +7,7 @@
 #include <utility>
 #include <variant>
 
-#include "base/spsc_ring.hpp"
+#include "base/spsc_queue.hpp"
 #include "device/queue_listener.hpp"
 #include "rnic/event.hpp"
 
@@ -18,11 +18,11 @@ namespace rnic::device {
 class EventQueue {
  public:
   /// \param lost counts what finds no room; outlives the queue
-  EventQueue(uint32_t depth, uint64_t& lost) : ring_(depth), lost_(lost) {}
+  EventQueue(uint32_t depth, uint64_t& lost) : queue_(depth), lost_(lost) {}
 
   /// Octets of memory that a queue of `depth` events takes.
   [[nodiscard]] static uint64_t octets_for(uint64_t depth) {
-    return base::SpscRing<Event>::octets_for(depth);
+    return base::SpscQueue<Event>::octets_for(depth);
   }
 
   // --- Worker ---
@@ -37,7 +37,7 @@ class EventQueue {
   /// so that neither pushes out what is worth more. \return false: there was no room for it
   bool emit_unsolicited(Event event) {
     const size_t part = std::holds_alternative<event::RequestFailed>(event) ? 4 : 2;
-    if (ring_.size() < (ring_.capacity() + part - 1) / part && push(std::move(event))) {
+    if (queue_.size() < (queue_.capacity() + part - 1) / part && push(std::move(event))) {
       return true;
     }
     ++lost_;
@@ -55,19 +55,19 @@ class EventQueue {
   /// The oldest event; nothing when there is none.
   std::optional<Event> poll() {
     std::optional<Event> event(std::in_place);
-    if (!ring_.pop(*event)) event.reset();
+    if (!queue_.pop(*event)) event.reset();
     return event;
   }
 
  private:
   bool push(Event&& event) {
     event::common(event).device_context = context_;
-    if (!ring_.push(std::move(event))) return false;
+    if (!queue_.push(std::move(event))) return false;
     if (listener_ != nullptr) listener_->added(true);
     return true;
   }
 
-  base::SpscRing<Event> ring_;
+  base::SpscQueue<Event> queue_;
   uint64_t& lost_;
   void* context_ = nullptr;
   std::unique_ptr<QueueListener> listener_;  // nullptr: nobody has asked for a descriptor

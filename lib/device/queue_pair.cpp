@@ -43,7 +43,7 @@ rdmap::Endpoint QueuePair::make_endpoint(uint32_t number, uint64_t stream, uint3
   config.strict_sinks = spec_.strict_read_sinks;
   config.receive_wait = spec_.receive_wait;
   config.secret = parts_.secret[0] ^ parts_.secret[1] * (2 * uint64_t{number} + 1);
-  return {config, memory_, parts_.counters, *this, {sends_, receives_}};
+  return {config, memory_, parts_.counters, *this, {sends_, receives_, parts_.requests}};
 }
 
 uint64_t QueuePair::octets_for(const QueuePairSpec& spec) {
@@ -164,7 +164,7 @@ void QueuePair::renew(uint32_t number, uint32_t ird, uint32_t ord) {
   number_.store(number, std::memory_order_relaxed);
   spec_.ird = ird;
   spec_.ord = ord;
-  tcp_choice_ = {};
+  tcp_choice_.reset();
   fault_told_ = false;
   watches_first_fpdu_ = false;
 }

@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -25,6 +26,7 @@
 #include "framing/start.hpp"
 #include "mem/stag_table.hpp"
 #include "rdmap/rdmap.hpp"
+#include "rdmap/requests.hpp"
 #include "rdmap/work_opcodes.hpp"
 #include "rnic/queue_info.hpp"
 #include "rnic/tcp_options.hpp"
@@ -76,17 +78,18 @@ struct QueuePairParts {
   QueuePairOwner& owner;
   rdmap::Counters& counters;
   base::Doorbells& doorbells;
+  rdmap::RequestStore& requests;
   ReceiveWaits& receive_waits;
   TerminateTally& terminates;
   StalledResponders& stalls;
   const rdmap::EndpointFaults& faults;  ///< what each connection does wrong
-  bool extensions = true;  ///< RFC 7306
+  bool extensions = true;               ///< RFC 7306
   std::array<uint64_t, 2> secret{};
 };
 
 class QueuePair final : public rdmap::EndpointOwner {
  public:
-  /// \param memory outlives the queue pair
+  /// \param parts, memory outlive the queue pair
   /// \param doorbell the one that it rings, even when renew() has changed its number
   QueuePair(uint32_t number, uint32_t doorbell, const QueuePairSpec& spec,
             const QueuePairParts& parts, mem::StagTable& memory);
@@ -123,8 +126,10 @@ class QueuePair final : public rdmap::EndpointOwner {
   /// Moves posted work to the endpoint.
   void serve(base::Now now) {
     serve();
-    if (watches_first_fpdu_) [[unlikely]] look_for_unsent(now);
-    if (waits_for_receive()) [[unlikely]] resume(now);
+    if (watches_first_fpdu_) [[unlikely]]
+      look_for_unsent(now);
+    if (waits_for_receive()) [[unlikely]]
+      resume(now);
   }
   /// A message waits for a receive.
   [[nodiscard]] bool waits_for_receive() const { return endpoint_.waits_for_receive(); }
@@ -208,8 +213,13 @@ class QueuePair final : public rdmap::EndpointOwner {
   void end_connection();
 
   /// What ConnectOptions chose for TCP below the connection.
-  [[nodiscard]] const TcpChoice& tcp_choice() const { return tcp_choice_; }
-  void choose_tcp(const TcpChoice& choice) { tcp_choice_ = choice; }
+  [[nodiscard]] TcpChoice tcp_choice() const {
+    return tcp_choice_ == nullptr ? TcpChoice{} : *tcp_choice_;
+  }
+  /// \throw std::bad_alloc: nothing has happened
+  void choose_tcp(const TcpChoice& choice) {
+    tcp_choice_ = choice == TcpChoice{} ? nullptr : std::make_unique<const TcpChoice>(choice);
+  }
 
   // rdmap::EndpointOwner
   void send_completed(const Completion& completion) override;
@@ -240,7 +250,7 @@ class QueuePair final : public rdmap::EndpointOwner {
   std::atomic<uint32_t> number_;  // an application's thread may ask while the worker renews it
   const uint32_t doorbell_;
   QueuePairSpec spec_;
-  const QueuePairParts parts_;
+  const QueuePairParts& parts_;
   mem::StagTable& memory_;
   rdmap::SendQueue sends_;
   rdmap::ReceiveQueue receives_;
@@ -248,8 +258,8 @@ class QueuePair final : public rdmap::EndpointOwner {
   rdmap::Endpoint endpoint_;
   // The members from here on belong to the worker.
   QueuePairUse use_ = QueuePairUse::Unused;
-  base::Handle connection_;  // Invariant: valid in Connected, and nowhere else
-  TcpChoice tcp_choice_;
+  base::Handle connection_;                      // Invariant: valid in Connected, and nowhere else
+  std::unique_ptr<const TcpChoice> tcp_choice_;  // nullptr: nothing was chosen
   QueuePairTally tally_;
   bool orphaned_ = false;  // not part of the state: it can happen in every state
   bool fault_told_ = false;

@@ -73,6 +73,7 @@ class Resources final : private QueuePairContexts {
   /// Gives the queue another depth; its receives stay. WrongState: it has more receives than that.
   Status resize_srq(SharedReceiveQueue& srq, uint32_t depth);
   [[nodiscard]] SrqInfo info(const SharedReceiveQueue& srq) const;
+  /// \param parts outlive the queue pair
   Result<QueuePair*> create_qp(const QueuePairSpec& spec, const QueuePairParts& parts);
   /// Gives the queue pair another IRD and ORD. In Error it also becomes Idle again, under its
   /// slot's next number. Called only in Idle and Error, and without a connection. When it fails or

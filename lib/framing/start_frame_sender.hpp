@@ -29,6 +29,8 @@ class StartFrameSender {
 
   [[nodiscard]] bool pending() const { return sent_ < size_; }
   [[nodiscard]] uint32_t unsent() const { return size_ - sent_; }
+  /// \return whether no octet of the frame is still to be sent, or to be sent again
+  [[nodiscard]] bool is_acknowledged() const { return !pending() && frame_.empty(); }
   /// Stream offset behind the frame's last octet.
   [[nodiscard]] uint64_t end_offset() const { return base_ + size_; }
   void validate() const;

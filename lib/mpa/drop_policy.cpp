@@ -19,7 +19,7 @@ constexpr uint64_t kConvincing = 64;
 framing::Refusal DropPolicy::refuses(const framing::Arrivals& arrivals,
                                      const framing::LocatedSegment& segment,
                                      base::ByteView octets) {
-  if (!config_.silent_drop) return framing::Refusal::None;
+  if (!enabled_) return framing::Refusal::None;
   const Case c{arrivals, segment, segment.range, octets};
   if (segment.bad != framing::PduError::None) {
     return segment.droppable ? drop_bad(c, false) : framing::Refusal::None;
@@ -167,7 +167,7 @@ DropPolicy::DropCount& DropPolicy::drops_of(uint64_t begin, uint64_t ordered) {
 framing::Refusal DropPolicy::drop_bad(const Case& c, bool piece) {
   DropCount& count = drops_of(c.range.begin, c.arrivals.ordered());
   const uint32_t checksum = piece ? checksum_of(c.octets) : 0;
-  if (count.drops >= config_.drop_limit) return framing::Refusal::None;
+  if (count.drops >= limit_) return framing::Refusal::None;
   if (piece && count.drops != 0 && count.checksum == checksum) return framing::Refusal::None;
   ++count.drops;
   count.checksum = checksum;

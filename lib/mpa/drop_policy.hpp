@@ -22,7 +22,11 @@ class DropPolicy {
  public:
   DropPolicy(const Config& config, const FpduReader& reader, framing::HoldStore& store,
              Counters& counters)
-      : config_(config), reader_(reader), store_(store), counters_(counters) {}
+      : enabled_(config.silent_drop),
+        limit_(config.drop_limit),
+        reader_(reader),
+        store_(store),
+        counters_(counters) {}
 
   [[nodiscard]] framing::Refusal refuses(const framing::Arrivals& arrivals,
                                          const framing::LocatedSegment& segment,
@@ -40,7 +44,7 @@ class DropPolicy {
   /// Checks that no segment was dropped more often than the limit allows.
   void validate() const {
     suspicions_.validate();
-    for (const DropCount& count : drop_counts_) RNIC_CHECK(count.drops <= config_.drop_limit);
+    for (const DropCount& count : drop_counts_) RNIC_CHECK(count.drops <= limit_);
   }
 
  private:
@@ -80,7 +84,8 @@ class DropPolicy {
   [[nodiscard]] DropCount& drops_of(uint64_t begin, uint64_t ordered);
   [[nodiscard]] framing::Refusal drop_bad(const Case& c, bool piece);
 
-  const Config& config_;
+  const bool enabled_;    // Config::silent_drop
+  const uint32_t limit_;  // Config::drop_limit
   const FpduReader& reader_;
   framing::HoldStore& store_;
   Counters& counters_;

@@ -56,7 +56,7 @@ bool FpduLocator::find_first(const framing::Arrivals& arrivals,
     return end_of_started(arrivals, arrivals.place_next(), range, octets, first) &&
            first >= range.begin && first <= range.end;
   }
-  if (!config_.out_of_order) return false;
+  if (!out_of_order_) return false;
   bool inside = false;
   if (find_by_neighbour(arrivals, range, octets, first, inside)) return true;
   if (inside || !reader_.grid().on()) return false;  // MPA-6-06: without markers nothing locates it

@@ -16,12 +16,14 @@ namespace rnic::mpa {
 class FpduLocator final : public framing::LocatorDefaults {
  public:
   FpduLocator(const Config& config, framing::HoldStore& store, Counters& counters)
-      : config_(config), store_(store), drop_policy_(config, reader_, store, counters) {}
+      : all_markers_(config.check_all_markers),
+        out_of_order_(config.out_of_order),
+        store_(store),
+        drop_policy_(config, reader_, store, counters) {}
 
   /// Full operation begins at `offset` of the stream.
   void start(uint64_t offset, const framing::Negotiated& agreed) {
-    reader_ = FpduReader(MarkerGrid(agreed.markers_receive, offset), agreed.crc,
-                         config_.check_all_markers);
+    reader_ = FpduReader(MarkerGrid(agreed.markers_receive, offset), agreed.crc, all_markers_);
   }
 
   void locate(const framing::Arrivals& arrivals, base::ByteView octets,
@@ -55,7 +57,8 @@ class FpduLocator final : public framing::LocatorDefaults {
                                     base::Range range, base::ByteView octets, uint64_t& end) const;
   [[nodiscard]] uint64_t find_by_marker(base::Range range, base::ByteView octets) const;
 
-  const Config& config_;
+  const bool all_markers_;   // Config::check_all_markers
+  const bool out_of_order_;  // Config::out_of_order
   framing::HoldStore& store_;
   FpduReader reader_;
   DropPolicy drop_policy_;

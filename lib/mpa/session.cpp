@@ -22,17 +22,17 @@ llp::Pulled Session::pull(uint32_t n, uint64_t offset, llp::Frame& out, base::No
   if (is_sending(state_)) return pull_fpdu(n, offset, out, now);
   if (!starting()) return {};
   llp::Pulled pulled;
-  if (last_message_.pending()) {
-    pulled.length = last_message_.emit(n, offset, out);
+  if (start_->last_message.pending()) {
+    pulled.length = start_->last_message.emit(n, offset, out);
     pulled.tag = kLastMessageTag;
-    pulled.push = !last_message_.pending();
+    pulled.push = !start_->last_message.pending();
     return pulled;
   }
-  if (!sender_.pending()) return {};
-  pulled.length = sender_.emit(n, offset, out);
+  if (!start_->sender.pending()) return {};
+  pulled.length = start_->sender.emit(n, offset, out);
   pulled.tag = kStartTag;
-  pulled.push = !sender_.pending();
-  if (!sender_.pending()) start_frame_sent(now);
+  pulled.push = !start_->sender.pending();
+  if (!start_->sender.pending()) start_frame_sent(now);
   return pulled;
 }
 
@@ -55,7 +55,9 @@ llp::Pulled Session::pull_fpdu(uint32_t n, uint64_t offset, llp::Frame& out, bas
 }
 
 bool Session::all_fits(uint32_t octets) const {
-  if (!full_operation()) return last_message_.unsent() + sender_.unsent() <= octets;
+  if (!full_operation()) {
+    return start_ == nullptr || start_->last_message.unsent() + start_->sender.unsent() <= octets;
+  }
   if (!is_sending(state_)) return true;
   constexpr uint32_t kMostOverhead = 2 + 3 + 4;  // length, pad, CRC
   const uint32_t marker_octets =
@@ -65,8 +67,11 @@ bool Session::all_fits(uint32_t octets) const {
 
 bool Session::rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length,
                       llp::Frame& out) {
-  if (tag == kStartTag) return sender_.rebuild(offset, length, out);
-  if (tag == kLastMessageTag) return last_message_.rebuild(offset, length, out);
+  if (tag == kStartTag || tag == kLastMessageTag) {
+    if (start_ == nullptr) return false;
+    return tag == kStartTag ? start_->sender.rebuild(offset, length, out)
+                            : start_->last_message.rebuild(offset, length, out);
+  }
   const uint32_t before = out.length();
   FpduWriter writer(send_grid_, offset, agreed_.crc, wire::kMpaUlpduMax, out);
   if (!user()->rebuild_ulpdu(tag, writer)) return false;
@@ -82,13 +87,10 @@ void Session::emss_changed(uint32_t emss) {
 }
 
 void Session::released(const llp::RecordTag& tag, uint64_t end_offset) {
-  if (tag == kStartTag) {
-    sender_.acknowledged(end_offset);
-  } else if (tag == kLastMessageTag) {
-    last_message_.acknowledged(end_offset);
-  } else {
-    user()->released_ulpdu(tag);
-  }
+  if (tag != kStartTag && tag != kLastMessageTag) return user()->released_ulpdu(tag);
+  if (start_ == nullptr) return;
+  (tag == kStartTag ? start_->sender : start_->last_message).acknowledged(end_offset);
+  end_start_up();
 }
 
 bool Session::fills_segment(uint32_t octets) const {
@@ -110,7 +112,7 @@ llp::InspectVerdict Session::inspect(base::Range range, base::ByteView octets, b
   // The start frame has room of its own, so it needs no hold space, which other sessions may have
   // used up. Octets behind a Request end the start-up and need no hold space either.
   const bool frame_only =
-      role_ == framing::Role::Responder || parser_.frame_part(octets) == octets.size();
+      role_ == framing::Role::Responder || start_->parser.frame_part(octets) == octets.size();
   if (receiver_.in_order(range) && frame_only) return llp::InspectVerdict::Accept;
   ++counters_.hold_refused;
   return llp::InspectVerdict::NoRoom;
@@ -143,14 +145,16 @@ void Session::ordered(uint64_t offset, base::Now now) {
   std::array<uint8_t, wire::kMpaStartHeaderSize + wire::kMpaPrivateDataMax> again;
   while (parsing() && received_ < offset) {
     const auto want = static_cast<uint32_t>(
-        std::min<uint64_t>({parser_.wanted(), offset - received_, again.size()}));
+        std::min<uint64_t>({start_->parser.wanted(), offset - received_, again.size()}));
     const uint32_t n = receiver_.extract_kept(received_, again.data(), want);
     if (n == 0) break;
-    parse({again.data(), n}, receiver_.held() != 0 && n == parser_.wanted(), now);
+    parse({again.data(), n}, receiver_.held() != 0 && n == start_->parser.wanted(), now);
   }
   if (state_ == StartState::HandedOver) return receiver_.arrived(received_);
   receiver_.arrived(offset);
-  if (full_operation()) receiver_.ordered(offset, now);
+  if (!full_operation()) return;
+  end_start_up();
+  receiver_.ordered(offset, now);
 }
 
 // --- the end ---
@@ -166,7 +170,8 @@ void Session::broken(framing::PduError error, base::Now now) {
 framing::StartFailure Session::end_of_stream(StartState state, bool reset) const {
   const bool asked = state == StartState::AwaitReply;
   const bool asking = state == StartState::SendRequest;
-  if (!parser_.empty() || !(asked || (asking && reset))) return framing::StartFailure::StreamEnded;
+  const bool silent = start_->parser.empty() && (asked || (asking && reset));
+  if (!silent) return framing::StartFailure::StreamEnded;
   return reset ? framing::StartFailure::ResetBeforeReply : framing::StartFailure::NoReply;
 }
 
@@ -188,10 +193,11 @@ framing::StartFailure Session::failure_of(StartState state, StreamEnd how) const
 void Session::ended(StreamEnd how, base::Now now) {
   const StartState before = state_;
   if (before == StartState::Ended) return;
-  const framing::StartFailure why = failure_of(before, how);
   set_state(StartState::Ended);
   detach();
-  if (is_starting(before) || before == StartState::Idle) tell_failure(why, {}, now);
+  if (is_starting(before) || before == StartState::Idle) {
+    tell_failure(failure_of(before, how), {}, now);
+  }
   tell_ended(events_, how, now);
 }
 

@@ -2,16 +2,16 @@
 /// MPA's session: the start-up, sending, receiving and the end of one connection.
 #pragma once
 
+#include <memory>
+
 #include "base/check.hpp"
 #include "framing/session_base.hpp"
-#include "framing/start_frame_sender.hpp"
 #include "llp/stream_switch.hpp"
 #include "mpa/config.hpp"
 #include "mpa/counters.hpp"
 #include "mpa/fpdu_locator.hpp"
-#include "mpa/negotiation.hpp"
-#include "mpa/start_frames.hpp"
 #include "mpa/start_state.hpp"
+#include "mpa/start_up.hpp"
 
 namespace rnic::mpa {
 
@@ -28,9 +28,9 @@ class Session final : public framing::SessionBase<FpduLocator> {
   /// and `last_message`, when there is one, goes out before our start frame (s.7.1.5).
   void take_over(uint32_t emss, uint64_t received, base::ByteView last_message, base::Now now);
   /// Stream offsets behind the octets taken of the peer's start frame, and behind our start frame
-  /// once it was handed to the stream.
+  /// once it was handed to the stream; before full operation.
   [[nodiscard]] uint64_t received() const { return received_; }
-  [[nodiscard]] uint64_t sent() const { return sender_.end_offset(); }
+  [[nodiscard]] uint64_t sent() const { return start_->sender.end_offset(); }
   /// While left(), once the stream has another user: gives that user the octets that came ahead of
   /// the peer's start frame.
   void hand_over_kept(llp::StreamSwitch& to, base::Now now);
@@ -75,13 +75,6 @@ class Session final : public framing::SessionBase<FpduLocator> {
   void first_pdu(base::Now now) override;
   void broken(framing::PduError error, base::Now now) override;
 
-  static Config with_revision(Config config, framing::Role role,
-                              const framing::StartOptions& start_options) {
-    if (role == framing::Role::Initiator) {
-      config.revision = start_options.revision.value_or(config.revision);
-    }
-    return config;
-  }
   void set_state(StartState next) {
     RNIC_CHECK(kStartTransitions.allows(state_, next));
     state_ = next;
@@ -89,15 +82,14 @@ class Session final : public framing::SessionBase<FpduLocator> {
   [[nodiscard]] bool starting() const { return is_starting(state_); }
   [[nodiscard]] bool parsing() const { return is_parsing(state_); }
   [[nodiscard]] size_t wanted_of_start() const override {
-    return parsing() ? parser_.wanted() : SIZE_MAX;
+    return parsing() ? start_->parser.wanted() : SIZE_MAX;
   }
   void answer(bool accepted, base::ByteView private_data,
               const framing::StartOptions& start_options) override;
   void fail(framing::StartFailure why, base::ByteView private_data, base::Now now) override;
   void validate_start() const override {
-    parser_.validate();
-    sender_.validate();
-    last_message_.validate();
+    if (start_ != nullptr) start_->validate();
+    RNIC_CHECK(start_ != nullptr || !starting());
   }
   /// The reason of the failure when the peer itself ends the stream: if it has sent no Reply, it
   /// may not serve this revision (RFC 6581 s.10).
@@ -115,30 +107,27 @@ class Session final : public framing::SessionBase<FpduLocator> {
   void count_failure(framing::StartFailure why);
   void begin_sending();
   void start_frame_sent(base::Now now);
+  /// Frees what the start-up has worked with if it is over.
+  void end_start_up() {
+    if (start_ == nullptr) [[likely]]
+      return;
+    if (full_operation() && start_->is_acknowledged()) start_.reset();
+  }
   void leave(framing::StartFailure why, base::ByteView private_data, base::Now now);
   void refuse(llp::FramingError error, base::Now now);
   void tell_failure(framing::StartFailure why, base::ByteView private_data, base::Now now);
   llp::Pulled pull_fpdu(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now);
 
-  Config config_;
   framing::Role role_;
   StartState state_ = StartState::Idle;
+  bool peer_finished_ = false;  // the peer closed its half before the stream had another user
   Counters& counters_;
   framing::StartEvents& events_;
   framing::Negotiated agreed_;
   base::Now deadline_ = base::kNever;  // of the current state: start-up, RTR, delay or silence
-  framing::StartFailure refusal_ =
-      framing::StartFailure::RejectedLocally;  // the reason with which SendReject ends
   uint64_t received_ = 0;  // stream offset behind the octets of the peer's start frame taken
   MarkerGrid send_grid_;
-  framing::StartOptions start_options_;
-  StartPlan plan_;              // initiator: the Request; responder: the Reply
-  framing::StartOffer offer_;   // contents of the peer's start frame
-  bool peer_finished_ = false;  // the peer closed its half before the stream had another user
-  base::ByteView ulp_data_;     // the private data of the peer's frame, without a prefix
-  StartFrameParser parser_;
-  framing::StartFrameSender sender_;
-  framing::StartFrameSender last_message_;
+  std::unique_ptr<StartUp> start_;  // nullptr: full operation has begun, and nothing is sent again
   FpduLocator locator_;
 };
 

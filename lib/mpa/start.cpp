@@ -22,23 +22,19 @@ Session::Session(const Config& config, framing::Role role, framing::HoldStore& h
                   {counters.fpdus_in, counters.placed_in_order_octets, counters.placed_early_octets,
                    counters.held_octets, counters.hold_refused, counters.discarded_octets},
                   locator_),
-      config_(with_revision(config, role, start_options)),
       role_(role),
       counters_(counters),
       events_(events),
-      start_options_(start_options),
-      plan_(plan_request(config_, start_options)),
-      parser_(role, config_,
-              role == framing::Role::Initiator ? plan_.header.revision : config_.revision),
-      locator_(config_, hold, counters) {
+      start_(std::make_unique<StartUp>(config, role, start_options)),
+      locator_(config, hold, counters) {
   if (role == framing::Role::Responder) return;
-  RNIC_CHECK(private_data.size() <= mpa::private_data_max(plan_));
-  sender_.set(make_start_frame(wire::kMpaRequestKey, plan_, private_data));
+  RNIC_CHECK(private_data.size() <= mpa::private_data_max(start_->plan));
+  start_->sender.set(make_start_frame(wire::kMpaRequestKey, start_->plan, private_data));
 }
 
 void Session::established(uint32_t emss, base::Now now) {
   set_emss(emss);
-  deadline_ = now + config_.start_timeout;
+  deadline_ = now + start_->config.start_timeout;
   if (role_ == framing::Role::Initiator) {
     set_state(StartState::SendRequest);
     stream()->ready();
@@ -49,7 +45,7 @@ void Session::established(uint32_t emss, base::Now now) {
 
 void Session::take_over(uint32_t emss, uint64_t received, base::ByteView last_message,
                         base::Now now) {
-  if (!last_message.empty()) last_message_.set({last_message.begin(), last_message.end()});
+  if (!last_message.empty()) start_->last_message.set({last_message.begin(), last_message.end()});
   received_ = received;
   receiver_.arrived(received);
   established(emss, now);
@@ -62,11 +58,11 @@ size_t Session::parse(base::ByteView octets, bool more_behind, base::Now now) {
 }
 
 size_t Session::read_frame(base::ByteView octets, bool more_behind, base::Now now) {
-  const size_t used = parser_.feed(octets);
+  const size_t used = start_->parser.feed(octets);
   received_ += used;
-  if (parser_.failure()) {
-    bad_start_frame(*parser_.failure(), now);
-  } else if (parser_.complete()) {
+  if (start_->parser.failure()) {
+    bad_start_frame(*start_->parser.failure(), now);
+  } else if (start_->parser.complete()) {
     read_start_frame();
     if (role_ == framing::Role::Responder) {
       request_complete(more_behind || used < octets.size(), now);
@@ -79,20 +75,22 @@ size_t Session::read_frame(base::ByteView octets, bool more_behind, base::Now no
 
 void Session::read_start_frame() {
   size_t prefix = 0;
-  offer_ = read_offer(config_, role_ == framing::Role::Initiator ? &plan_ : nullptr,
-                      parser_.header(), parser_.private_data(), prefix);
-  ulp_data_ = parser_.private_data().subspan(prefix);
+  start_->offer =
+      read_offer(start_->config, role_ == framing::Role::Initiator ? &start_->plan : nullptr,
+                 start_->parser.header(), start_->parser.private_data(), prefix);
+  start_->ulp_data = start_->parser.private_data().subspan(prefix);
 }
 
 void Session::bad_start_frame(framing::StartFailure why, base::Now now) {
-  const bool draft = why == framing::StartFailure::BadRevision && parser_.header().revision == 0;
+  const bool draft =
+      why == framing::StartFailure::BadRevision && start_->parser.header().revision == 0;
   if (role_ == framing::Role::Initiator || !draft) return fail(why, {}, now);
   // RFC 5044 s.C.2.1: a non-permissive responder sends its own revision and closes.
-  plan_ = plan_reply(config_, {}, {.revision = 1});
-  make_reject(plan_);
-  sender_.set(make_start_frame(wire::kMpaReplyKey, plan_, {}));
+  start_->plan = plan_reply(start_->config, {}, {.revision = 1});
+  make_reject(start_->plan);
+  start_->sender.set(make_start_frame(wire::kMpaReplyKey, start_->plan, {}));
   set_state(StartState::SendReject);
-  refusal_ = why;
+  start_->refusal = why;
   stream()->ready();
   stream()->close();
 }
@@ -100,55 +98,59 @@ void Session::bad_start_frame(framing::StartFailure why, base::Now now) {
 void Session::request_complete(bool more_behind, base::Now now) {
   // RFC 5044 s.7.1.2 rules 2 and 3: the initiator waits for the Reply.
   if (more_behind) return fail(framing::StartFailure::UnexpectedData, {}, now);
-  if (parser_.header().markers && !config_.markers_send_allowed) {
+  if (start_->parser.header().markers && !start_->config.markers_send_allowed) {
     return fail(framing::StartFailure::MarkersRefused, {}, now);
   }
-  plan_ = plan_reply(config_, {}, offer_);
+  start_->plan = plan_reply(start_->config, {}, start_->offer);
   set_state(StartState::AwaitDecision);
-  events_.request_received(offer_, ulp_data_, now);
-  parser_.release();
+  events_.request_received(start_->offer, start_->ulp_data, now);
+  start_->parser.release();
 }
 
-size_t Session::private_data_max() const { return mpa::private_data_max(plan_); }
+size_t Session::private_data_max() const { return mpa::private_data_max(start_->plan); }
 
 void Session::answer(bool accepted, base::ByteView private_data,
                      const framing::StartOptions& start_options) {
   if (state_ != StartState::AwaitDecision) return;  // failed meanwhile; start_failed() said so
-  StartPlan plan = plan_reply(config_, start_options, offer_);
+  StartPlan plan = plan_reply(start_->config, start_options, start_->offer);
   const framing::Negotiated agreed = plan.agreed;
   const bool possible = accepted && plan.reads_suffice;
   if (!possible) make_reject(plan);
   // The frame is made first, since this needs memory: when it fails nothing else has changed.
-  sender_.set(make_start_frame(wire::kMpaReplyKey, plan, private_data));
-  plan_ = plan;
+  start_->sender.set(make_start_frame(wire::kMpaReplyKey, plan, private_data));
+  start_->plan = plan;
   agreed_ = agreed;
-  if (accepted && !possible) refusal_ = framing::StartFailure::InsufficientReads;
+  if (accepted && !possible) start_->refusal = framing::StartFailure::InsufficientReads;
   set_state(possible ? StartState::SendReply : StartState::SendReject);
   stream()->ready();
   // Revision 0 has no bit for a reject: the stream is closed behind the Reply
   // (draft-ietf-rddp-mpa-00 s.8.1).
-  if (!possible && (config_.reject_closes || plan_.header.revision == 0)) stream()->close();
+  const bool closes = start_->config.reject_closes || plan.header.revision == 0;
+  if (!possible && closes) stream()->close();
 }
 
 void Session::reply_complete(base::Now now) {
   if (state_ != StartState::AwaitReply) return fail(framing::StartFailure::UnexpectedData, {}, now);
-  const ReplyVerdict verdict = judge_reply(config_, start_options_, plan_, offer_);
+  const ReplyVerdict verdict =
+      judge_reply(start_->config, start_->options, start_->plan, start_->offer);
   agreed_ = verdict.agreed;
-  if (parser_.header().reject) {
-    const bool closes = config_.reject_closes;
-    closes ? fail(framing::StartFailure::RejectedByPeer, ulp_data_, now)
-           : leave(framing::StartFailure::RejectedByPeer, ulp_data_, now);
+  if (start_->parser.header().reject) {
+    const bool closes = start_->config.reject_closes;
+    closes ? fail(framing::StartFailure::RejectedByPeer, start_->ulp_data, now)
+           : leave(framing::StartFailure::RejectedByPeer, start_->ulp_data, now);
     return;
   }
   if (verdict.enhanced_missing) return fail(framing::StartFailure::NotEnhanced, {}, now);
-  const bool markers_refused = parser_.header().markers && !config_.markers_send_allowed;
+  const bool markers_refused =
+      start_->parser.header().markers && !start_->config.markers_send_allowed;
   if (verdict.error != llp::FramingError::None) return refuse(verdict.error, now);
-  if (markers_refused && offer_.enhanced) return refuse(llp::FramingError::LocalCatastrophic, now);
+  const bool enhanced = start_->offer.enhanced;
+  if (markers_refused && enhanced) return refuse(llp::FramingError::LocalCatastrophic, now);
   if (markers_refused) return fail(framing::StartFailure::MarkersRefused, {}, now);
-  const bool delayed = config_.first_fpdu_delay > base::Duration{};
-  deadline_ = now + config_.first_fpdu_delay;
-  begin_full_operation(delayed ? StartState::Delayed : StartState::Done, ulp_data_, now);
-  parser_.release();
+  const bool delayed = start_->config.first_fpdu_delay > base::Duration{};
+  deadline_ = now + start_->config.first_fpdu_delay;
+  begin_full_operation(delayed ? StartState::Delayed : StartState::Done, start_->ulp_data, now);
+  start_->parser.release();
   if (delayed) {
     ++counters_.first_fpdus_delayed;
   } else {
@@ -161,16 +163,16 @@ void Session::start_frame_sent(base::Now now) {
   switch (state_) {
     case StartState::SendRequest: set_state(StartState::AwaitReply); break;
     case StartState::SendReply:
-      deadline_ = now + config_.rtr_timeout;
+      deadline_ = now + start_->config.rtr_timeout;
       begin_full_operation(agreed_.peer_to_peer ? StartState::AwaitRtr : StartState::AwaitFpdu, {},
                            now);
       break;
     case StartState::SendReject:
-      if (config_.reject_closes || plan_.header.revision == 0 ||
-          refusal_ == framing::StartFailure::BadRevision) {
-        fail(refusal_, {}, now);
+      if (start_->config.reject_closes || start_->plan.header.revision == 0 ||
+          start_->refusal == framing::StartFailure::BadRevision) {
+        fail(start_->refusal, {}, now);
       } else {
-        leave(refusal_, {}, now);
+        leave(start_->refusal, {}, now);
       }
       break;
     default: break;
@@ -180,7 +182,7 @@ void Session::start_frame_sent(base::Now now) {
 void Session::enter_full_operation(StartState next) {
   RNIC_CHECK(user() != nullptr);  // RFC 5044 s.7.1: a DDP endpoint is bound before full operation
   set_state(next);
-  send_grid_ = MarkerGrid(agreed_.markers_send, sender_.end_offset());
+  send_grid_ = MarkerGrid(agreed_.markers_send, start_->sender.end_offset());
   locator_.start(received_, agreed_);
   receiver_.start(received_);
   note_mulpdu();
@@ -258,8 +260,8 @@ void Session::refuse(llp::FramingError error, base::Now now) {
   agreed_.peer_to_peer = false;
   agreed_.rtr_kinds = 0;
   receiver_.discard();
-  events_.start_failed(why, ulp_data_, now);
-  parser_.release();
+  events_.start_failed(why, start_->ulp_data, now);
+  start_->parser.release();
   user()->framing_error(error, now);
   ready();
 }
@@ -269,7 +271,7 @@ void Session::leave(framing::StartFailure why, base::ByteView private_data, base
   set_state(StartState::Left);
   ++counters_.start_rejects;
   events_.start_failed(why, private_data, now);
-  parser_.release();
+  start_->parser.release();
   if (peer_finished_ && left()) events_.peer_left(now);
 }
 
@@ -308,7 +310,7 @@ void Session::tell_failure(framing::StartFailure why, base::ByteView private_dat
   receiver_.discard();
   close();
   events_.start_failed(why, private_data, now);
-  parser_.release();
+  start_->parser.release();
 }
 
 /// Gives the next user of the stream the octets that came ahead of the start frame and were kept.

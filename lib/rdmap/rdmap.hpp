@@ -52,10 +52,14 @@ struct Agreement {
   bool send_rtr_in = false;
 };
 
-/// The queues that the application posts to. They outlive the endpoint.
+struct RequestStore;
+
+/// The queues that the application posts to, and where the endpoints of a device have the requests
+/// that are under way. They outlive the endpoint.
 struct Queues {
   SendQueue& sends;
   ReceiveQueue& receives;
+  RequestStore& requests;
 };
 
 /// Learns of the outcome of posted work. The place of a request in its queue is freed before the

@@ -30,14 +30,14 @@ struct ReceiveSlot {
 class ReceiveQueue {
  public:
   explicit ReceiveQueue(uint32_t depth)
-      : ring_(depth, kMaxUnits),
+      : ring_(depth, PostedReceive::kSizeMax),
         mask_(std::bit_ceil(depth < 1 ? 1u : depth) - 1),
         slots_(size_t{mask_} + 1) {}
   /// \param shared outlives the queue, or leave() was called
   /// \param stream the stream's number in the reports of `shared`
   /// \param ahead the most buffers that are taken for messages ahead of the order
   ReceiveQueue(SharedReceiveQueue& shared, uint32_t stream, uint32_t ahead)
-      : ring_(0, kMaxUnits),
+      : ring_(0, PostedReceive::kSizeMax),
         mask_(mask_for_shared(ahead)),
         slots_(size_t{mask_} + 1),
         shared_(&shared),
@@ -49,11 +49,11 @@ class ReceiveQueue {
 
   /// Octets of memory that a queue of `depth` receives takes.
   [[nodiscard]] static uint64_t octets_for(uint64_t depth) {
-    return WorkRing::octets_for(depth, kMaxUnits) +
+    return WorkRing::octets_for(depth, PostedReceive::kSizeMax) +
            base::ZeroArray<ReceiveSlot>::octets_for(std::bit_ceil(depth < 1 ? uint64_t{1} : depth));
   }
   [[nodiscard]] static uint64_t octets_for_shared(uint32_t ahead) {
-    return WorkRing::octets_for(0, kMaxUnits) +
+    return WorkRing::octets_for(0, PostedReceive::kSizeMax) +
            base::ZeroArray<ReceiveSlot>::octets_for(mask_for_shared(ahead) + 1);
   }
 
@@ -62,10 +62,7 @@ class ReceiveQueue {
   [[nodiscard]] bool has_room() const { return ring_.has_room(); }
   /// Writes a request into the ring. Precondition: has_room(), and the list of SGEs is not too
   /// long.
-  void write(const ReceiveRequest& work) {
-    const size_t size = PostedReceive::size_for(work);
-    PostedReceive::write(work, ring_.write(WorkRing::units_of(size)));
-  }
+  void write(const ReceiveRequest& work) { PostedReceive::write(work, ring_.write()); }
   void publish() { ring_.publish(); }
   void post(const ReceiveRequest& work) {
     write(work);
@@ -79,7 +76,7 @@ class ReceiveQueue {
   /// Makes a slot of the oldest receive posted. Precondition: has_posted().
   void accept() {
     const PostedReceive& work = PostedReceive::at(ring_.front());
-    ring_.take(WorkRing::units_of(work.size()));
+    ring_.take();
     add(work);
   }
   /// Shared: takes buffers for the `count` messages behind those that have one. \return false:
@@ -190,8 +187,6 @@ class ReceiveQueue {
     slot.work = &work;
     slot.refused = false;
   }
-
-  static constexpr uint32_t kMaxUnits = WorkRing::units_of(PostedReceive::kSizeMax);
 
   WorkRing ring_;
   uint32_t mask_;

@@ -8,15 +8,15 @@
 namespace rnic::rdmap {
 
 Requester::Requester(const EndpointConfig& config, const StreamMemory& memory, Counters& counters,
-                     SendQueue& sends, Completions& completions)
+                     const Queues& queues, Completions& completions)
     : extensions_(config.extensions),
       sink_rights_(config.strict_sinks ? Access::LocalWrite | Access::RemoteWrite
                                        : AccessSet(Access::LocalWrite)),
       memory_(memory),
       counters_(counters),
-      sends_(sends),
+      sends_(queues.sends),
       completions_(completions),
-      outbound_(config.ord, config.secret),
+      outbound_(config.ord, config.secret, queues.requests.outbound),
       list_stag_(memory_.draw_list_stag()) {
   sends_.forget_completed();
 }
@@ -48,8 +48,8 @@ Requester::Next Requester::pass_over() {
     if (slot.row->has_message()) return Next::Message;
     // Work posted before may still have to read the region or write to it; its release leads back
     // here (local_work_is_due()).
-    const bool held = slot.row->waits ? sends_.report() != seq
-                                      : slot.work->fence && outbound_.outstanding() != 0;
+    const bool held =
+        slot.row->waits ? sends_.report() != seq : slot.work->fence && outbound_.outstanding() != 0;
     if (held) return Next::Nothing;
     if (slot.row->carry_out(slot, memory_, counters_) != mem::AccessFault::None) {
       sends_.fail(seq, CompletionStatus::LocalProtection);

@@ -37,7 +37,7 @@ class Requester {
 
   /// All parameters outlive this.
   Requester(const EndpointConfig& config, const StreamMemory& memory, Counters& counters,
-            SendQueue& sends, Completions& completions);
+            const Queues& queues, Completions& completions);
 
   /// \param ord as agreed in the start-up; at most the configured one
   void set_limit(uint32_t ord) { outbound_.set_limit(ord); }

@@ -1,5 +1,6 @@
 #include "rdmap/requests.hpp"
 
+#include <array>
 #include <bit>
 
 #include "base/check.hpp"
@@ -47,21 +48,25 @@ void InboundRequest::remaining(uint32_t done, uint8_t* out) const {
   wire::write_rdmap(out, left);
 }
 
-InboundRequests::InboundRequests(uint32_t ird)
-    : ird_(ird),
-      mask_(std::bit_ceil(ird < 1 ? 2u : 2 * ird) - 1),
-      slots_(std::make_unique<InboundRequest[]>(size_t{mask_} + 1)) {}
+InboundRequests::InboundRequests(uint32_t ird, RingStore<InboundRequest>& rings)
+    : ird_(ird), ring_(rings.promise(std::bit_ceil(ird < 1 ? 2u : 2 * ird))) {}
+
+base::ByteView InboundRequests::read_header(uint32_t msn) const {
+  static constexpr std::array<uint8_t, wire::kRdmapReadRequestSize> kNothing{};
+  if (!holds(msn - 1)) return {};
+  return has_begun(msn - 1) ? of_msn(msn).read_header() : base::ByteView(kNothing);
+}
 
 void InboundRequests::release(uint32_t seq) {
   if (!holds(seq)) return;
   slot(seq).released = true;
   while (free_ != serve_ && at(free_).released) ++free_;
+  if (free_ == begun_) ring_.give();
 }
 
 uint32_t InboundRequests::provide() {
   uint32_t added = 0;
-  while (provided_ - serve_ < ird_ && provided_ - free_ <= mask_) {
-    slot(provided_) = InboundRequest{};
+  while (provided_ - serve_ < ird_ && provided_ - free_ < ring_.size()) {
     ++provided_;
     ++added;
   }
@@ -70,36 +75,32 @@ uint32_t InboundRequests::provide() {
 
 void InboundRequests::validate() const {
   const uint32_t slots = provided_ - free_;
-  RNIC_CHECK(slots <= mask_ + 1 && provided_ - serve_ <= ird_);
-  RNIC_CHECK(serve_ - free_ <= deliver_ - free_ && deliver_ - free_ <= slots);
+  RNIC_CHECK(slots <= ring_.size() && provided_ - serve_ <= ird_);
+  RNIC_CHECK(serve_ - free_ <= deliver_ - free_ && deliver_ - free_ <= begun_ - free_);
+  RNIC_CHECK(begun_ - free_ <= slots);
   RNIC_CHECK(allowed_ - serve_ <= deliver_ - serve_);
+  RNIC_CHECK(ring_.is_taken() == (free_ != begun_));
   RNIC_CHECK(free_ == serve_ || !at(free_).released);
 }
 
-OutboundRequests::OutboundRequests(uint32_t ord, uint64_t secret)
+OutboundRequests::OutboundRequests(uint32_t ord, uint64_t secret, RingStore<OutboundSlot>& rings)
     : limit_(ord),
       capacity_(ord < 1 ? 1 : ord),
       secret_(secret),
-      mask_(std::bit_ceil(ord < 1 ? 1u : ord) - 1),
-      ring_(std::make_unique<OutboundRequest[]>(capacity_)),
-      buffers_(std::make_unique<AtomicBuffer[]>(size_t{mask_} + 1)) {}
-
-const OutboundRequest& OutboundRequests::nth(uint32_t i) const {
-  const uint32_t at = head_ + i;
-  return ring_[at < capacity_ ? at : at - capacity_];
-}
+      ring_(rings.promise(std::bit_ceil(capacity_))) {}
 
 void OutboundRequests::push(const OutboundRequest& request) {
   RNIC_CHECK(count_ < capacity_);
-  const uint32_t at = head_ + count_;
-  ring_[at < capacity_ ? at : at - capacity_] = request;
+  if (count_ == 0) ring_.take();
+  ring_[head_ + count_].request = request;
   ++count_;
 }
 
 void OutboundRequests::pop() {
   RNIC_CHECK(count_ != 0);
-  head_ = head_ + 1 < capacity_ ? head_ + 1 : 0;
+  ++head_;
   --count_;
+  if (count_ == 0) ring_.give();
 }
 
 Fault OutboundRequests::find(const wire::DdpTaggedHeader& header, uint32_t payload,
@@ -126,8 +127,8 @@ Fault OutboundRequests::find(const wire::DdpTaggedHeader& header, uint32_t paylo
 Fault OutboundRequests::deliver(const wire::DdpTaggedHeader& header, uint32_t payload,
                                 const OutboundRequest*& done) {
   // RFC 5040 s.5.5(20): responses come in the order of their requests, so this is the oldest's.
-  if (count_ == 0 || ring_[head_].atomic) return kUnsolicitedResponse;
-  OutboundRequest& read = ring_[head_];
+  if (count_ == 0 || ring_[head_].request.atomic) return kUnsolicitedResponse;
+  OutboundRequest& read = ring_[head_].request;
   if (payload != 0) {
     if (read.sink_stag != header.stag) return kResponseStag;
     if (!inside(read, header.to, payload)) return kResponseBounds;
@@ -144,8 +145,8 @@ Fault OutboundRequests::deliver(const wire::DdpTaggedHeader& header, uint32_t pa
 
 Fault OutboundRequests::deliver_atomic(uint32_t msn, uint64_t length,
                                        const OutboundRequest*& done) {
-  if (count_ == 0 || !ring_[head_].atomic) return kUnsolicitedAtomic;
-  const OutboundRequest& request = ring_[head_];
+  if (count_ == 0 || !ring_[head_].request.atomic) return kUnsolicitedAtomic;
+  const OutboundRequest& request = ring_[head_].request;
   if (length != wire::kRdmapAtomicResponseSize) return kBadAtomicResponse;
   const auto response = wire::parse_rdmap_atomic_response(atomic_buffer(msn));
   if (response->id != request.id) return kBadAtomicResponse;
@@ -154,7 +155,8 @@ Fault OutboundRequests::deliver_atomic(uint32_t msn, uint64_t length,
 }
 
 void OutboundRequests::validate() const {
-  RNIC_CHECK(count_ <= capacity_ && head_ < capacity_);
+  RNIC_CHECK(count_ <= capacity_);
+  RNIC_CHECK(ring_.is_taken() == (count_ != 0));
   for (uint32_t i = 0; i < count_; ++i) {
     const OutboundRequest& request = nth(i);
     RNIC_CHECK(request.coverage.octets() <= request.length);

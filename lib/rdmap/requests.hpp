@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <memory>
 
 #include "base/bytes.hpp"
 #include "base/check.hpp"
@@ -16,6 +15,7 @@
 #include "ddp/fault.hpp"
 #include "ddp/segmenter.hpp"
 #include "mem/stag_table.hpp"
+#include "rdmap/ring_store.hpp"
 #include "wire/ddp.hpp"
 #include "wire/rdmap.hpp"
 
@@ -53,19 +53,27 @@ struct InboundRequest {
 /// Queue 1 with its `ird` buffers. Requests are answered in the order of their delivery. The buffer
 /// of a request is free for the next one when its response was sent, since the peer may ask again
 /// as soon as it has the response; the slot stays until the acknowledgement, for a retransmission.
-/// The ring therefore has room for twice the IRD.
+/// The ring therefore has room for twice the IRD. It is taken when the first octets of a request
+/// come, and given back when all requests that have begun were answered and acknowledged.
 class InboundRequests {
  public:
-  explicit InboundRequests(uint32_t ird);
+  /// \param rings outlive this
+  InboundRequests(uint32_t ird, RingStore<InboundRequest>& rings);
   /// Sets the depth, before any buffer is provided: at most `ird`, but 1 is always possible.
   void set_limit(uint32_t limit) { ird_ = std::min(limit, std::max(ird_, 1u)); }
   [[nodiscard]] uint32_t limit() const { return ird_; }
 
-  /// The buffer of message `msn`.
-  [[nodiscard]] base::ByteSpan buffer(uint32_t msn) { return slot(msn - 1).raw; }
+  /// The buffer of message `msn`, which was provided; the message has begun.
+  [[nodiscard]] base::ByteSpan buffer(uint32_t msn) {
+    begin(msn - 1);
+    return slot(msn - 1).raw;
+  }
+  /// Precondition: the message has begun.
   [[nodiscard]] const InboundRequest& of_msn(uint32_t msn) const { return at(msn - 1); }
-  [[nodiscard]] bool has_msn(uint32_t msn) const { return holds(msn - 1); }
-  [[nodiscard]] const InboundRequest& at(uint32_t seq) const { return slots_[seq & mask_]; }
+  /// What has come of the Read Request `msn`, zero where nothing has; empty: it has no buffer.
+  [[nodiscard]] base::ByteView read_header(uint32_t msn) const;
+  /// Precondition: the request has begun.
+  [[nodiscard]] const InboundRequest& at(uint32_t seq) const { return ring_[seq]; }
   /// \return whether the request has a slot: it has a buffer, waits, or is kept for a
   /// retransmission
   [[nodiscard]] bool holds(uint32_t seq) const { return seq - free_ < provided_ - free_; }
@@ -74,6 +82,7 @@ class InboundRequests {
   /// \param now of the delivery
   void deliver(const ddp::SegmentReport& segment, bool atomic, base::Now due = {},
                base::Now now = {}) {
+    begin(deliver_);
     InboundRequest& request = slot(deliver_++);
     request.segment = segment;
     request.atomic = atomic;
@@ -111,19 +120,27 @@ class InboundRequests {
   /// How many buffers may be added to queue 1 now; they count as added.
   uint32_t provide();
 
-  /// Checks the order of the marks, and that no slot is kept longer than needed.
+  /// Checks the order of the marks, and that no slot is kept longer than needed, nor the ring.
   void validate() const;
 
  private:
-  [[nodiscard]] InboundRequest& slot(uint32_t seq) { return slots_[seq & mask_]; }
+  [[nodiscard]] InboundRequest& slot(uint32_t seq) { return ring_[seq]; }
+  [[nodiscard]] bool has_begun(uint32_t seq) const { return seq - free_ < begun_ - free_; }
+  /// Makes the slots up to that of `seq` those of requests of which nothing has come.
+  void begin(uint32_t seq) {
+    if (has_begun(seq)) return;
+    RNIC_DCHECK(holds(seq));
+    if (!ring_.is_taken()) ring_.take();
+    while (!has_begun(seq)) slot(begun_++) = InboundRequest{};
+  }
 
   uint32_t ird_;
-  uint32_t mask_;
-  std::unique_ptr<InboundRequest[]> slots_;
-  uint32_t free_ = 0;      // oldest whose response is not acknowledged
-  uint32_t serve_ = 0;     // next to answer
-  uint32_t allowed_ = 0;   // first that may not be answered yet; deliver_ but for a stall
-  uint32_t deliver_ = 0;   // next to be delivered
+  Ring<InboundRequest> ring_;  // Invariant: taken while free_ and begun_ differ, and not else
+  uint32_t free_ = 0;          // oldest whose response is not acknowledged
+  uint32_t serve_ = 0;         // next to answer
+  uint32_t allowed_ = 0;       // first that may not be answered yet; deliver_ but for a stall
+  uint32_t deliver_ = 0;       // next to be delivered
+  uint32_t begun_ = 0;     // first that has no slot yet: nothing has come of it or of a later one
   uint32_t provided_ = 0;  // first without a buffer
 };
 
@@ -139,10 +156,18 @@ struct OutboundRequest {
   ddp::Coverage coverage;  ///< of the sink, by the segments delivered
 };
 
+/// A place for a request of ours, and one of the buffers of queue 3.
+struct OutboundSlot {
+  OutboundRequest request;
+  std::array<uint8_t, wire::kRdmapAtomicResponseSize> response{};  ///< of an atomic
+};
+
+/// Reads and atomics of ours in the order of their responses. The ring is taken while there are
+/// any.
 class OutboundRequests {
  public:
-  /// \param secret as ddp::Coverage's key.
-  OutboundRequests(uint32_t ord, uint64_t secret);
+  /// \param secret as ddp::Coverage's key \param rings outlive this
+  OutboundRequests(uint32_t ord, uint64_t secret, RingStore<OutboundSlot>& rings);
 
   /// Sets the depth, at most `ord`.
   void set_limit(uint32_t limit) { limit_ = std::min(limit, limit_); }
@@ -151,7 +176,10 @@ class OutboundRequests {
   [[nodiscard]] uint32_t limit() const { return limit_; }
   [[nodiscard]] uint32_t outstanding() const { return count_; }
   void push(const OutboundRequest& request);
-  void clear() { count_ = 0; }
+  void clear() {
+    if (count_ != 0) ring_.give();
+    count_ = 0;
+  }
 
   /// Checks whether this segment of a Read Response may be placed: all of it has to be inside the
   /// sink of one outstanding Read (BUG-01), since the region may be larger than that sink. `found`
@@ -163,8 +191,8 @@ class OutboundRequests {
                               const OutboundRequest*& done);
   /// An Atomic Response of `length` octets is delivered. `done` is set to its request.
   [[nodiscard]] Fault deliver_atomic(uint32_t msn, uint64_t length, const OutboundRequest*& done);
-  /// The queue 3 buffer of a response.
-  [[nodiscard]] base::ByteSpan atomic_buffer(uint32_t msn) { return buffers_[msn & mask_]; }
+  /// The queue 3 buffer of a response. Precondition: an atomic is outstanding.
+  [[nodiscard]] base::ByteSpan atomic_buffer(uint32_t msn) { return ring_[msn].response; }
   /// Removes the oldest request.
   void pop();
 
@@ -172,18 +200,26 @@ class OutboundRequests {
   void validate() const;
 
  private:
-  using AtomicBuffer = std::array<uint8_t, wire::kRdmapAtomicResponseSize>;
-
-  [[nodiscard]] const OutboundRequest& nth(uint32_t i) const;
+  [[nodiscard]] const OutboundRequest& nth(uint32_t i) const { return ring_[head_ + i].request; }
 
   uint32_t limit_;
   uint32_t capacity_;  // at least 1: a Read as RTR is not counted against the limit
   uint64_t secret_;
-  uint32_t mask_;  // of buffers_; at most capacity_ are outstanding
-  std::unique_ptr<OutboundRequest[]> ring_;
-  std::unique_ptr<AtomicBuffer[]> buffers_;
-  uint32_t head_ = 0;
-  uint32_t count_ = 0;  // Invariant: <= capacity_
+  Ring<OutboundSlot> ring_;  // Invariant: taken while count_ is not 0, and not else
+  uint32_t head_ = 0;        // wraps
+  uint32_t count_ = 0;       // Invariant: <= capacity_
+};
+
+/// The rings that the requests of a device's endpoints are in while they are under way: an endpoint
+/// without any takes no memory for them.
+struct RequestStore {
+  RingStore<InboundRequest> inbound;
+  RingStore<OutboundSlot> outbound;
+
+  void validate() const {
+    inbound.validate();
+    outbound.validate();
+  }
 };
 
 }  // namespace rnic::rdmap

@@ -7,15 +7,11 @@
 
 namespace rnic::rdmap {
 
-Responder::Responder(const EndpointConfig& config, const StreamMemory& memory, Counters& counters)
-    : memory_(memory), counters_(counters), inbound_(config.ird) {}
+Responder::Responder(const EndpointConfig& config, const StreamMemory& memory, Counters& counters,
+                     RequestStore& requests)
+    : memory_(memory), counters_(counters), inbound_(config.ird, requests.inbound) {}
 
 // --- requests ---
-
-base::ByteView Responder::read_request(uint32_t msn) const {
-  if (!inbound_.has_msn(msn)) return {};
-  return inbound_.of_msn(msn).read_header();
-}
 
 void Responder::deliver(const UntaggedMessage& message, bool atomic) {
   const uint32_t number = inbound_.delivered() + 1;

@@ -23,7 +23,8 @@ namespace rnic::rdmap {
 class Responder {
  public:
   /// All parameters outlive this.
-  Responder(const EndpointConfig& config, const StreamMemory& memory, Counters& counters);
+  Responder(const EndpointConfig& config, const StreamMemory& memory, Counters& counters,
+            RequestStore& requests);
 
   /// \param ird as agreed in the start-up; see InboundRequests::set_limit()
   void set_limit(uint32_t ird) { inbound_.set_limit(ird); }
@@ -36,7 +37,9 @@ class Responder {
   /// The buffer of a message of queue 1.
   [[nodiscard]] base::ByteSpan buffer(uint32_t msn) { return inbound_.buffer(msn); }
   /// The Read Request with that MSN, for a Terminate about it; empty: it is not here.
-  [[nodiscard]] base::ByteView read_request(uint32_t msn) const;
+  [[nodiscard]] base::ByteView read_request(uint32_t msn) const {
+    return inbound_.read_header(msn);
+  }
   [[nodiscard]] Fault deliver_read_request(const UntaggedMessage& message);
   [[nodiscard]] Fault deliver_atomic_request(const UntaggedMessage& message);
 

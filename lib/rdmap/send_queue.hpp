@@ -27,14 +27,14 @@ struct SendSlot {
   uint64_t original;       ///< atomic: the value from its response
   /// A copy of its head, for questions after its completion.
   alignas(PostedSend) std::array<std::byte, sizeof(PostedSend)> head;
-  uint32_t msn;            ///< untagged messages, from the first pull on
-  uint32_t list_stag;      ///< names a sink that has several pieces; from the first pull on
+  uint32_t msn;        ///< untagged messages, from the first pull on
+  uint32_t list_stag;  ///< names a sink that has several pieces; from the first pull on
   CompletionStatus status;
   CompletionCause cause;  ///< the cause of its status, if it differs from that of all
   bool started;           ///< some of it was pulled
   bool released;          ///< the peer's TCP has all of it
   bool answered;          ///< Read, atomic: its response was delivered
-  uint8_t part;  ///< which of its messages is pulled: 0, or 1 where WorkRow::then says so
+  uint8_t part;           ///< which of its messages is pulled: 0, or 1 where WorkRow::then says so
 
   /// The posted request without operands and SGEs; valid even after its completion.
   [[nodiscard]] const PostedSend& posted() const { return PostedSend::at(head.data()); }
@@ -69,13 +69,13 @@ struct SendSlot {
 class SendQueue {
  public:
   explicit SendQueue(uint32_t depth)
-      : ring_(depth, kMaxUnits),
+      : ring_(depth, PostedSend::kSizeMax),
         mask_(std::bit_ceil(depth < 1 ? 1u : depth) - 1),
         slots_(size_t{mask_} + 1) {}
 
   /// Octets of memory that a queue of `depth` requests takes.
   [[nodiscard]] static uint64_t octets_for(uint64_t depth) {
-    return WorkRing::octets_for(depth, kMaxUnits) +
+    return WorkRing::octets_for(depth, PostedSend::kSizeMax) +
            base::ZeroArray<SendSlot>::octets_for(std::bit_ceil(depth < 1 ? uint64_t{1} : depth));
   }
 
@@ -87,8 +87,7 @@ class SendQueue {
   /// Writes a request into the ring; the worker does not see it before publish(). Precondition:
   /// has_room(), and neither SGEs nor inline data are too long. \param row the row of its opcode
   void write(const SendRequest& work, const WorkRow& row) {
-    const size_t size = PostedSend::size_for(work, row);
-    PostedSend::write(work, row, ring_.write(WorkRing::units_of(size)));
+    PostedSend::write(work, row, ring_.write());
   }
   void publish() { ring_.publish(); }
   void post(const SendRequest& work, const WorkRow& row) {
@@ -221,8 +220,6 @@ class SendQueue {
   }
 
  private:
-  static constexpr uint32_t kMaxUnits = WorkRing::units_of(PostedSend::kSizeMax);
-
   [[nodiscard]] SendSlot& slot(uint32_t seq) { return slots_[seq & mask_]; }
   void free_slots() {
     while (free_ != report_ && (at(free_).released || !at(free_).started)) ++free_;
@@ -234,7 +231,7 @@ class SendQueue {
   }
   const PostedSend& take() {
     const PostedSend& work = PostedSend::at(ring_.front());
-    ring_.take(WorkRing::units_of(work.size()));
+    ring_.take();
     return work;
   }
 

@@ -12,26 +12,30 @@
 
 namespace rnic::rdmap {
 
-/// A ring of at most `depth` requests of 1 to `max_units` units each, between one application
-/// thread and the worker. A request lies in one piece and starts on a cache line: if the longest
-/// request would not fit before the end of the memory, both sides go on at its beginning.
+/// A ring of at most `depth` requests of up to `octets` octets each, between one application thread
+/// and the worker. Each request has a place of so many octets, which starts on a cache line, so
+/// that a short one costs the lines that it fills and no more.
 ///
 /// Marks, which run modulo 2^32: retired <= taken <= published <= written, written - retired <=
 /// depth. A request that was retired may be overwritten at once.
 class WorkRing {
  public:
-  static constexpr uint32_t kUnit = 64;  ///< octets
+  static constexpr uint32_t kLine = 64;  ///< octets
 
-  [[nodiscard]] static constexpr uint32_t units_of(size_t octets) {
-    return static_cast<uint32_t>((octets + kUnit - 1) / kUnit);
-  }
-
-  WorkRing(uint32_t depth, uint32_t max_units)
-      : depth_(depth), max_units_(max_units), units_(size_for(depth, max_units)) {}
+  WorkRing(uint32_t depth, size_t octets)
+      : depth_(depth),
+        step_(lines_of(octets)),
+        lines_(size_t{depth} * step_),
+        write_at_(lines_.data()),
+        begin_(lines_.data()),
+        end_(begin_ + lines_.size()),
+        take_at_(begin_) {}
+  WorkRing(const WorkRing&) = delete;
+  WorkRing& operator=(const WorkRing&) = delete;
 
   /// Octets of memory that a ring takes.
-  [[nodiscard]] static uint64_t octets_for(uint64_t depth, uint32_t max_units) {
-    return base::ZeroArray<Unit>::octets_for(size_for(depth, max_units));
+  [[nodiscard]] static uint64_t octets_for(uint64_t depth, size_t octets) {
+    return base::ZeroArray<Line>::octets_for(depth * lines_of(octets));
   }
   [[nodiscard]] uint32_t depth() const { return depth_; }
 
@@ -46,11 +50,11 @@ class WorkRing {
   [[nodiscard]] bool is_idle() const {
     return written_ == retired_.load(std::memory_order_acquire);
   }
-  /// Memory for the next request, of `units` units. Precondition: has_room().
-  [[nodiscard]] std::byte* write(uint32_t units) {
-    RNIC_DCHECK(units >= 1 && units <= max_units_);
-    std::byte* const place = units_[write_at_].octets;
-    write_at_ = behind(write_at_, units);
+  /// Memory for the next request. Precondition: has_room().
+  [[nodiscard]] std::byte* write() {
+    std::byte* const place = write_at_->octets;
+    write_at_ += step_;
+    if (write_at_ == lines_.data() + lines_.size()) write_at_ = lines_.data();
     ++written_;
     return place;
   }
@@ -65,11 +69,12 @@ class WorkRing {
       seen_ = published_.load(std::memory_order_acquire);
       if (taken_ == seen_) return nullptr;
     }
-    return units_[take_at_].octets;
+    return take_at_->octets;
   }
-  /// Takes the request at front(), of `units` units; the worker has to retire it.
-  void take(uint32_t units) {
-    take_at_ = behind(take_at_, units);
+  /// Takes the request at front(); the worker has to retire it.
+  void take() {
+    take_at_ += worker_step_;
+    if (take_at_ == end_) take_at_ = begin_;
     ++taken_;
   }
   /// The worker does not look at the oldest request taken any more.
@@ -86,31 +91,28 @@ class WorkRing {
   void validate() const { RNIC_CHECK(in_hand() + (seen_ - taken_) <= depth_); }
 
  private:
-  struct alignas(kUnit) Unit {
-    std::byte octets[kUnit];
+  struct alignas(kLine) Line {
+    std::byte octets[kLine];
   };
 
-  // The memory is enough for `depth` of the longest requests and the gap at the end, so that the
-  // next request written never reaches the oldest one in use.
-  static uint64_t size_for(uint64_t depth, uint32_t max_units) {
-    return (depth + 1) * max_units - 1;
-  }
-  [[nodiscard]] size_t behind(size_t at, uint32_t units) const {
-    at += units;
-    return at + max_units_ <= units_.size() ? at : 0;
+  [[nodiscard]] static constexpr uint32_t lines_of(size_t octets) {
+    return static_cast<uint32_t>((octets + kLine - 1) / kLine);
   }
 
-  const uint32_t depth_;
-  const uint32_t max_units_;
-  base::ZeroArray<Unit> units_;
-
-  alignas(64) size_t write_at_ = 0;  // application
-  uint32_t written_ = 0;             // application
+  // Each side has a cache line, with a copy of what it needs of the other's that never changes.
+  alignas(64) const uint32_t depth_;  // application
+  const uint32_t step_;               // application: lines of a place
+  base::ZeroArray<Line> lines_;       // application
+  Line* write_at_;                    // application
+  uint32_t written_ = 0;              // application
   std::atomic<uint32_t> published_{0};
 
-  alignas(64) size_t take_at_ = 0;  // worker
-  uint32_t taken_ = 0;              // worker
-  uint32_t seen_ = 0;               // worker: its last reading of published_
+  alignas(64) const Line* const begin_;  // worker
+  const Line* const end_;                // worker
+  const Line* take_at_;                  // worker
+  const uint32_t worker_step_ = step_;   // worker
+  uint32_t taken_ = 0;                   // worker
+  uint32_t seen_ = 0;                    // worker: its last reading of published_
   std::atomic<uint32_t> retired_{0};
 };
 

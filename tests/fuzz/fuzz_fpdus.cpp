@@ -11,6 +11,7 @@
 #include "base/endian.hpp"
 #include "mpa/mpa.hpp"
 #include "rdmap/rdmap.hpp"
+#include "rdmap/requests.hpp"
 #include "support/mpa_fakes.hpp"
 
 namespace {
@@ -53,7 +54,8 @@ class Half {
         table_(16, {1, 2}),
         hold_(framing::make_hold_store(256u << 10)),
         session_(config(markers), framing::Role::Responder, *hold_, mpa_counters_, starter_, {}),
-        endpoint_(endpoint_config(), table_, rdmap_counters_, owner_, {sends_, receives_}) {
+        endpoint_(endpoint_config(), table_, rdmap_counters_, owner_,
+                  {sends_, receives_, requests_}) {
     std::memset(memory_.data() + kGuard, 0, kRegion);
     mem::RegionSpec spec;
     spec.address = memory_.data() + kGuard;
@@ -161,6 +163,7 @@ class Half {
   mpa::Session session_;
   rdmap::SendQueue sends_{16};
   rdmap::ReceiveQueue receives_{16};
+  rdmap::RequestStore requests_;
   rdmap::Endpoint endpoint_;
   std::vector<base::Range> committed_;
   uint64_t ordered_ = 0;

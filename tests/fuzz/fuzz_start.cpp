@@ -13,6 +13,7 @@
 #include "fuzz/input.hpp"
 #include "mpa/mpa.hpp"
 #include "rdmap/rdmap.hpp"
+#include "rdmap/requests.hpp"
 #include "support/mpa_fakes.hpp"
 #include "tuf/tuf.hpp"
 
@@ -94,7 +95,7 @@ class Half {
   explicit Half(const Choices& choices)
       : choices_(choices),
         session_(make_session()),
-        endpoint_(settings(), table_, counts_, owner_, {sends_, receives_}) {
+        endpoint_(settings(), table_, counts_, owner_, {sends_, receives_, requests_}) {
     mem::RegionSpec spec;
     spec.address = memory_.begin();
     spec.length = kRegion;
@@ -194,6 +195,7 @@ class Half {
   std::unique_ptr<framing::StartSession> session_;
   rdmap::SendQueue sends_{16};
   rdmap::ReceiveQueue receives_{16};
+  rdmap::RequestStore requests_;
   rdmap::Endpoint endpoint_;
   uint64_t received_ = 0;
   uint64_t sent_ = 0;

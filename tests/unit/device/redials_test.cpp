@@ -25,8 +25,7 @@ class RedialsTest : public ::testing::Test, private QueuePairOwner {
     spec.pd = pd_;
     spec.send_cq = spec.receive_cq = cq_;
     spec.send_depth = spec.receive_depth = 4;
-    QueuePair& qp = **resources_.create_qp(
-        spec, {*this, rdmap_counters_, doorbells_, receive_waits_, terminates_, stalls_, faults_});
+    QueuePair& qp = **resources_.create_qp(spec, parts_);
     qp.begin_connection({});
     return qp;
   }
@@ -70,6 +69,9 @@ class RedialsTest : public ::testing::Test, private QueuePairOwner {
   const rdmap::EndpointFaults faults_;
   StalledResponders stalls_{config_.name, base::Now{}};
   TerminateTally terminates_;
+  rdmap::RequestStore requests_;
+  const QueuePairParts parts_{*this,          rdmap_counters_, doorbells_, requests_,
+                              receive_waits_, terminates_,     stalls_,    faults_};
   Consumers consumers_{config_.limits.max_consumers, config_.quotas, given_out(config_.limits)};
   device::Resources resources_{config_, counters_, consumers_, base::Now{}};
   EventQueue events_{16, counters_.events_lost};

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include "mpa/drop_policy.hpp"
+#include "mpa/session.hpp"
 #include "mpa/start_frames.hpp"
 #include "mpa/suspicions.hpp"
+#include "support/mpa_fakes.hpp"
 
 namespace rnic::mpa {
 namespace {
@@ -14,6 +16,7 @@ namespace {
 using test::notices;
 
 RNIC_OPEN(DropPolicy, drop_counts_)
+RNIC_OPEN(Session, start_)
 RNIC_OPEN(StartFrameParser, have_)
 RNIC_OPEN(StartFrameParser, header_)
 RNIC_OPEN(Suspicions, entries_)
@@ -35,6 +38,18 @@ TEST(Damage, OfAStartFrame) {
   StartFrameParser parser(framing::Role::Responder, config, 2);
   notices(parser, "mpa/start_frames.hpp: have_ <=", [&] { have_(parser) = 1u << 20; });
   notices(parser, "mpa/start_frames.hpp: !header_ ||", [&] { header_(parser).emplace(); });
+}
+
+TEST(Damage, OfASession) {
+  const framing::HoldStorePtr store = framing::make_hold_store(64u << 10);
+  Counters counters;
+  test::FakeStartEvents events;
+  test::FakeStream stream;
+  Session session({}, framing::Role::Initiator, *store, counters, events, {});
+  session.attach(stream);
+  session.established(1460, {});
+  notices(session, "mpa/session.hpp: start_ != nullptr || !starting()",
+          [&] { start_(session).reset(); });
 }
 
 TEST(Damage, OfSuspicions) {

@@ -103,6 +103,42 @@ TEST(StartMemory, ARefusalGivesItBack) {
             kMostOfIt);
 }
 
+// What the start-up has worked with goes when the connection is up, but not before the peer's TCP
+// has all of our start frame: it may have to be sent again.
+TEST(StartMemory, AConnectionThatIsUpHasNone) {
+  Config config;
+  config.revision = 1;
+  config.exchange_reads = false;
+  const framing::HoldStorePtr store = framing::make_hold_store(64u << 10);
+  Counters counters;
+  NoEvents events;
+  test::FakeStream stream;
+  test::FakeFramingUser user;
+  Session session(config, framing::Role::Initiator, *store, counters, events, {});
+  user.session = &session;
+  session.attach(stream);
+  session.bind(user);
+  const base::Now now{};
+  session.established(1460, now);
+  std::array<uint8_t, 1460> room;
+  llp::Frame out(room.data(), room.size());
+  const llp::Pulled request = session.pull(1460, 0, out, {});
+  const Octets reply = reply_frame(0x40, 1);
+  session.place({0, reply.size()}, reply, true, now);
+  session.ordered(reply.size(), now);
+  ASSERT_TRUE(session.full_operation());
+  llp::Frame again(room.data(), room.size());
+  EXPECT_TRUE(session.rebuild(request.tag, 0, request.length, again));
+  const int64_t before = test::live_octets();
+  session.released(request.tag, request.length);
+  EXPECT_GE(before - test::live_octets(), static_cast<int64_t>(sizeof(StartUp)));
+  session.validate();
+  llp::Frame gone(room.data(), room.size());
+  EXPECT_FALSE(session.rebuild(request.tag, 0, request.length, gone));
+  session.ended(StreamEnd::PeerReset, now);
+  EXPECT_EQ(counters.start_failures, 0u);
+}
+
 // The longer private data of revision 0 has room of its own, and there may be none.
 TEST(StartMemory, AStartThatFindsNoneFails) {
   Config config;

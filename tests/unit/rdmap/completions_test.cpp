@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "rdmap/requests.hpp"
 #include "two_nodes.hpp"
 
 namespace rnic::rdmap {
@@ -23,7 +24,8 @@ class CompletionsTest : public ::testing::Test {
   ReceiveQueue receives_{4};
   Counters counters_;
   RecordingOwner owner_;
-  Completions completions_{9, {sends_, receives_}, counters_, owner_};
+  RequestStore requests_;
+  Completions completions_{9, {sends_, receives_, requests_}, counters_, owner_};
 };
 
 // RFC 5040 s.5.5(15)

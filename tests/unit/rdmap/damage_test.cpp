@@ -24,11 +24,15 @@ RNIC_OPEN(Inbound, wait_)
 RNIC_OPEN(InboundRequests, provided_)
 RNIC_OPEN(InboundRequests, serve_)
 RNIC_OPEN(InboundRequests, allowed_)
-RNIC_OPEN(InboundRequests, slots_)
+RNIC_OPEN(InboundRequests, begun_)
+RNIC_OPEN(InboundRequests, ring_)
 RNIC_OPEN(Life, state_)
 RNIC_OPEN(Outbound, current_)
 RNIC_OPEN(OutboundRequests, count_)
 RNIC_OPEN(OutboundRequests, ring_)
+RNIC_OPEN(RingPool<InboundRequest>, back_)
+RNIC_OPEN(RingPool<InboundRequest>, fresh_)
+RNIC_OPEN(RingPool<InboundRequest>, taken_)
 RNIC_OPEN(ReceiveQueue, tail_)
 RNIC_OPEN(ReceiveQueue, waiter_)
 RNIC_OPEN(ReceiveWait, state_)
@@ -91,31 +95,50 @@ TEST_F(Damage, OfTheMessageThatIsSent) {
 }
 
 TEST(DamageOfQueues, OfRequests) {
-  InboundRequests in(2);
+  RequestStore store;
+  InboundRequests in(2, store.inbound);
   in.provide();
   in.deliver({}, false);
   in.served();
   const auto of_in = [&](std::string_view check, auto damage) { notices(in, check, damage); };
-  of_in("rdmap/requests.cpp: slots <= mask_ + 1", [&] { provided_(in) += 100; });
+  of_in("rdmap/requests.cpp: slots <= ring_.size()", [&] { provided_(in) += 100; });
   of_in("rdmap/requests.cpp: serve_ - free_ <= deliver_ - free_", [&] { ++serve_(in); });
+  of_in("rdmap/requests.cpp: begun_ - free_ <= slots", [&] { begun_(in) += 2; });
   of_in("rdmap/requests.cpp: allowed_ - serve_ <= deliver_ - serve_", [&] { ++allowed_(in); });
-  of_in("rdmap/requests.cpp: free_ == serve_ ||", [&] { slots_(in)[0].released = true; });
-  OutboundRequests out(2, 7);
+  of_in("rdmap/requests.cpp: ring_.is_taken() == (free_ != begun_)", [&] { ring_(in).give(); });
+  of_in("rdmap/requests.cpp: free_ == serve_ ||", [&] { ring_(in)[0].released = true; });
+  OutboundRequests out(2, 7, store.outbound);
   const auto of_out = [&](std::string_view check, auto damage) { notices(out, check, damage); };
   of_out("rdmap/requests.cpp: count_ <= capacity_", [&] { count_(out) = 100; });
+  of_out("rdmap/requests.cpp: ring_.is_taken() == (count_ != 0)", [&] { ring_(out).take(); });
   of_out("rdmap/requests.cpp: request.coverage.octets() <= request.length", [&] {
-    count_(out) = 1;
-    ring_(out)[0].coverage.add(0, 1, 7);
+    out.push({});
+    ring_(out)[0].request.coverage.add(0, 1, 7);
   });
   of_out("rdmap/requests.cpp: i == 0 || request.coverage", [&] {
-    count_(out) = 2;
-    ring_(out)[1].length = 1;
-    ring_(out)[1].coverage.add(0, 1, 7);
+    out.push({});
+    out.push({.length = 1});
+    ring_(out)[1].request.coverage.add(0, 1, 7);
   });
 }
 
+TEST(DamageOfQueues, OfRings) {
+  RingPool<InboundRequest> pool(4);
+  pool.promise();
+  pool.promise();
+  InboundRequest* const ring = pool.take();
+  pool.give(ring);
+  const auto notes = [&](std::string_view check, auto damage) { notices(pool, check, damage); };
+  notes("rdmap/ring_store.hpp: taken_ <= promised_", [&] { taken_(pool) = 3; });
+  notes("rdmap/ring_store.hpp: back_.capacity() >= capacity_", [&] {
+    back_(pool).clear();
+    back_(pool).shrink_to_fit();
+  });
+  notes("rdmap/ring_store.hpp: back_.size() + taken_ == fresh_", [&] { ++fresh_(pool); });
+}
+
 TEST(DamageOfQueues, OfSends) {
-  WorkRing ring(4, 1);
+  WorkRing ring(4, 64);
   notices(ring, "rdmap/work_ring.hpp: in_hand() +", [&] { seen_(ring) = 5; });
   SendQueue queue(4);
   const SendRequest work{.id = 1, .opcode = Opcode::Write};

@@ -253,10 +253,8 @@ TEST_F(MessageTest, TheLongestMessagesLeaveFromMemoryThatIsThere_VERBS_21) {
     for (const uint32_t length : {kMost, kMost - 1}) {
       SCOPED_TRACE(std::string(to_string(kind)) + " from " + std::to_string(length));
       restart();
-      const auto stag = a->table.add({.address = static_cast<uint8_t*>(huge),
-                                      .length = length,
-                                      .pd = a->pd,
-                                      .offset = 0});
+      const auto stag = a->table.add(
+          {.address = static_cast<uint8_t*>(huge), .length = length, .pd = a->pd, .offset = 0});
       SendRequest w{.id = 1, .opcode = kind};
       w.sges = {{0, kMost, stag->value}};
       w.remote.stag = b->all;

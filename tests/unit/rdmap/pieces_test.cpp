@@ -184,9 +184,9 @@ class ReadIntoPieces : public PiecesTest {
   }
   /// What a Response to it carries from `to` on.
   std::vector<uint8_t> response(const wire::RdmapReadRequest& asked, uint64_t to, uint32_t octets) {
-    return ulpdu(wire::DdpTaggedHeader{.last = false, .rsvd_ulp = 0x42, .stag = asked.sink_stag,
-                                       .to = to},
-                 octets);
+    return ulpdu(
+        wire::DdpTaggedHeader{.last = false, .rsvd_ulp = 0x42, .stag = asked.sink_stag, .to = to},
+        octets);
   }
 };
 
@@ -244,16 +244,19 @@ TEST_F(ReadIntoPieces, ItsStagIsForNothingElse_VERBS_25) {
     const auto before = a->memory;
     std::vector<uint8_t> bad;
     if (use == 0) {
-      bad = ulpdu(wire::DdpTaggedHeader{.last = true, .rsvd_ulp = 0x40, .stag = asked.sink_stag,
-                                        .to = asked.sink_to},
-                  10);
+      bad = ulpdu(
+          wire::DdpTaggedHeader{
+              .last = true, .rsvd_ulp = 0x40, .stag = asked.sink_stag, .to = asked.sink_to},
+          10);
     } else if (use == 1) {
-      bad = ulpdu(wire::DdpUntaggedHeader{.last = true, .rsvd_ulp = 0x44,
-                                          .rsvd_ulp_tail = asked.sink_stag, .qn = 0, .msn = 1},
-                  0);
+      bad = ulpdu(
+          wire::DdpUntaggedHeader{
+              .last = true, .rsvd_ulp = 0x44, .rsvd_ulp_tail = asked.sink_stag, .qn = 0, .msn = 1},
+          0);
     } else {
-      bad = read_request(1, {.sink_stag = 7, .size = 10, .source_stag = asked.sink_stag,
-                             .source_to = asked.sink_to});
+      bad = read_request(
+          1,
+          {.sink_stag = 7, .size = 10, .source_stag = asked.sink_stag, .source_to = asked.sink_to});
     }
     reply(bad);
     ASSERT_FALSE(a->owner.events.empty()) << use;

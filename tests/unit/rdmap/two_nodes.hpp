@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "rdmap/rdmap.hpp"
+#include "rdmap/requests.hpp"
 #include "support/framing_pair.hpp"
 #include "wire/ddp.hpp"
 #include "wire/rdmap.hpp"
@@ -71,7 +72,7 @@ struct Node {
         table(64, {seed, 2}),
         sends(send_depth),
         receives(make_receives(config.qp, receive_depth, shared)),
-        endpoint(config, table, counters, owner, {sends, receives}) {
+        endpoint(config, table, counters, owner, {sends, receives, requests}) {
     memory.fill(kGuard);
     all = add(Access::LocalWrite | Access::RemoteWrite | Access::RemoteRead |
               Access::RemoteInvalidate | Access::RemoteAtomic);
@@ -143,6 +144,7 @@ struct Node {
   RecordingOwner owner;
   SendQueue sends;
   ReceiveQueue receives;
+  RequestStore requests;
   Endpoint endpoint;
   uint32_t all = 0;
 };
