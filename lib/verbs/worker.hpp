@@ -137,6 +137,10 @@ class Worker {
   void rest(base::Now now);
   void sleep(base::Now now);
   void stand_by();
+  bool gives_way();
+  bool turn_of_other();
+  bool is_served_at_once();
+  bool is_left_to_others();
 
   Options options_;
   Clock clock_;
@@ -149,6 +153,7 @@ class Worker {
   Helm helm_;
   std::atomic<base::Now> driven_at_{base::Now()};  // the latest turn of another thread
   std::atomic<uint64_t> turns_of_others_{0};            // written at the helm
+  std::atomic<bool> serves_next_post_{false};  // a thread has polled since it posted
   Pauses pauses_;
 
   std::mutex mutex_;  // control path only
