@@ -20,7 +20,7 @@ namespace rnic::verbs {
 class Standby {
  public:
   /// A thread that polls does so more often.
-  static constexpr base::Duration kRecent = std::chrono::microseconds(50);
+  static constexpr base::Duration kRecent = std::chrono::microseconds(500);
   static constexpr base::Duration kFirst = std::chrono::microseconds(50);
   static constexpr base::Duration kLongest = std::chrono::milliseconds(1);
   /// Wake-ups without a pause behind a pause that was a mistake, and behind one of many.

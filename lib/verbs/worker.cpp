@@ -17,7 +17,7 @@ namespace {
 using Idle = settings::WorkerSettings::Idle;
 
 // Sends that follow each other so fast are served together.
-constexpr base::Duration kTogether = std::chrono::microseconds(20);
+constexpr base::Duration kTogether = std::chrono::microseconds(60);
 
 void pin_to(uint32_t core) {
   cpu_set_t set;
