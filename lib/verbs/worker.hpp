@@ -137,6 +137,10 @@ class Worker {
   void rest(base::Now now);
   void sleep(base::Now now);
   void stand_by();
+  [[nodiscard]] bool sleeps() const {
+    return options_.idle == settings::WorkerSettings::Idle::Sleep ||
+           options_.idle == settings::WorkerSettings::Idle::Auto;
+  }
   bool gives_way();
   bool turn_of_other();
   bool is_served_at_once();
