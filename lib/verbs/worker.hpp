@@ -46,7 +46,8 @@ enum class Posted : uint8_t {
 /// While the thread sleeps, threads of the application drive the devices in its place: one that
 /// polls and finds nothing, one that posts and has nothing else under way, one that makes a call.
 /// So where there is little to do no thread waits for another. Where there is more the thread is
-/// woken, and keeps the helm for as long as it looks for work.
+/// woken, and keeps the helm for as long as it looks for work, or until it gives way to a thread
+/// that polls in vain.
 class Worker {
  public:
   struct Options {
