@@ -32,9 +32,19 @@ class PausesOver {
     uint32_t wanted = wanted_.load(std::memory_order_relaxed);
     if (wanted != 0) wanted_.compare_exchange_strong(wanted, wanted - 1);
   }
+  /// Another thread has found nothing, and could not do a turn since somebody drives.
+  void looked_in_vain() {
+    driven();  // it looks on, as one that has driven
+    // Of two that count at once one may be lost: the number is a measure.
+    vain_looks_.store(vain_looks_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+  /// \return the looks in vain since forget_looks(), or since a thread last slept
+  [[nodiscard]] uint32_t vain_looks() const { return vain_looks_.load(std::memory_order_relaxed); }
+  void forget_looks() { vain_looks_.store(0, std::memory_order_relaxed); }
   /// A thread that may have driven is about to sleep. \return true: the worker pauses and has to be
   /// called for
   [[nodiscard]] bool take_over() {
+    forget_looks();
     wanted_.store(2);  // the thread's last look may be a turn, and does not mean that it polls on
     return is_on_.load();
   }
@@ -42,6 +52,7 @@ class PausesOver {
  private:
   Atomic<bool> is_on_{false};
   Atomic<uint32_t> wanted_{0};  // turns of others until the worker may pause
+  Atomic<uint32_t> vain_looks_{0};
 };
 
 using Pauses = PausesOver<std::atomic>;

@@ -9,12 +9,16 @@
 #include "base/log.hpp"
 #include "base/starved.hpp"
 #include "dpdk/eal.hpp"
+#include "wakeup/short_slice.hpp"
 
 namespace rnic::verbs {
 
 namespace {
 
 using Idle = settings::WorkerSettings::Idle;
+
+// Sends that follow each other so fast are served together.
+constexpr base::Duration kTogether = std::chrono::microseconds(60);
 
 void pin_to(uint32_t core) {
   cpu_set_t set;
@@ -123,13 +127,41 @@ uint32_t Worker::turn_all(base::Now now) {
 }
 
 void Worker::posted(Posted what) {
-  // Receives are seldom waited for: the next poll sees to them, or the end of the pause.
-  if (what == Posted::Receives && pauses_.is_on()) return;
-  if (what == Posted::FirstSends && drive()) return;
-  wake();
+  if (what == Posted::FirstSends && is_served_at_once() && turn_of_other()) return;
+  // A worker whose pause ends after this look finds the work before it sleeps.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (pauses_.is_on()) {
+    // Receives are seldom waited for: the next poll sees to them, or the end of the pause.
+    if (what == Posted::Receives) return;
+    if (is_left_to_others()) return;
+  }
+  sleeper_->ring_fenced();
+}
+
+/// While the worker pauses one post behind a poll is, which is an answer as a rule. More are likely
+/// to come behind it.
+bool Worker::is_served_at_once() {
+  return !pauses_.is_on() || serves_next_post_.exchange(false, std::memory_order_relaxed);
+}
+
+/// Sends behind others while the worker pauses: threads that poll see to them, many at once. To call
+/// the worker would take the devices away from such a thread in the middle of its work.
+bool Worker::is_left_to_others() {
+  const base::Now driven_at = driven_at_.load(std::memory_order_relaxed);
+  return clock_() - driven_at < kTogether || turn_of_other();
 }
 
 bool Worker::drive() {
+  if (turn_of_other()) {
+    serves_next_post_.store(true, std::memory_order_relaxed);
+    return true;
+  }
+  pauses_.looked_in_vain();
+  return false;
+}
+
+/// \return false: somebody else drives
+bool Worker::turn_of_other() {
   const AtHelm here(*this);
   if (!here.is_taken()) return false;
   pauses_.driven();
@@ -147,6 +179,8 @@ void Worker::loop() {
   if (options_.core) pin_to(*options_.core);
   const bool registered = dpdk::Eal::started() && dpdk::Eal::register_thread().has_value();
   core_wait_ = wakeup::CoreWait::of_this_thread();
+  // One that never sleeps is never let in.
+  if (sleeps()) wakeup::ask_for_short_slices();
   helm_.take();
   while (!stop_.load(std::memory_order_relaxed)) {
     const base::Now now = clock_();
@@ -154,6 +188,7 @@ void Worker::loop() {
     if (called) activity_.happened();
     const bool worked = turn_all(now) != 0;
     standby_.drove(worked);
+    if (gives_way()) continue;
     if (called || worked) {
       spin_.worked();
     } else {
@@ -190,6 +225,29 @@ void Worker::sleep(base::Now now) {
     if (core_wait_.has_waited(woken)) spin_.core_lost();
   }
   sleeper_->disarm();
+}
+
+/// Leaves the devices to a thread that looks for work in vain, for as long as it goes on. Work that
+/// is there needs no look before: that thread serves it, or the worker behind its first pause.
+/// \return whether it has
+bool Worker::gives_way() {
+  const uint32_t looks = pauses_.vain_looks();
+  if (looks == 0 || !sleeps()) return false;
+  const base::Now now = clock_();
+  if (!standby_.gives_way(now, looks)) return false;
+  pauses_.forget_looks();
+  static_cast<void>(sleeper_->arm(now));
+  if (!has_calls_.load(std::memory_order_relaxed) && !stop_.load()) {
+    static_cast<void>(sleeper_->begin_sleep());
+    driven_at_.store(now, std::memory_order_relaxed);  // by the other thread, from now on
+    helm_.leave();
+    stand_by();
+    helm_.take();
+    standby_.came_back(clock_());
+  }
+  sleeper_->disarm();
+  spin_.worked();
+  return true;
 }
 
 /// Pauses while other threads drive and nobody has called for the worker.

@@ -46,7 +46,8 @@ enum class Posted : uint8_t {
 /// While the thread sleeps, threads of the application drive the devices in its place: one that
 /// polls and finds nothing, one that posts and has nothing else under way, one that makes a call.
 /// So where there is little to do no thread waits for another. Where there is more the thread is
-/// woken, and keeps the helm for as long as it looks for work.
+/// woken, and keeps the helm for as long as it looks for work, or until it gives way to a thread
+/// that polls in vain.
 class Worker {
  public:
   struct Options {
@@ -137,6 +138,14 @@ class Worker {
   void rest(base::Now now);
   void sleep(base::Now now);
   void stand_by();
+  [[nodiscard]] bool sleeps() const {
+    return options_.idle == settings::WorkerSettings::Idle::Sleep ||
+           options_.idle == settings::WorkerSettings::Idle::Auto;
+  }
+  bool gives_way();
+  bool turn_of_other();
+  bool is_served_at_once();
+  bool is_left_to_others();
 
   Options options_;
   Clock clock_;
@@ -149,6 +158,7 @@ class Worker {
   Helm helm_;
   std::atomic<base::Now> driven_at_{base::Now()};  // the latest turn of another thread
   std::atomic<uint64_t> turns_of_others_{0};            // written at the helm
+  std::atomic<bool> serves_next_post_{false};  // a thread has polled since it posted
   Pauses pauses_;
 
   std::mutex mutex_;  // control path only

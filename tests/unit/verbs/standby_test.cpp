@@ -78,6 +78,45 @@ TEST_F(StandbyTest, DrivesForAWhileWhereAPauseWasAMistake) {
   EXPECT_EQ(without_pause(), Standby::kMost / 2);
 }
 
+TEST_F(StandbyTest, WakeUpsThatFindNothingWinItsTrustBack) {
+  for (int i = 0; i < 10; ++i) {
+    pause_and_drive(true);
+    if (i < 9) without_pause();
+  }
+  // Somebody who polls was faster, each time.
+  uint32_t count = 0;
+  for (; woken() == kNone; ++count) standby_.drove(false);
+  EXPECT_LE(count, 10u) << "of " << Standby::kMost;
+}
+
+TEST_F(StandbyTest, GivesWayToLooksInVain) {
+  EXPECT_FALSE(standby_.gives_way(now_, Standby::kFewest - 1));
+  EXPECT_TRUE(standby_.gives_way(now_, Standby::kFewest));
+  EXPECT_EQ(standby_.next(now_, now_), Standby::kFirst);
+}
+
+TEST_F(StandbyTest, GivesWayLaterWhereItWasSoonBack) {
+  uint32_t patience = Standby::kFewest;
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_FALSE(standby_.gives_way(now_, patience - 1)) << i;
+    EXPECT_TRUE(standby_.gives_way(now_, patience)) << i;
+    now_ += Standby::kWorthIt - microseconds(1);
+    standby_.came_back(now_);
+    patience = std::min(Standby::kMost, 2 * patience);
+  }
+  EXPECT_EQ(patience, Standby::kMost);
+  EXPECT_TRUE(standby_.gives_way(now_, patience));
+  now_ += Standby::kWorthIt;
+  standby_.came_back(now_);
+  EXPECT_TRUE(standby_.gives_way(now_, patience / 2)) << "that was worth it";
+}
+
+TEST_F(StandbyTest, GivesWayAlsoBehindMistakes) {
+  pause_and_drive(true);
+  EXPECT_TRUE(standby_.gives_way(now_, Standby::kFewest));
+  EXPECT_EQ(standby_.next(now_, now_), Standby::kFirst);
+}
+
 TEST_F(StandbyTest, TurnsThatBelongToNoPauseSayNothing) {
   for (int i = 0; i < 100; ++i) standby_.drove(true);
   EXPECT_EQ(woken(), Standby::kFirst);

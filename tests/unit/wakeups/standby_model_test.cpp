@@ -44,6 +44,7 @@ enum class Defect : uint8_t {
   PostsUnheard,       // who posts and cannot drive wakes nobody
   LooksBeforeArming,  // the worker has looked for work before it arms the bell
   ForgetsCalls,       // the worker sleeps without a look for calls
+  LeavesForEver,      // a worker that has given way pauses however long nobody has driven
 };
 
 /// The longest that work is left, and nobody has a turn, where a thread has polled and then sleeps
@@ -66,6 +67,7 @@ struct Outcome {
   const char* wrong = nullptr;
   uint32_t sleeps = 0;  // of the worker
   uint32_t pauses = 0;
+  uint32_t times_away = 0;  // that the worker gave way
   uint32_t turns_of_others = 0;
 };
 
@@ -90,16 +92,12 @@ class Schedule {
   /// Those that may sleep: the worker, the peer, and behind them the threads of the application.
   static constexpr size_t kWorker = 0, kPeer = 1, kFirst = 2;
 
-  struct Posted {
-    base::Now at;
-    bool patient;  // receives, which are seldom waited for
-  };
   /// What one thread of the application has to do with the worker.
   struct User {
     Atomic<uint64_t> doorbell{0};  // posts so far
     uint64_t posted = 0;           // the same number, which the thread knows
     uint64_t served = 0;           // belongs to whoever has the helm
-    std::deque<Posted> waiting;    // what is not served
+    std::deque<base::Now> waiting;  // when that was posted which is not served
     bool called = false;           // a call of it waits for the worker
     uint32_t completions = 0;      // that it has not polled
     bool armed = false;            // it sleeps, and has said so
@@ -138,9 +136,8 @@ class Schedule {
     for (uint32_t id = 0; id < threads_; ++id) {
       const User& user = users_[id];
       if (user.called) complain("a call is slept through");
-      for (const Posted& post : user.waiting) {
-        if (!post.patient) complain("a post is slept through");
-        if (is_late(post.at)) complain("a receive is slept through");
+      for (const base::Now at : user.waiting) {
+        if (is_late(at)) complain("a post is slept through");
       }
     }
     const bool frames = !frames_.empty();
@@ -148,6 +145,9 @@ class Schedule {
     if (is_late(timer_)) complain("a deadline is slept through");
     // Nobody polls any more, and the worker knows.
     const bool all_armed = threads_ == 1 && users_[0].armed;
+    if (all_armed && !users_[0].waiting.empty()) {
+      complain("a post is left by a worker that was called for");
+    }
     if (all_armed && frames) complain("a frame is left by a worker that was called for");
     if (all_armed && next > timer_) complain("a deadline is left by a worker that was called for");
   }
@@ -237,6 +237,7 @@ class Schedule {
       const bool called = serve_calls();
       const bool worked = turn() != 0;
       standby_.drove(worked);
+      if (gives_way()) continue;
       // It looks for work for a while before it sleeps.
       if (!called && !worked && machine_.below(3) != 0) sleep(now);
     }
@@ -267,15 +268,33 @@ class Schedule {
     }
     bell_.disarm();
   }
+  bool gives_way() {
+    if (!standby_.gives_way(now_, pauses_.vain_looks())) return false;
+    pauses_.forget_looks();
+    static_cast<void>(arm(now_));
+    if (!has_calls_.load(std::memory_order_relaxed) && !stop_.load()) {
+      static_cast<void>(begin_sleep());
+      driven_at_.store(base::nanos(now_), std::memory_order_relaxed);
+      ++outcome_.times_away;
+      is_away_ = defect == Defect::LeavesForEver;
+      helm_.leave();
+      stand_by();
+      helm_.take();
+      is_away_ = false;
+      standby_.came_back(now_);
+    }
+    bell_.disarm();
+    return true;
+  }
   void stand_by() {
     while (bell_.is_armed()) {
       const base::Now driven_at = base::from_nanos(driven_at_.load(std::memory_order_relaxed));
       const bool ever = driven_at != base::Now();
-      const base::Duration pause =
-          standby_.next(now_, defect == Defect::PausesForEver && ever ? now_ : driven_at);
+      const bool for_ever = defect == Defect::PausesForEver && ever;
+      const base::Duration pause = standby_.next(now_, for_ever || is_away_ ? now_ : driven_at);
       if (pause == base::Duration(0)) return;
       if (!pauses_.begin()) break;
-      if (++outcome_.pauses == kMostPauses) {
+      if (++outcome_.pauses >= kMostPauses) {
         complain("the worker does not sleep in its pauses");
         break;
       }
@@ -292,6 +311,11 @@ class Schedule {
 
   void wake() { bell_.ring(); }
   bool drive() {
+    if (turn_of_other()) return true;
+    pauses_.looked_in_vain();
+    return false;
+  }
+  bool turn_of_other() {
     return at_helm([this] {
       pauses_.driven();
       driven_at_.store(base::nanos(now_), std::memory_order_relaxed);
@@ -354,12 +378,14 @@ class Schedule {
   void post(uint32_t id, Post what) {
     User& user = users_[id];
     const bool patient = what == Post::Receives;
-    user.waiting.push_back({now_, patient});
+    user.waiting.push_back(now_);
     user.doorbell.store(++user.posted, std::memory_order_release);
-    // As Worker::posted().
-    if (patient && pauses_.is_on()) return;
-    if (what == Post::FirstSends && drive()) return;
-    if (defect != Defect::PostsUnheard || what != Post::FirstSends) wake();
+    // As Worker::posted(). The clock, and what was posted before, say yes or no.
+    const bool at_once = !pauses_.is_on() || machine_.below(2) == 0;
+    if (what == Post::FirstSends && at_once && turn_of_other()) return;
+    Word::fence();
+    if (pauses_.is_on() && (patient || machine_.below(2) == 0 || turn_of_other())) return;
+    if (defect != Defect::PostsUnheard || what != Post::FirstSends) bell_.ring_unfenced();
   }
   /// As CompletionQueue::poll().
   bool poll(uint32_t id) {
@@ -370,7 +396,9 @@ class Schedule {
   /// It polls again and again, and then does something else for a while, of which nobody knows.
   void poll_a_while(uint32_t id) {
     for (uint32_t left = 1 + machine_.below(8); left > 0; --left) {
-      poll(id);
+      // So many times that a worker which drives meanwhile gives way.
+      const bool in_vain = !poll(id) && machine_.below(2) == 0;
+      for (uint32_t i = 0; in_vain && i < Standby::kFewest; ++i) pauses_.looked_in_vain();
       sleep_for(kFirst + id, machine_.below(8) == 0 ? 3000 : 60);
     }
   }
@@ -412,6 +440,7 @@ class Schedule {
 
   // The worker.
   Standby standby_;
+  bool is_away_ = false;  // by Defect::LeavesForEver
   HelmOver<Mutex, Atomic<bool>> helm_;
   PausesOver<Atomic> pauses_;
   Atomic<int64_t> driven_at_{0};  // nanoseconds
@@ -427,16 +456,19 @@ TEST(Standing, NoWorkIsLeftForLongerThanAPause) {
   const auto schedules = test::by_form<uint64_t>(20'000, 1'000'000);
   uint64_t sleeps = 0;
   uint64_t pauses = 0;
+  uint64_t times_away = 0;
   uint64_t turns_of_others = 0;
   for (uint64_t seed = 1; seed <= schedules; ++seed) {
     const Outcome outcome = Right(seed).play();
     ASSERT_EQ(outcome.wrong, nullptr) << outcome.wrong << " in schedule " << seed;
     sleeps += outcome.sleeps;
     pauses += outcome.pauses;
+    times_away += outcome.times_away;
     turns_of_others += outcome.turns_of_others;
   }
   EXPECT_GT(sleeps, schedules) << "the worker hardly slept: nothing was tried";
   EXPECT_GT(pauses, schedules / 2) << "it hardly paused: nothing was tried";
+  EXPECT_GT(times_away, schedules / 20) << "it hardly gave way: nothing was tried";
   EXPECT_GT(turns_of_others, schedules) << "nobody else drove: nothing was tried";
 }
 
@@ -476,6 +508,7 @@ TEST(Standing, TheModelFindsWhatIsWrong) {
            Planted{"a post that wakes nobody", play<Defect::PostsUnheard>},
            Planted{"a look before the arming", play<Defect::LooksBeforeArming>},
            Planted{"a sleep without a look for calls", play<Defect::ForgetsCalls>},
+           Planted{"a worker that is away for ever", play<Defect::LeavesForEver>},
        }) {
     EXPECT_NE(test::first_wrong(20'000, how), 0u) << name;
   }
