@@ -6,8 +6,6 @@
 #include <csignal>
 #include <system_error>
 
-#include "wakeup/short_slice.hpp"
-
 namespace rnic::run {
 
 namespace {
@@ -58,7 +56,6 @@ void Watch::remove(int fd, Watched* who) {
 }
 
 void Watch::run() {
-  wakeup::ask_for_short_slices();  // the program sleeps until it is told
   for (;;) {
     epoll_event event{};
     if (epoll_wait(epoll_, &event, 1, -1) != 1) continue;

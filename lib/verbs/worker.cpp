@@ -9,7 +9,7 @@
 #include "base/log.hpp"
 #include "base/starved.hpp"
 #include "dpdk/eal.hpp"
-#include "wakeup/short_slice.hpp"
+#include "process/short_slice.hpp"
 
 namespace rnic::verbs {
 
@@ -144,8 +144,8 @@ bool Worker::is_served_at_once() {
   return !pauses_.is_on() || serves_next_post_.exchange(false, std::memory_order_relaxed);
 }
 
-/// Sends behind others while the worker pauses: threads that poll see to them, many at once. To call
-/// the worker would take the devices away from such a thread in the middle of its work.
+/// Sends behind others while the worker pauses: threads that poll see to them, many at once. To
+/// call the worker would take the devices away from such a thread in the middle of its work.
 bool Worker::is_left_to_others() {
   const base::Now driven_at = driven_at_.load(std::memory_order_relaxed);
   return clock_() - driven_at < kTogether || turn_of_other();
@@ -180,7 +180,7 @@ void Worker::loop() {
   const bool registered = dpdk::Eal::started() && dpdk::Eal::register_thread().has_value();
   core_wait_ = wakeup::CoreWait::of_this_thread();
   // One that never sleeps is never let in.
-  if (sleeps()) wakeup::ask_for_short_slices();
+  if (sleeps()) process::ask_for_short_slices();
   helm_.take();
   while (!stop_.load(std::memory_order_relaxed)) {
     const base::Now now = clock_();

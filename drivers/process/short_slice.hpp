@@ -2,7 +2,7 @@
 /// A thread that wants the processor often, and never for long.
 #pragma once
 
-namespace rnic::wakeup {
+namespace rnic::process {
 
 /// Asks the system to let the calling thread in soon when it is woken, for the price of being
 /// interrupted sooner: its share stays what it was. A thread that others wait for in a loop would
@@ -10,4 +10,4 @@ namespace rnic::wakeup {
 /// earlier one ignores it.
 void ask_for_short_slices();
 
-}  // namespace rnic::wakeup
+}  // namespace rnic::process

@@ -1,4 +1,4 @@
-#include "wakeup/short_slice.hpp"
+#include "process/short_slice.hpp"
 
 #include <sched.h>
 #include <sys/syscall.h>
@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace rnic::wakeup {
+namespace rnic::process {
 
 namespace {
 
@@ -35,4 +35,4 @@ void ask_for_short_slices() {
   static_cast<void>(syscall(SYS_sched_setattr, 0, &mine, 0));
 }
 
-}  // namespace rnic::wakeup
+}  // namespace rnic::process
