@@ -9,7 +9,6 @@
 #include "base/log.hpp"
 #include "base/starved.hpp"
 #include "dpdk/eal.hpp"
-#include "process/short_slice.hpp"
 
 namespace rnic::verbs {
 
@@ -179,8 +178,6 @@ void Worker::loop() {
   if (options_.core) pin_to(*options_.core);
   const bool registered = dpdk::Eal::started() && dpdk::Eal::register_thread().has_value();
   core_wait_ = wakeup::CoreWait::of_this_thread();
-  // One that never sleeps is never let in.
-  if (sleeps()) process::ask_for_short_slices();
   helm_.take();
   while (!stop_.load(std::memory_order_relaxed)) {
     const base::Now now = clock_();
