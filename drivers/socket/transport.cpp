@@ -536,8 +536,12 @@ uint32_t Transport::take_events(base::Now now) {
       connection->on_epoll(events[i].events, now);
     }
   }
-  if (count == 1 && events[0].events == EPOLLIN) alone_.note(events[0].data.u64);
-  if (count > 1) alone_.forget();
+  const bool is_stream = count == 1 && (events[0].data.u64 & kListenerBit) == 0;
+  if (is_stream && events[0].events == EPOLLIN) {
+    alone_.note(events[0].data.u64);
+  } else if (count > 0) {
+    alone_.forget();
+  }
   return count > 0 ? static_cast<uint32_t>(count) : 0;
 }
 

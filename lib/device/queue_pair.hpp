@@ -126,10 +126,8 @@ class QueuePair final : public rdmap::EndpointOwner {
   /// Moves posted work to the endpoint.
   void serve(base::Now now) {
     serve();
-    if (watches_first_fpdu_) [[unlikely]]
-      look_for_unsent(now);
-    if (waits_for_receive()) [[unlikely]]
-      resume(now);
+    if (watches_first_fpdu_) [[unlikely]] look_for_unsent(now);
+    if (waits_for_receive()) [[unlikely]] resume(now);
   }
   /// A message waits for a receive.
   [[nodiscard]] bool waits_for_receive() const { return endpoint_.waits_for_receive(); }

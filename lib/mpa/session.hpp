@@ -109,8 +109,7 @@ class Session final : public framing::SessionBase<FpduLocator> {
   void start_frame_sent(base::Now now);
   /// Frees what the start-up has worked with if it is over.
   void end_start_up() {
-    if (start_ == nullptr) [[likely]]
-      return;
+    if (start_ == nullptr) [[likely]] return;
     if (full_operation() && start_->is_acknowledged()) start_.reset();
   }
   void leave(framing::StartFailure why, base::ByteView private_data, base::Now now);
