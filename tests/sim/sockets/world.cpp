@@ -113,6 +113,10 @@ bool SocketWorld::step() {
       }
     }
   }
+  // As a driver that is about to sleep: what wakes it is guessed.
+  for (Host& host : hosts_) {
+    if (!busy) static_cast<void>(host.device->arm());
+  }
   advance(busy);
   return !verdict_.failed();
 }
