@@ -9,19 +9,16 @@
 
 #include "base/log.hpp"
 #include "dpdk/eal.hpp"
+#include "dpdk/refusal.hpp"
 #include "net/rss.hpp"
 
 namespace rnic::dpdk {
 namespace {
 
 tl::unexpected<Error> refused(const DeviceSetup& setup, const char* step, int rc) {
-  const auto code = rc == -ENOTSUP || rc == -EINVAL ? ErrorCode::Unsupported
-                    : rc == -ENOMEM                 ? ErrorCode::ResourceExhausted
-                    : rc == -EPERM || rc == -EACCES ? ErrorCode::PermissionDenied
-                                                    : ErrorCode::Environment;
-  return base::fail(code, "device " + setup.name + " refuses " + step + " (MTU " +
-                              std::to_string(setup.mtu) + ", ring " +
-                              std::to_string(setup.ring_size) + "): " + rte_strerror(-rc));
+  return base::fail(code_of(rc), "device " + setup.name + " refuses " + step + " (MTU " +
+                                     std::to_string(setup.mtu) + ", ring " +
+                                     std::to_string(setup.ring_size) + "): " + reason_of(rc));
 }
 
 constexpr uint64_t kTcpHashes = RTE_ETH_RSS_NONFRAG_IPV4_TCP | RTE_ETH_RSS_NONFRAG_IPV6_TCP;

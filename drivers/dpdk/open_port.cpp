@@ -21,6 +21,7 @@
 #include "dpdk/kernel_link.hpp"
 #include "dpdk/log_capture.hpp"
 #include "dpdk/mbuf_pool.hpp"
+#include "dpdk/refusal.hpp"
 #include "offload/offload.hpp"
 #include "process/fork_pause.hpp"
 
@@ -179,7 +180,7 @@ Result<uint16_t> find_or_plug(const Spec& spec, bool& plugged) {
     const char* remedy = spec.is_vdev() ? "check its name and arguments"
                                         : "bind it to vfio-pci, and let no other process have it";
     return base::fail(
-        rc == -EPERM || rc == -EACCES ? ErrorCode::PermissionDenied : ErrorCode::Environment,
+        rc == -EACCES ? ErrorCode::PermissionDenied : ErrorCode::Environment,
         "device " + spec.name + " cannot be opened" + capture.quote() + ": " + remedy);
   }
   plugged = true;
@@ -215,7 +216,7 @@ Result<std::vector<EthPortSetup>> start(std::shared_ptr<OpenDevice> owned, const
   rte_eth_dev_info facts{};
   if (int rc = rte_eth_dev_info_get(device->id(), &facts); rc != 0) {
     return base::fail(ErrorCode::Environment,
-                      "device " + spec.name + " does not tell its facts: " + rte_strerror(-rc));
+                      "device " + spec.name + " does not tell its facts: " + reason_of(rc));
   }
   const uint32_t room = buffer_room(facts.min_rx_bufsize, frame);
   for (uint16_t i = 0; i < queues; ++i) {

@@ -184,7 +184,7 @@ class DpdkStart : public ::testing::TestWithParam<Start> {
     const std::string message = report->message;
     const auto code = static_cast<ErrorCode>(report->code);
     EXPECT_TRUE(code == ErrorCode::Environment || code == ErrorCode::ResourceExhausted)
-        << where << ": " << to_string(code);
+        << where << ": " << to_string(code) << ": " << message << report->stack;
     EXPECT_GT(message.size(), 10u) << where;
     EXPECT_EQ(message.find('\n'), std::string::npos) << where << ": " << message;
   }

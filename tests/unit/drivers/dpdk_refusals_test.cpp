@@ -30,6 +30,7 @@
 #include "dpdk/mbuf_pool.hpp"
 #include "dpdk/path_floor.hpp"
 #include "dpdk/reassembler.hpp"
+#include "dpdk/refusal.hpp"
 
 namespace rnic::dpdk {
 namespace {
@@ -116,6 +117,17 @@ TEST(StartDevice, SaysWhatTheDeviceRefuses) {
   expect_refused(
       start_device(number_of(*pair->first), setup, {&mine, 1}), ErrorCode::Environment,
       "device it refuses the configuration (MTU 1500, ring 64): Device or resource busy");
+}
+
+// Drivers return -1 for whatever failed; only what says that rights lack is about rights.
+TEST(Refusals, MinusOneIsNotAMissingRight) {
+  EXPECT_EQ(code_of(-1), ErrorCode::Environment);
+  EXPECT_EQ(reason_of(-1), "its driver gives no reason (-1)");
+  EXPECT_EQ(code_of(-EACCES), ErrorCode::PermissionDenied);
+  EXPECT_EQ(reason_of(-EACCES), "Permission denied");
+  EXPECT_EQ(code_of(-ENOMEM), ErrorCode::ResourceExhausted);
+  EXPECT_EQ(code_of(-ENOTSUP), ErrorCode::Unsupported);
+  EXPECT_EQ(code_of(-EINVAL), ErrorCode::Unsupported);
 }
 
 TEST(OpenPort, TellsWhatItsDeviceHasNoMemoryFor) {
