@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -21,7 +20,6 @@ using base::fail;
 
 namespace {
 
-constexpr uint32_t kEventsPerTurn = 64;
 constexpr uint32_t kAcceptsPerTurn = 16;
 // Without EPOLLOUT a connection is ready only while it has something to read: who sleeps on epoll
 // is not woken by one whose octets were read before epoll was asked.
@@ -43,15 +41,15 @@ base::Handle to_handle(uint64_t word) {
 
 Result<std::unique_ptr<Transport>> Transport::open(const Config& config, base::Now now,
                                                    System& system) {
-  Descriptor poller(system.epoll_create1(EPOLL_CLOEXEC), system);
-  if (!poller.open()) return tl::unexpected(system_error("epoll", errno));
-  return std::unique_ptr<Transport>(new Transport(config, system, std::move(poller), now));
+  auto epoll = Epoll::open(system);
+  if (!epoll) return tl::unexpected(epoll.error());
+  return std::unique_ptr<Transport>(new Transport(config, system, std::move(*epoll), now));
 }
 
-Transport::Transport(const Config& config, System& system, Descriptor poller, base::Now now)
+Transport::Transport(const Config& config, System& system, Epoll epoll, base::Now now)
     : config_(config),
       system_(system),
-      poller_(std::move(poller)),
+      epoll_(std::move(epoll)),
       connections_(config.max_connections),
       buffer_(config.receive_buffer),
       timers_(now) {
@@ -73,15 +71,6 @@ Transport::~Transport() {
     disarm(connection);
     reset_on_close(system_, connection.descriptor());
   });
-}
-
-/// \param operation EPOLL_CTL_ADD or EPOLL_CTL_MOD
-/// \param word what epoll gives back with an event of `descriptor`
-bool Transport::watch(int operation, int descriptor, uint32_t events, uint64_t word) {
-  epoll_event event{};
-  event.events = events;
-  event.data.u64 = word;
-  return system_.epoll_ctl(poller_.get(), operation, descriptor, &event) == 0;
 }
 
 // --- listening ---
@@ -173,9 +162,9 @@ Result<Endpoint> Transport::listen(const Endpoint& local, llp::Acceptor& accepto
 Status Transport::watch_all(const Listener& listener, const std::vector<Descriptor>& descriptors) {
   const uint64_t word = listener.number | kListenerBit;
   for (size_t i = 0; i < descriptors.size(); ++i) {
-    if (watch(EPOLL_CTL_ADD, descriptors[i].get(), EPOLLIN, word)) continue;
+    if (epoll_.watch(EPOLL_CTL_ADD, descriptors[i].get(), EPOLLIN, word)) continue;
     const int error = errno;
-    while (i-- != 0) watch(EPOLL_CTL_DEL, descriptors[i].get(), 0, word);
+    while (i-- != 0) epoll_.watch(EPOLL_CTL_DEL, descriptors[i].get(), 0, word);
     return tl::unexpected(system_error("listen", error));
   }
   return {};
@@ -223,7 +212,7 @@ Status Transport::open_listeners(Listener& listener, const Endpoint& local) {
       listener.local.port = bound.endpoint().port;
     }
     const uint64_t word = listener.number | kListenerBit;
-    if (!watch(EPOLL_CTL_ADD, descriptor->get(), EPOLLIN, word)) {
+    if (!epoll_.watch(EPOLL_CTL_ADD, descriptor->get(), EPOLLIN, word)) {
       return tl::unexpected(system_error("listen", errno));
     }
     listener.descriptors.push_back(std::move(*descriptor));
@@ -314,7 +303,7 @@ void Transport::defer_accepts(Listener& listener, base::Now now) {
   listener.deferred = true;
   accepts_again_ = base::earlier(accepts_again_, now + kDeferAccepts);
   for (const Descriptor& descriptor : listener.descriptors) {
-    watch(EPOLL_CTL_MOD, descriptor.get(), 0, listener.number | kListenerBit);
+    epoll_.watch(EPOLL_CTL_MOD, descriptor.get(), 0, listener.number | kListenerBit);
   }
 }
 
@@ -323,7 +312,7 @@ void Transport::resume_accepts() {
   for (const auto& listener : listeners_) {
     if (!std::exchange(listener->deferred, false)) continue;
     for (const Descriptor& descriptor : listener->descriptors) {
-      watch(EPOLL_CTL_MOD, descriptor.get(), EPOLLIN, listener->number | kListenerBit);
+      epoll_.watch(EPOLL_CTL_MOD, descriptor.get(), EPOLLIN, listener->number | kListenerBit);
     }
   }
 }
@@ -379,7 +368,7 @@ bool Transport::accept_one(Listener& listener, int descriptor, base::Now now) {
   ++counters_.accepts;
   connection->set_user(*user);
   if (connection->is_over()) return true;  // its taker has ended it at once
-  if (!watch(EPOLL_CTL_ADD, connection->descriptor(), kAllOfThePeer,
+  if (!epoll_.watch(EPOLL_CTL_ADD, connection->descriptor(), kAllOfThePeer,
              to_word(connection->handle()))) {
     connection->end_with(StreamEnd::Aborted);
     return true;
@@ -487,7 +476,7 @@ Result<llp::Stream*> Transport::connect(const Endpoint& local, const Endpoint& r
   arm(*connection, now + config_.connect_timeout);
   if (error != 0) {
     connection->end_with(StreamEnd::Refused);
-  } else if (!watch(EPOLL_CTL_ADD, connection->descriptor(), kAllOfAStream,
+  } else if (!epoll_.watch(EPOLL_CTL_ADD, connection->descriptor(), kAllOfAStream,
                     to_word(connection->handle()))) {
     connection->end_with(StreamEnd::Aborted);
   }
@@ -519,36 +508,36 @@ void Transport::serve_those_waiting() {
 }
 
 bool Transport::watch_output(Connection& connection, bool yes) {
-  return watch(EPOLL_CTL_MOD, connection.descriptor(), yes ? kAllOfAStream : kAllOfThePeer,
+  return epoll_.watch(EPOLL_CTL_MOD, connection.descriptor(), yes ? kAllOfAStream : kAllOfThePeer,
                to_word(connection.handle()));
 }
 
 /// \return how many events there were
 uint32_t Transport::take_events(base::Now now) {
-  std::array<epoll_event, kEventsPerTurn> events;
-  const int count = system_.epoll_wait(poller_.get(), events.data(), kEventsPerTurn, 0);
-  for (int i = 0; i < count; ++i) {
-    const uint64_t word = events[i].data.u64;
+  const std::span<const epoll_event> events = epoll_.take();
+  for (const epoll_event& event : events) {
+    const uint64_t word = event.data.u64;
     if ((word & kListenerBit) != 0) {
       Listener* listener = find_listener(word & ~kListenerBit);
       if (listener != nullptr) accept_all(*listener, now);
     } else if (Connection* connection = connections_.get(to_handle(word)); connection != nullptr) {
-      connection->on_epoll(events[i].events, now);
+      connection->on_epoll(event.events, now);
     }
   }
-  const bool is_stream = count == 1 && (events[0].data.u64 & kListenerBit) == 0;
-  if (is_stream && events[0].events == EPOLLIN) {
+  const bool is_one = events.size() == 1 && events[0].events == EPOLLIN;
+  if (is_one && (events[0].data.u64 & kListenerBit) == 0) {
     alone_.note(events[0].data.u64);
-  } else if (count > 0) {
+  } else if (!events.empty()) {
     alone_.forget();
   }
-  return count > 0 ? static_cast<uint32_t>(count) : 0;
+  return static_cast<uint32_t>(events.size());
 }
 
 /// A thread that has slept was probably woken by the connection that woke it before.
 /// \return whether that one is read in this turn
 bool Transport::guess() {
-  if (!std::exchange(has_slept_, false) || !alone_.take_guess()) return false;
+  if (!std::exchange(has_slept_, false) || epoll_.has_events()) return false;
+  if (!alone_.take_guess()) return false;
   Connection* connection = connections_.get(to_handle(alone_.word()));
   if (connection != nullptr && connection->expect_octets()) return true;
   alone_.forget();
@@ -609,7 +598,7 @@ void Transport::on_timers(base::Now now) {
 }
 
 base::Now Transport::next_deadline() const {
-  if (!listed_.empty() || !to_reap_.empty()) return base::Now{};
+  if (epoll_.has_events() || !listed_.empty() || !to_reap_.empty()) return base::Now{};
   if (space_grew_ && !waiting_.empty()) return base::Now{};
   return base::earlier(accepts_again_, timers_.next_deadline());
 }

@@ -14,6 +14,7 @@
 #include "socket/config.hpp"
 #include "socket/connection.hpp"
 #include "socket/counters.hpp"
+#include "socket/epoll.hpp"
 #include "socket/lone_waker.hpp"
 #include "socket/reservation.hpp"
 #include "socket/system.hpp"
@@ -52,9 +53,18 @@ class Transport final : public llp::Transport, private ConnectionOwner {
   [[nodiscard]] base::Now next_deadline() const override;
   std::optional<int> arm() override {
     has_slept_ = true;
-    return poller_.get();
+    return epoll_.fd();
   }
   [[nodiscard]] TransportInfo describe(const llp::Stream& stream, base::Now now) const override;
+
+  /// Has each sleep() end while `descriptor`, which belongs to the caller, is readable. \return
+  /// false: the system does not take it
+  [[nodiscard]] bool wake_by(int descriptor) const { return epoll_.wake_by(descriptor); }
+  /// In place of a sleep on the descriptor, for the thread that polls and has called arm(): sleeps
+  /// until receive() has something to do or a descriptor of wake_by() is readable. The thread is
+  /// told who has woken it, and the system learns that the one that wakes it is about to sleep
+  /// itself, as it does not where another descriptor lies in between (decision 57).
+  void sleep() { epoll_.sleep(); }
 
   [[nodiscard]] const Counters& counters() const { return counters_; }
   [[nodiscard]] uint32_t live_connections() const { return connections_.live(); }
@@ -73,7 +83,7 @@ class Transport final : public llp::Transport, private ConnectionOwner {
   };
   using Reservations = std::vector<std::unique_ptr<Reservation>>;
 
-  Transport(const Config& config, System& system, Descriptor poller, base::Now now);
+  Transport(const Config& config, System& system, Epoll epoll, base::Now now);
 
   // ConnectionOwner
   void list(Connection& connection) override;
@@ -90,7 +100,6 @@ class Transport final : public llp::Transport, private ConnectionOwner {
   bool guess();
   uint32_t read_all(base::Now now, llp::BeforeHandUp& before);
 
-  bool watch(int operation, int descriptor, uint32_t events, uint64_t word);
   /// ResourceExhausted when listeners and reservations together are as many as there may be.
   [[nodiscard]] Status check_room() const;
   [[nodiscard]] std::vector<IpAddress> addresses_of(const Endpoint& local) const;
@@ -136,7 +145,7 @@ class Transport final : public llp::Transport, private ConnectionOwner {
   Config config_;
   System& system_;
   Counters counters_;
-  Descriptor poller_;
+  Epoll epoll_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   Reservations reservations_;  // Invariant: with listeners_ at most Config::max_listeners
   uint64_t listeners_made_ = 0;

@@ -153,8 +153,8 @@ constexpr Key kKeys[] = {
     {"worker", "idle", Basic, in_worker<&Wk::idle>, "", kNone,
      "what a thread with nothing to do does, a device's own and one in wait_until(); sleep: in the "
      "kernel, until something comes (a port that cannot tell is looked at every 50 us, which takes "
-     "some percent of a core); auto: the same, but a device's thread looks for work for up to 200 "
-     "us before, as long as that finds some and nobody else needs the core"},
+     "some percent of a core); auto: the same, but the thread looks for work for up to 200 us "
+     "before, as long as that finds some and nobody else needs the core"},
     {"worker", "count", Basic, in_worker<&Wk::count>, "", {0, 1024},
      "threaded: how many threads there are, which get the devices in turn; 0: one for each device"},
     {"worker", "cores", Basic, in_worker<&Wk::cores>, "", {0, 1023},

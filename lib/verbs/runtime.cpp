@@ -136,6 +136,7 @@ Result<Runtime::Owner> Runtime::open(const settings::Settings& settings) {
     return tl::unexpected(status.error());
   }
   runtime->idle_ = settings.worker.idle;
+  runtime->spin_ = SpinWindow(longest_spin(settings.worker.idle, 1));
   if (settings.worker.mode == settings::WorkerSettings::Mode::Threaded) {
     if (auto status = runtime->start_workers(settings); !status) {
       return tl::unexpected(status.error());
@@ -306,9 +307,11 @@ Status Runtime::start_on_socket(const settings::DeviceSettings& settings,
   return {};
 }
 
-/// With more threads than cores a worker that looks for work keeps another thread from adding some.
-base::Duration Runtime::longest_spin(size_t workers) {
-  const bool crowded = workers + 1 > std::thread::hardware_concurrency();
+/// With more threads than cores one that looks for work keeps another from adding some.
+/// \param drivers the threads that drive devices; there is another one at least
+base::Duration Runtime::longest_spin(Idle idle, size_t drivers) {
+  if (idle != Idle::Auto) return SpinWindow::kFirst;
+  const bool crowded = drivers + 1 > std::thread::hardware_concurrency();
   return crowded ? SpinWindow::kShortest : SpinWindow::kLongest;
 }
 
@@ -317,7 +320,7 @@ Status Runtime::start_workers(const settings::Settings& settings) {
   for (size_t i = 0; i < count; ++i) {
     Worker::Options options;
     options.idle = idle_;
-    options.longest_spin = longest_spin(count);
+    options.longest_spin = longest_spin(idle_, count);
     if (i < settings.worker.cores.size()) options.core = settings.worker.cores[i];
     std::vector<device::Device*> driven;
     for (size_t d = i; d < devices_.size(); d += count) driven.push_back(devices_[d]->device.get());

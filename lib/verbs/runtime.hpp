@@ -26,7 +26,9 @@
 #include "verbs/mapped_memory.hpp"
 #include "verbs/queue_alarm.hpp"
 #include "verbs/sleeper.hpp"
+#include "verbs/spin_window.hpp"
 #include "verbs/worker.hpp"
+#include "wakeup/core_wait.hpp"
 #include "wakeup/poller.hpp"
 
 namespace rnic::verbs {
@@ -135,6 +137,8 @@ class Runtime {
   [[nodiscard]] const std::string& environment() const { return environment_; }
 
  private:
+  using Idle = settings::WorkerSettings::Idle;
+
   Runtime() = default;
   void keep_for_ever() noexcept;
 
@@ -147,17 +151,17 @@ class Runtime {
   Status start_on_socket(const settings::DeviceSettings& settings,
                          const device::DeviceConfig& config, DeviceRuntime& runtime);
   Status start_workers(const settings::Settings& settings);
-  [[nodiscard]] static base::Duration longest_spin(size_t workers);
+  [[nodiscard]] static base::Duration longest_spin(Idle idle, size_t drivers);
   Result<Sleeper*> sleeper();
   /// As sleeper(); nullptr without a descriptor or memory for it.
   Sleeper* sleeper_or_none();
   /// \return whether a thread that waits sleeps in the kernel
   [[nodiscard]] bool sleeps() const {
-    return idle_ == settings::WorkerSettings::Idle::Sleep ||
-           idle_ == settings::WorkerSettings::Idle::Auto;
+    return idle_ == Idle::Sleep || idle_ == Idle::Auto;
   }
   [[nodiscard]] bool is_asked() const;
   bool drive_until(const std::function<bool()>& done, base::Now deadline);
+  bool doze(Sleeper& sleeper, base::Now time, base::Now until, const std::function<bool()>& done);
   bool watch_until(const std::function<bool()>& done, base::Now deadline);
 
   const process::Generation::Use use_;  // before the number of the generation is taken
@@ -166,9 +170,11 @@ class Runtime {
   Clock clock_;
   ProcessMaps maps_;
   std::string environment_;
-  settings::WorkerSettings::Idle idle_ = settings::WorkerSettings::Idle::Auto;
+  Idle idle_ = Idle::Auto;
   std::vector<std::unique_ptr<DeviceRuntime>> devices_;
   std::unique_ptr<Sleeper> sleeper_;        // inline, once somebody sleeps
+  SpinWindow spin_{SpinWindow::kLongest};   // inline: of a thread in wait_until()
+  wakeup::CoreWait core_wait_;              // inline: of the thread that has made the sleeper
   bool serves_next_post_ = false;           // inline: none was served since the latest wake-up
   std::atomic<Sleeper*> to_ring_{nullptr};  // the same one, for threads that do not drive
   std::optional<wakeup::Poller> fd_;        // of the sleeper's descriptor and the events'

@@ -18,7 +18,8 @@ timespec to_timespec(base::Duration duration) {
 
 }  // namespace
 
-Result<std::unique_ptr<Sleeper>> Sleeper::open(std::vector<device::Device*> devices) {
+Result<std::unique_ptr<Sleeper>> Sleeper::open(std::vector<device::Device*> devices,
+                                               socket::Transport* sockets) {
   auto signal = wakeup::EventSignal::open();
   if (!signal) return tl::unexpected(signal.error());
   auto poller = wakeup::Poller::open();
@@ -28,14 +29,20 @@ Result<std::unique_ptr<Sleeper>> Sleeper::open(std::vector<device::Device*> devi
   if (!timer.is_open()) return wakeup::no_descriptor("a timerfd");
   for (const int descriptor : {signal->fd(), timer.get()}) {
     if (auto added = poller->add(descriptor); !added) return tl::unexpected(added.error());
+    if (sockets != nullptr && !sockets->wake_by(descriptor)) {
+      return wakeup::no_descriptor("a watch of an epoll");
+    }
   }
   return std::unique_ptr<Sleeper>(
-      new Sleeper(devices, std::move(*signal), std::move(*poller), std::move(timer)));
+      new Sleeper(devices, sockets, std::move(*signal), std::move(*poller), std::move(timer)));
 }
 
-Sleeper::Sleeper(const std::vector<device::Device*>& devices, wakeup::EventSignal signal,
-                 wakeup::Poller poller, wakeup::Descriptor timer)
-    : bell_(std::move(signal)), poller_(std::move(poller)), timer_(std::move(timer)) {
+Sleeper::Sleeper(const std::vector<device::Device*>& devices, socket::Transport* sockets,
+                 wakeup::EventSignal signal, wakeup::Poller poller, wakeup::Descriptor timer)
+    : sockets_(sockets),
+      bell_(std::move(signal)),
+      poller_(std::move(poller)),
+      timer_(std::move(timer)) {
   for (device::Device* device : devices) devices_.push_back({device, std::nullopt});
 }
 
@@ -71,6 +78,16 @@ void Sleeper::check_timer() {
   if (bell_.is_armed() && next_deadline() < timer_at_) bell_.ring_unfenced();
 }
 
+void Sleeper::sleep(base::Now now, base::Now limit) {
+  const base::Now until = base::earlier(deadline_, limit);
+  if (sockets_ == nullptr) {
+    sleep_until(now, until);
+    return;
+  }
+  set_timer_by(until, now);
+  sockets_->sleep();
+}
+
 void Sleeper::sleep_until(base::Now now, base::Now until) const {
   pollfd descriptor{poller_.fd(), POLLIN, 0};
   if (until == base::kNever) {
@@ -102,11 +119,13 @@ void Sleeper::keep_deadline(base::Now now) {
   }
 }
 
-void Sleeper::set_timer(base::Now now) {
-  // A timer that fires too early only causes a needless wake-up, so it is seldom set anew.
-  if (now < timer_at_ && timer_at_ <= deadline_) return;
-  if (timer_at_ == deadline_ && deadline_ == base::kNever) return;
-  set_timer_to(deadline_, now);
+void Sleeper::set_timer(base::Now now) { set_timer_by(deadline_, now); }
+
+/// A timer that fires too early only causes a needless wake-up, so it is seldom set anew.
+void Sleeper::set_timer_by(base::Now when, base::Now now) {
+  if (now < timer_at_ && timer_at_ <= when) return;
+  if (timer_at_ == when && when == base::kNever) return;
+  set_timer_to(when, now);
 }
 
 void Sleeper::set_timer_to(base::Now when, base::Now now) {

@@ -9,6 +9,7 @@
 #include "base/fail.hpp"
 #include "base/time.hpp"
 #include "device/device.hpp"
+#include "socket/transport.hpp"
 #include "wakeup/descriptor.hpp"
 #include "wakeup/event_signal.hpp"
 #include "wakeup/poller.hpp"
@@ -28,7 +29,10 @@ class Sleeper {
   static constexpr base::Duration kPause = std::chrono::microseconds(50);
 
   /// ResourceExhausted when the system has no descriptor left. \param devices outlive it
-  static Result<std::unique_ptr<Sleeper>> open(std::vector<device::Device*> devices);
+  /// \param sockets the transport of the only device, in which sleep() then sleeps itself; nullptr:
+  /// there is none, or another thread may poll the devices meanwhile
+  static Result<std::unique_ptr<Sleeper>> open(std::vector<device::Device*> devices,
+                                               socket::Transport* sockets = nullptr);
   ~Sleeper() = default;
   Sleeper(const Sleeper&) = delete;
   Sleeper& operator=(const Sleeper&) = delete;
@@ -38,9 +42,7 @@ class Sleeper {
   bool arm(base::Now now);
   void disarm() { bell_.disarm(); }
   /// Sleeps until there is something to do, at most until `limit`. Called after arm().
-  void sleep(base::Now now, base::Now limit) const {
-    sleep_until(now, base::earlier(deadline_, limit));
-  }
+  void sleep(base::Now now, base::Now limit);
   /// As sleep(), where another thread may call keep_deadline() meanwhile.
   void sleep_until(base::Now now, base::Now until) const;
 
@@ -77,13 +79,15 @@ class Sleeper {
     std::optional<int> descriptor;  // the one that epoll watches
   };
 
-  Sleeper(const std::vector<device::Device*>& devices, wakeup::EventSignal signal,
-          wakeup::Poller poller, wakeup::Descriptor timer);
+  Sleeper(const std::vector<device::Device*>& devices, socket::Transport* sockets,
+          wakeup::EventSignal signal, wakeup::Poller poller, wakeup::Descriptor timer);
   [[nodiscard]] base::Now next_deadline() const;
+  void set_timer_by(base::Now when, base::Now now);
   void set_timer_to(base::Now when, base::Now now);
   [[nodiscard]] bool listen_to(Watched& watched) const;
 
   std::vector<Watched> devices_;
+  socket::Transport* const sockets_;
   wakeup::Bell bell_;
   wakeup::Poller poller_;              // of the bell, the timer and the ports
   wakeup::Descriptor timer_;           // a timerfd

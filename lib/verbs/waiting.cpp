@@ -14,8 +14,6 @@ namespace rnic::verbs {
 
 namespace {
 
-using Idle = settings::WorkerSettings::Idle;
-
 // Work that comes within this time finds the thread awake; a sleep costs about as much.
 constexpr base::Duration kSpin = std::chrono::microseconds(50);
 // A condition may depend on something that the devices do not know of, such as another thread.
@@ -99,9 +97,12 @@ Result<Sleeper*> Runtime::sleeper() {
   if (sleeper_ == nullptr) {
     std::vector<device::Device*> devices;
     for (const auto& device : devices_) devices.push_back(device->device.get());
-    auto opened = Sleeper::open(std::move(devices));
+    socket::Transport* const sockets =
+        devices_.size() == 1 ? devices_.front()->socket.get() : nullptr;
+    auto opened = Sleeper::open(std::move(devices), sockets);
     if (!opened) return tl::unexpected(opened.error());
     sleeper_ = std::move(*opened);
+    core_wait_ = wakeup::CoreWait::of_this_thread();
     to_ring_.store(sleeper_.get(), std::memory_order_release);
   }
   return sleeper_.get();
@@ -211,24 +212,39 @@ bool Runtime::wait_until(const std::function<bool()>& done, base::Now deadline) 
 bool Runtime::drive_until(const std::function<bool()>& done, base::Now deadline) {
   // Without a descriptor or memory for a sleeper the thread polls.
   Sleeper* const sleeper = sleeps() ? sleeper_or_none() : nullptr;
-  base::Now idle_since = base::kNever;
+  spin_.worked();
   for (;;) {
     if (done()) return true;
     const base::Now time = now();
     if (time >= deadline) return done();
-    if (poll() != 0) {
-      idle_since = base::kNever;
-      continue;
+    if (sleeper == nullptr || is_asked() || !spin_.sleeps_at_once()) {
+      if (poll() != 0) {
+        spin_.worked();
+        continue;
+      }
+      if (idle_ == Idle::Yield) std::this_thread::yield();
+      if (sleeper == nullptr || spin_.looks_again(time)) continue;
     }
-    if (idle_ == Idle::Yield) std::this_thread::yield();
-    if (idle_since == base::kNever) idle_since = time;
-    if (sleeper == nullptr || time - idle_since < kSpin || !sleeper->arm(time)) continue;
-    // The latest turn may have made the condition true although it served nothing, by a timer.
-    const bool came = done();
-    if (!came) sleeper->sleep(time, std::min(deadline, time + kLookAgain));
-    sleeper->disarm();
-    if (came) return true;
+    if (doze(*sleeper, time, std::min(deadline, time + kLookAgain), done)) return true;
   }
+}
+
+/// Sleeps until there is something to do, and does a turn.
+/// \return whether `done` is true, which then needs neither
+bool Runtime::doze(Sleeper& sleeper, base::Now time, base::Now until,
+                   const std::function<bool()>& done) {
+  const bool nothing = sleeper.arm(time);
+  // The latest turn may have made the condition true although it served nothing, by a timer.
+  const bool came = done();
+  if (nothing && !came) {
+    sleeper.sleep(time, until);
+    const base::Now woken = now();
+    spin_.slept(woken - time);
+    if (core_wait_.has_waited(woken)) spin_.core_lost();
+  }
+  sleeper.disarm();
+  if (!came) poll();
+  return came;
 }
 
 /// Threaded: workers drive the devices, or this thread while they sleep.

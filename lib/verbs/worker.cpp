@@ -81,7 +81,7 @@ Worker::Worker(const Options& options, Clock clock, std::vector<device::Device*>
       clock_(std::move(clock)),
       devices_(std::move(devices)),
       activity_(activity),
-      spin_(options.idle == Idle::Auto ? options.longest_spin : SpinWindow::kFirst),
+      spin_(options.longest_spin),
       sleeper_(std::move(sleeper)),
       thread_([this] { loop(); }) {}
 

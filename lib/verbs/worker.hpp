@@ -52,7 +52,7 @@ class Worker {
  public:
   struct Options {
     settings::WorkerSettings::Idle idle = settings::WorkerSettings::Idle::Auto;
-    base::Duration longest_spin = SpinWindow::kLongest;  ///< Auto: before it sleeps
+    base::Duration longest_spin = SpinWindow::kLongest;  ///< before it sleeps
     std::optional<uint32_t> core;  ///< the core to pin the thread to
   };
 

@@ -1,7 +1,8 @@
 // What it costs to wait asleep: blocking round trips of 64 octets between two processes, over RDMA
 // on the system's sockets and over plain TCP, in interleaved rounds; and the processor time of a
-// connection on which nothing happens. A program that drives its devices sleeps on the context's
-// descriptor or on that of a completion queue, one whose worker drives them on the latter alone.
+// connection on which nothing happens. A program waits in wait_until(), which looks for work before
+// it sleeps where a core is free, or it sleeps on the context's descriptor or on that of a
+// completion queue; one whose worker drives the devices on the latter alone.
 //
 //   waiting_cost [ROUNDS] [TRIPS] [BUSY] [IDLE_SECONDS]
 
@@ -126,16 +127,19 @@ class TcpPeer final : public Peer {
   int fd_;
 };
 
-enum class Kind { Tcp, InlineContext, InlineQueue, Threaded };
-constexpr std::array kKinds{Kind::Tcp, Kind::InlineContext, Kind::InlineQueue, Kind::Threaded};
-constexpr std::array kNames{"TCP, blocking", "RDMA, inline", "RDMA, inline, CQ", "RDMA, threaded"};
+enum class Kind { Tcp, Blocking, InlineContext, InlineQueue, Threaded, ThreadedBlocking };
+constexpr std::array kKinds{Kind::Tcp,         Kind::Blocking, Kind::InlineContext,
+                            Kind::InlineQueue, Kind::Threaded, Kind::ThreadedBlocking};
+constexpr std::array kNames{"TCP, blocking",    "RDMA, blocking",     "RDMA, context's fd",
+                            "RDMA, queue's fd", "threaded, queue's",  "threaded, blocking"};
 
 /// RDMA over the system's sockets.
 class RdmaPeer final : public Peer {
  public:
   explicit RdmaPeer(Kind kind)
-      : on_queue_(kind != Kind::InlineContext),
-        context_(must(Context::open(config(kind == Kind::Threaded)))),
+      : kind_(kind),
+        context_(must(Context::open(
+            config(kind == Kind::Threaded || kind == Kind::ThreadedBlocking)))),
         device_(must(context_.device("rnic0"))),
         pd_(must(device_.alloc_pd())),
         sends_(must(device_.create_cq(128))),
@@ -167,18 +171,17 @@ class RdmaPeer final : public Peer {
   }
   void receive(uint8_t* octets) override {
     rnic::Completion done;
-    while (receives_.poll({&done, 1}) == 0) {
-      if (on_queue_) {
-        must(receives_.arm());
-        if (receives_.poll({&done, 1}) == 1) break;
-        sleep_on(must(receives_.fd()));
-      } else if (const int fd = must(context_.fd()); context_.arm()) {
-        sleep_on(fd);
-      }
-      context_.poll();
-      // The context's descriptor tells of events, too, until they are taken.
-      while (!on_queue_ && device_.poll_event()) {
-      }
+    switch (kind_) {
+      case Kind::Tcp: break;
+      case Kind::Blocking:
+      case Kind::ThreadedBlocking:
+        if (!context_.wait_until([&] { return receives_.poll({&done, 1}) == 1; }, rnic::kForever)) {
+          fail("the wait has ended");
+        }
+        break;
+      case Kind::InlineContext: sleep_on_context(done); break;
+      case Kind::InlineQueue:
+      case Kind::Threaded: sleep_on_queue(done); break;
     }
     check(done);
     std::memcpy(octets, memory_.data() + kSize, kSize);
@@ -186,6 +189,24 @@ class RdmaPeer final : public Peer {
   }
 
  private:
+  void sleep_on_context(rnic::Completion& done) {
+    while (receives_.poll({&done, 1}) == 0) {
+      const int fd = must(context_.fd());
+      if (context_.arm()) sleep_on(fd);
+      context_.poll();
+      // The context's descriptor tells of events, too, until they are taken.
+      while (device_.poll_event()) {
+      }
+    }
+  }
+  void sleep_on_queue(rnic::Completion& done) {
+    while (receives_.poll({&done, 1}) == 0) {
+      must(receives_.arm());
+      if (receives_.poll({&done, 1}) == 1) break;
+      sleep_on(must(receives_.fd()));
+      context_.poll();
+    }
+  }
   static void sleep_on(int fd) {
     pollfd descriptor{fd, POLLIN, 0};
     ::poll(&descriptor, 1, -1);
@@ -217,7 +238,7 @@ class RdmaPeer final : public Peer {
     if (done.status != rnic::CompletionStatus::Success) std::_Exit(0);  // the client has ended
   }
 
-  const bool on_queue_;
+  const Kind kind_;
   Context context_;
   rnic::Device device_;
   rnic::ProtectionDomain pd_;
@@ -383,8 +404,9 @@ int main(int argc, char** argv) {
     }));
   }
   std::printf(
-      "%u round trips of %u octets between two processes, asleep while waiting, in each of "
-      "%u interleaved rounds, beside %u busy processes; us\n\n",
+      "%u round trips of %u octets between two processes, asleep while waiting (\"blocking\": in "
+      "wait_until(), which looks for work before where a core is free), in each of %u interleaved "
+      "rounds, beside %u busy processes; us\n\n",
       trips, kSize, rounds, busy);
   std::array<std::vector<double>, kKinds.size()> medians;
   std::array<std::vector<double>, kKinds.size()> slow;

@@ -68,6 +68,9 @@ class Kernel final : public socket::System {
   [[nodiscard]] size_t open_descriptors() const { return entries_.size(); }
   /// What the driver did that no program may do; empty: nothing.
   [[nodiscard]] const std::string& misuse() const { return misuse_; }
+  /// The driver may sleep in epoll_wait(), which ends at once, as by a signal: only the world's
+  /// clock goes on.
+  void may_sleep(bool yes) { may_sleep_ = yes; }
   /// From now on other things go wrong.
   void set_faults(const SystemFaults& faults) { plan_.faults = faults; }
   void set_receive_buffer(uint32_t octets) { plan_.receive_buffer = octets; }
@@ -119,6 +122,7 @@ class Kernel final : public socket::System {
   uint16_t next_port_;  // of connectors; two systems never use the same
   SystemTotals totals_;
   std::string misuse_;
+  bool may_sleep_ = false;
   std::map<std::pair<int, int>, int> options_;
 };
 

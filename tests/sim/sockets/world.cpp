@@ -113,12 +113,21 @@ bool SocketWorld::step() {
       }
     }
   }
-  // As a driver that is about to sleep: what wakes it is guessed.
   for (Host& host : hosts_) {
-    if (!busy) static_cast<void>(host.device->arm());
+    if (!busy) sleep(host);
   }
   advance(busy);
   return !verdict_.failed();
+}
+
+/// As a driver that sleeps: on a descriptor, and then it guesses what has woken it, or in the
+/// transport, which is told.
+void SocketWorld::sleep(Host& host) {
+  static_cast<void>(host.device->arm());
+  if (steps_ % 2 == 0) return;
+  host.kernel->may_sleep(true);
+  host.transport->sleep();
+  host.kernel->may_sleep(false);
 }
 
 /// Listens and connects, where that is still to be done: a system may say no for a while.

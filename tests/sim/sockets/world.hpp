@@ -60,6 +60,7 @@ class SocketWorld {
   using References = std::array<std::unique_ptr<ReferenceReceiver>, 2>;  // by receiving end
 
   void build_host(uint32_t side);
+  void sleep(Host& host);
   void add_pipe();
   void make_end(Pipe& pipe, uint32_t side);
   void arrived(const TcpLink& link, uint32_t to, uint64_t offset, base::ByteView octets);

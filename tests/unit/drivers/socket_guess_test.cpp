@@ -140,6 +140,66 @@ TEST_F(Guess, OneThatHasEndedIsNotRead) {
   EXPECT_EQ(waits_of_turn(), 1u);
 }
 
+/// The right transport sleeps in epoll itself.
+class Sleep : public Guess {
+ protected:
+  /// \return how often epoll was asked, the sleep included
+  uint32_t waits_of_sleep_and_turn() {
+    const uint32_t before = system_->waits;
+    sleep();
+    right().receive(now_, nothing_);
+    return system_->waits - before;
+  }
+  void sleep() {
+    right().arm();
+    kernels_[1]->may_sleep(true);
+    right().sleep();
+    kernels_[1]->may_sleep(false);
+  }
+};
+
+TEST_F(Sleep, TheTurnBehindItAsksNobody) {
+  for (int i = 0; i < 40; ++i) {
+    send(near_);
+    const uint64_t before = far_.ordered_to;
+    EXPECT_EQ(waits_of_sleep_and_turn(), 1u);
+    EXPECT_GT(far_.ordered_to, before);
+  }
+  EXPECT_TRUE(far_.clean());
+}
+
+TEST_F(Sleep, ThatWasForNothingIsNoLook) {
+  sleep();
+  EXPECT_GT(right().next_deadline(), now_);
+  send(near_);
+  const uint32_t before = system_->waits;
+  right().receive(now_, nothing_);
+  EXPECT_EQ(far_.ordered_to, 88u);
+  EXPECT_EQ(system_->waits, before + 1);
+}
+
+// epoll has told of it once, and does not tell of it again.
+TEST_F(Sleep, WhatItWasToldOfIsThereUntilTheNextTurn) {
+  send(near_);
+  sleep();
+  EXPECT_LE(right().next_deadline(), now_) << "who arms does not fall asleep";
+  sleep();
+  EXPECT_LE(right().next_deadline(), now_);
+  right().receive(now_, nothing_);
+  EXPECT_EQ(far_.ordered_to, 88u);
+  right().output(now_);
+  EXPECT_GT(right().next_deadline(), now_);
+}
+
+// What epoll was told of in a sleep is of a connection that is gone when its turn comes.
+TEST_F(Sleep, OneThatHasEndedMeanwhileIsNotRead) {
+  send(near_);
+  sleep();
+  far_.stream->abort();
+  EXPECT_TRUE(run_until([&] { return near_.how_ended.has_value(); }));
+  EXPECT_EQ(right().live_connections(), 0u);
+}
+
 // The system's buffer is full again and again: each time epoll has to tell when it has room.
 TEST_F(OnRefusing, OutputIsWatchedWhileItIsWaitedFor) {
   Refusing& system = refuse(0);

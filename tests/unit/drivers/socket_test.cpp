@@ -7,7 +7,9 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -440,6 +442,24 @@ TEST_F(SocketDriver, ConnectionsWaitInTheBacklog) {
   near_.stream->abort();
   ASSERT_TRUE(run_until([&] { return second_far.is_established; }));
   EXPECT_FALSE(right_->connect({}, {kV4, port_}, near_, now_).has_value());
+}
+
+// A descriptor of somebody else ends a sleep, and is nothing to be served.
+TEST_F(SocketDriver, SleepsUntilADescriptorOfItsCallersIsReadable) {
+  open();
+  const int bell = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+  ASSERT_TRUE(right_->wake_by(bell));
+  EXPECT_FALSE(right_->wake_by(bell)) << "epoll has it already";
+  right_->arm();
+  right_->sleep();
+  EXPECT_GT(right_->next_deadline(), now_);
+  EXPECT_EQ(right_->receive(now_, doorbells_), 0u);
+  connect(near_, far_);
+  near_.queue(88);
+  near_.stream->ready();
+  ASSERT_TRUE(run_until([&] { return far_.ordered_to == 88; }));
+  close(bell);
+  near_.stream->abort();
 }
 
 TEST_F(SocketDriver, TakenAddressesAndMissingOnes) {

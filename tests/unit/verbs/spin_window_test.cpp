@@ -31,7 +31,7 @@ TEST_F(SpinWindowTest, GrowsWhileSleepsAreShort) {
   base::Duration before = look();
   EXPECT_EQ(before, SpinWindow::kFirst);
   for (int i = 0; i < 10; ++i) {
-    sleep(microseconds(20));
+    sleep(SpinWindow::kShortSleep);
     const base::Duration next = look();
     EXPECT_EQ(next, std::min(SpinWindow::kLongest, 2 * before)) << i;
     before = next;
@@ -79,6 +79,29 @@ TEST_F(SpinWindowTest, SleepsAtOnceAsLongAsItHasToWaitForItsCore) {
     }
   }
   EXPECT_EQ(look(), SpinWindow::kFirst);
+}
+
+// The one for whom it waits can run only when it sleeps.
+TEST_F(SpinWindowTest, SleepsAtOnceWhereEachSleepIsShortBehindALongLook) {
+  const auto look_and_sleep = [&](uint32_t times, base::Duration length) {
+    for (uint32_t i = 0; i < times; ++i) {
+      ASSERT_EQ(look(), SpinWindow::kLongest) << i;
+      sleep(length);
+    }
+  };
+  while (window_.window() < SpinWindow::kLongest) sleep(SpinWindow::kShortSleep);
+  look_and_sleep(SpinWindow::kNoChance - 1, microseconds(10));
+  look_and_sleep(1, SpinWindow::kShortSleep);
+  look_and_sleep(SpinWindow::kNoChance - 1, microseconds(10));
+  EXPECT_TRUE(window_.looks_again(now_));
+  window_.worked();  // found by looking
+  look_and_sleep(SpinWindow::kNoChance, microseconds(10));
+  EXPECT_TRUE(window_.sleeps_at_once());
+  for (uint32_t i = 0; i < SpinWindow::kSleepsAtOnce; ++i) {
+    EXPECT_EQ(look(), base::Duration(0)) << i;
+    sleep(microseconds(10));
+  }
+  EXPECT_EQ(look(), SpinWindow::kLongest);
 }
 
 // A turn that works for long has not lost its core.

@@ -685,7 +685,8 @@ class Context {
 
   /// Drives the devices (inline), or leaves that to the workers, until `done` returns true. The
   /// call asks `done` whenever the devices have done something, and every 10 ms. In between the
-  /// thread spins for 50 us and then sleeps in the kernel (with worker.idle = "spin" or "yield" it
+  /// thread looks for work for up to 200 us, as long as that finds some and nobody else needs the
+  /// core (threaded: 50 us), and then sleeps in the kernel (with worker.idle = "spin" or "yield" it
   /// never sleeps). \param timeout any span; 0 or less: over at once; kForever: never over \return
   /// false: the timeout was over before `done` returned true, or `done` is empty, which is told at
   /// once. `done` may destroy handles, the last one of the context, too: the devices live until the
