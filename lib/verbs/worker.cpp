@@ -228,8 +228,9 @@ void Worker::sleep(base::Now now) {
 /// is there needs no look before: that thread serves it, or the worker behind its first pause.
 /// \return whether it has
 bool Worker::gives_way() {
+  if (!sleeps()) return false;
   const uint32_t looks = pauses_.vain_looks();
-  if (looks == 0 || !sleeps()) return false;
+  if (looks == 0) return false;
   const base::Now now = clock_();
   if (!standby_.gives_way(now, looks)) return false;
   pauses_.forget_looks();
