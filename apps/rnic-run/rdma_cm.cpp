@@ -318,8 +318,14 @@ ssize_t RdmaCm::get_event(int channel, const Command& command) {
 }
 
 void RdmaCm::take(const event::ConnectRequest& request) {
-  const auto name = reinterpret_cast<uintptr_t>(request.listener_context);
-  CmId* listener = find(static_cast<uint32_t>(name));
+  const auto name = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(request.listener_context));
+  const bool v6 = !request.remote.address.is_v4();
+  const auto hears = [name, v6](const auto& each) {
+    const CmPort* port = each.second->port.get();
+    return port != nullptr && port->number() == name && port->heard_by(v6) == each.first;
+  };
+  const auto found = std::find_if(ids_.begin(), ids_.end(), hears);
+  CmId* listener = found == ids_.end() ? nullptr : found->second.get();
   if (listener == nullptr || unread(listener->channel) >= kMostUnread) {
     // The device counts it (start_rejects).
     (void)Adapter::get()->device().reject(request.request);
@@ -330,7 +336,7 @@ void RdmaCm::take(const event::ConnectRequest& request) {
   made->channel = listener->channel;
   made->local = request.local;
   made->remote = request.remote;
-  made->v6 = !request.remote.address.is_v4();
+  made->v6 = v6;
   made->has_address = true;
   made->request = request.request;
   CmEvent event{.kind = CmEventKind::ConnectRequest,
@@ -401,7 +407,7 @@ int RdmaCm::create_id(int channel, const Command& command) {
 }
 
 void RdmaCm::drop(CmId& id) {
-  if (id.listening) (void)Adapter::get()->device().unlisten(*id.listening);
+  if (id.port != nullptr) id.port->leave(id.handle);
   if (id.request) (void)Adapter::get()->device().reject(*id.request);
   ids_.erase(id.handle);
 }
@@ -433,16 +439,42 @@ int RdmaCm::bind(const Command& command) {
 int RdmaCm::bind_to(CmId& id, const sockaddr_storage& address) {
   const auto local = endpoint_of(address);
   if (!local) return EAFNOSUPPORT;
-  if (id.has_address || id.port.local().port != 0) return EINVAL;
+  if (id.has_address || id.port != nullptr) return EINVAL;
   Adapter* adapter = Adapter::get();
   if (adapter == nullptr) return ENODEV;
-  auto port = adapter->device().reserve(*local);
-  if (!port) return as_errno(port.error()) == EINVAL ? EADDRNOTAVAIL : as_errno(port.error());
-  id.port = std::move(*port);
-  id.local = {local->address, id.port.local().port};
+  id.local = *local;
   id.v6 = address.ss_family == AF_INET6;
+  id.port = port_of_other_family(id);
+  if (id.port == nullptr) {
+    auto port = adapter->device().reserve(*local);
+    if (!port) {
+      id.local = {};
+      return as_errno(port.error()) == EINVAL ? EADDRNOTAVAIL : as_errno(port.error());
+    }
+    id.port = std::make_shared<CmPort>(++last_port_, std::move(*port));
+  }
+  id.local.port = id.port->local().port;
   id.has_address = !local->address.is_unspecified();
   return 0;
+}
+
+CmPort::Versions versions_of(const CmId& id) {
+  const bool every = id.local.address.is_unspecified();
+  return {.v4 = !id.v6 || (every && !id.one_family), .v6 = id.v6};
+}
+
+/// A server of both versions of IP binds one id to every address of each.
+/// \return the port that an id of the other version has; nullptr: there is none
+std::shared_ptr<CmPort> RdmaCm::port_of_other_family(const CmId& id) const {
+  if (!id.local.address.is_unspecified() || id.local.port == 0) return nullptr;
+  const auto is_other = [&id](const auto& each) {
+    const CmId& other = *each.second;
+    return other.port != nullptr && other.local.port == id.local.port &&
+           other.local.address.is_unspecified() && !versions_of(other).meet(versions_of(id)) &&
+           other.port.use_count() == 1;
+  };
+  const auto found = std::find_if(ids_.begin(), ids_.end(), is_other);
+  return found == ids_.end() ? nullptr : found->second->port;
 }
 
 int RdmaCm::resolve(const Command& command) {
@@ -463,7 +495,7 @@ int RdmaCm::resolve(const Command& command) {
 int RdmaCm::resolve_to(CmId& id, const sockaddr_storage& source, const sockaddr_storage& target) {
   const auto remote = endpoint_of(target);
   if (!remote) return EAFNOSUPPORT;
-  if (endpoint_of(source) && id.port.local().port == 0) {
+  if (endpoint_of(source) && id.port == nullptr) {
     if (const int refused = bind_to(id, source)) return refused;
   }
   if (id.local.address.is_unspecified()) {
@@ -538,20 +570,15 @@ int RdmaCm::listen(const Command& command) {
   const auto asked = command.body<rdma_ucm_listen>();
   CmId* id = find(asked.id);
   if (id == nullptr) return ENOENT;
-  if (id->port.local().port == 0) {
+  if (id->port == nullptr) {
     sockaddr_storage any{};
     any.ss_family = AF_INET;
     if (const int refused = bind_to(*id, any)) return refused;
   }
-  ListenOptions options;
-  options.context = reinterpret_cast<void*>(uintptr_t{id->handle});
   // Programs ask for a few: over InfiniBand whoever finds no room asks again.
-  options.backlog = std::clamp<uint32_t>(asked.backlog, kFewestWaiting, kMostWaiting);
-  auto listening = Adapter::get()->device().listen(id->port, options);
-  if (!listening) return as_errno(listening.error());
-  id->listening = *listening;
-  id->local.port = listening->port;
-  return 0;
+  const uint32_t backlog = std::clamp<uint32_t>(asked.backlog, kFewestWaiting, kMostWaiting);
+  const Status listening = id->port->listen(id->handle, versions_of(*id), backlog);
+  return listening ? 0 : as_errno(listening.error());
 }
 
 int RdmaCm::connect(const Command& command) {
@@ -575,8 +602,8 @@ int RdmaCm::connect(const Command& command) {
   if (id->ack_timeout) qp->set_ack_timeout(*id->ack_timeout);
   id->told = CmTold::Nothing;
   const auto data = private_data(asked.conn_param);
-  const Status status = id->port.local().port != 0
-                            ? qp->pair().connect(id->port, id->remote, data, options)
+  const Status status = id->port != nullptr
+                            ? qp->pair().connect(id->port->reservation(), id->remote, data, options)
                             : qp->pair().connect(id->remote, data, options);
   if (status) return 0;
   id->qp = nullptr;
@@ -630,11 +657,18 @@ int RdmaCm::disconnect(const Command& command) {
 }
 
 /// The type of service goes to TCP. The time-out of acknowledgements is InfiniBand's: a query tells
-/// it, and TCP has its own. Those of addresses are as the device does it anyway.
+/// it, and TCP has its own. An address may be used again at once anyway.
 int RdmaCm::set_option(const Command& command) {
   const auto asked = command.body<rdma_ucm_set_option>();
   CmId* id = find(asked.id);
   if (id == nullptr) return ENOENT;
+  if (asked.level == RDMA_OPTION_ID && asked.optname == RDMA_OPTION_ID_AFONLY) {
+    int value = 0;
+    if (asked.optlen != sizeof(value) || asked.optval == 0 || id->port != nullptr) return EINVAL;
+    std::memcpy(&value, reinterpret_cast<const void*>(asked.optval), sizeof(value));
+    id->one_family = value != 0;
+    return 0;
+  }
   const bool takes_octet = asked.optname == RDMA_OPTION_ID_TOS ||
                            asked.optname == RDMA_OPTION_ID_ACK_TIMEOUT;
   if (asked.level != RDMA_OPTION_ID || !takes_octet) return 0;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "rnic-run/adapter.hpp"
+#include "rnic-run/cm_port.hpp"
 #include "rnic-run/of_process.hpp"
 
 namespace rnic::run {
@@ -33,10 +34,10 @@ struct CmId {
   Endpoint local;
   Endpoint remote;
   bool v6 = false;           // the family of its addresses
+  bool one_family = false;   // bound to every address of IPv6, it leaves those of IPv4 to others
   bool has_address = false;  // it was bound, or its address is resolved
   uint32_t events_read = 0;
-  PortReservation port;  // bound, and neither listening nor connected yet
-  std::optional<Endpoint> listening;
+  std::shared_ptr<CmPort> port;  // nullptr: not bound
   std::optional<RequestHandle> request;  // of a peer, not answered yet
   QueuePairs* qp = nullptr;
   CmTold told = CmTold::Nothing;
@@ -57,6 +58,10 @@ enum class CmEventKind : uint32_t {
   Established = 9,
   Disconnected = 10,
 };
+
+/// \return the versions of IP that a bound id uses: every address of IPv6 stands for those of IPv4,
+/// too, unless it says otherwise
+[[nodiscard]] CmPort::Versions versions_of(const CmId& id);
 
 /// An event that the program has not read yet.
 struct CmEvent {
@@ -111,6 +116,7 @@ class RdmaCm {
   int migrate(int channel, const Command& command);
 
   int bind_to(CmId& id, const sockaddr_storage& address);
+  [[nodiscard]] std::shared_ptr<CmPort> port_of_other_family(const CmId& id) const;
   int resolve_to(CmId& id, const sockaddr_storage& source, const sockaddr_storage& target);
   void drop(CmId& id);
 
@@ -128,6 +134,7 @@ class RdmaCm {
   std::mutex mutex_;  // guards all that follows
   uint32_t last_handle_ = 0;
   std::map<uint32_t, std::unique_ptr<CmId>> ids_;
+  uint32_t last_port_ = 0;
   std::map<int, std::deque<CmEvent>> channels_;
   std::vector<QueuePairs*> queue_pairs_;
 };

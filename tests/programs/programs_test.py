@@ -23,6 +23,7 @@ NOBODY = pwd.getpwnam("nobody").pw_uid
 SECONDS = 30  # no program takes longer, or it hangs
 CHOSEN = "RNIC_NETWORK_IS_CHOSEN"  # the address in the network made for the test, or "none"
 ADDRESS = "10.9.0.1"
+TGT = os.path.join(HERE, "../../out/debian/usr/sbin")  # where ./scripts/test has it from a package
 
 
 def free_port():
@@ -82,14 +83,18 @@ class OnSoftrnic(unittest.TestCase):
                                capture_output=True, text=True, check=True)
         return shown.stdout.splitlines()
 
-    def start(self, *words, options=(), output=subprocess.PIPE):
+    def nobody(self):
+        """-> what subprocess is told to run a program as nobody, where that is possible"""
+        return {"user": NOBODY, "group": NOBODY, "extra_groups": []} if self.root else {}
+
+    def start(self, *words, options=(), output=subprocess.PIPE, variables=()):
         """Starts a program on softrnic, as nobody where that is possible."""
         self.assertIsNotNone(shutil.which(words[0]), f"{words[0]} is not installed")
-        as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": [],
-                     "preexec_fn": dumpable} if self.root else {}
+        as_nobody = {**self.nobody(), "preexec_fn": dumpable} if self.root else {}
         return subprocess.Popen([self.run_as, *options, *words], text=True, stdin=subprocess.DEVNULL,
                                 stdout=output, stderr=subprocess.STDOUT,
-                                cwd=self.folder, env={"PATH": os.environ["PATH"]}, **as_nobody)
+                                cwd=self.folder,
+                                env={"PATH": os.environ["PATH"], **dict(variables)}, **as_nobody)
 
     def end(self, process, status=0):
         """-> what the process has said; its status is as expected"""
@@ -102,9 +107,9 @@ class OnSoftrnic(unittest.TestCase):
         self.assertEqual(process.returncode, status, f"{process.args[1:]}: {said[-2000:]}")
         return said
 
-    def serve(self, port, *words, output=subprocess.PIPE, options=()):
+    def serve(self, port, *words, output=subprocess.PIPE, options=(), variables=()):
         """Starts a server that serves until it is ended, and waits until it listens."""
-        serving = self.start(*words, output=output, options=options)
+        serving = self.start(*words, output=output, options=options, variables=variables)
         if serving.stdout is not None:
             self.addCleanup(serving.stdout.close)
         self.addCleanup(serving.wait)
@@ -257,7 +262,7 @@ class Programs(Perftest):
         return self.pair(("fio", jobs + ".server"), ("fio", jobs + ".client"), port)
 
     def test_fio(self):
-        for verb in ("write", "read"):
+        for verb in ("write", "read", "send"):
             with self.subTest(verb=verb):
                 _, client = self.fio(free_port(), verb)
                 self.assertRegex(client, r"issued rwts: total=0,128,0,0 .*dropped=0,0,0,0")
@@ -273,6 +278,21 @@ class Programs(Perftest):
                 for said in self.pair((*common, "-B", port), (*common, "-P", port, ADDRESS), port):
                     self.assertRegex(said, r"1m +20 +=20 ")
 
+    def test_qperf(self):
+        port = free_port()
+        self.serve(port, "qperf", "-lp", port)
+        for test, figure in (("rc_bw", "bw"), ("rc_lat", "latency"), ("rc_rdma_read_bw", "bw"),
+                             ("rc_rdma_write_bw", "bw")):
+            with self.subTest(test=test):
+                # The server tells its port before it listens there: a fast client is refused.
+                for _ in range(20):
+                    client = self.start("qperf", "127.0.0.1", "-lp", port, "-cm", "1", "-t", "1", test)
+                    said = self.said_by(client)
+                    if client.returncode == 0:
+                        break
+                    self.assertRegex(said, "connection refused|rejected|REJECTED")
+                self.assertRegex(said, rf"{figure} += +[1-9]")
+
     def test_async_events(self):
         # A program of this tree, which reads events as no other here does.
         program = shutil.copy(ASYNC_EVENTS, self.folder)
@@ -283,6 +303,53 @@ class Programs(Perftest):
         said.communicate(timeout=SECONDS)
         self.assertNotEqual(said.returncode, 0)
         self.assertGreater(said.returncode, 0, "it was ended by a signal")
+
+
+class Iser(OnSoftrnic):
+    """A target and an initiator of iSCSI over RDMA: two programs that know nothing of each other."""
+
+    INITIATOR = "iqn.2026-11.example:initiator"
+    TARGET = "iqn.2026-11.example:target"
+    OCTETS = 16 << 20
+
+    def target(self):
+        """Starts a target with one disk. It listens on every address of both versions of IP."""
+        for program in ("tgtd", "tgtadm"):
+            found = shutil.which(program) or os.path.join(TGT, program)
+            shutil.copy(found, self.folder)
+        disk = os.path.join(self.folder, "disk")
+        with open(disk, "wb") as file:
+            file.truncate(self.OCTETS)
+        os.chmod(disk, 0o666)
+        self.variables = {"TGT_IPC_SOCKET": os.path.join(self.folder, "control")}
+        self.serve(3260, os.path.join(self.folder, "tgtd"), "-f", "-C", "7",
+                   "--iscsi", f"portal=127.0.0.1:{free_port()}", "--iser", "pool_sz_mb=64",
+                   output=subprocess.DEVNULL, variables=self.variables)
+        self.control("target", "new", "-T", self.TARGET)
+        self.control("logicalunit", "new", "--lun", "1", "-b", disk)
+        self.control("target", "bind", "-I", "ALL")
+        self.control("target", "bind", "-Q", self.INITIATOR)
+
+    def control(self, mode, operation, *words):
+        subprocess.run([os.path.join(self.folder, "tgtadm"), "-C", "7", "--lld", "iser",
+                        "--mode", mode, "--op", operation, "--tid", "1", *words],
+                       env=self.variables, check=True, timeout=SECONDS, **self.nobody())
+
+    def test_a_disk(self):
+        if os.environ[CHOSEN] != ADDRESS:
+            self.skipTest("no network of its own can be made here")
+        self.target()
+        for address in ("127.0.0.1", "[::1]"):
+            with self.subTest(address=address):
+                disk = f"iser://{address}:3260/{self.TARGET}/1"
+                who = ("-i", self.INITIATOR)
+                self.assertRegex(self.end(self.start("iscsi-inq", *who, disk)), "VIRTUAL-DISK")
+                self.assertRegex(self.end(self.start("iscsi-readcapacity16", *who, disk)),
+                                 f"Total size:{self.OCTETS}")
+                # It writes, has the target change what it wrote, reads that, and compares.
+                said = self.end(self.start("iscsi-test-cu", "--dataloss", *who, "-n",
+                                           "-t", "SCSI.OrWrite.Verify", disk))
+                self.assertRegex(said, r"asserts +3584 +3584 +3584 +0")
 
 
 class Faults(OnSoftrnic):
