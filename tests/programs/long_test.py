@@ -62,6 +62,28 @@ class Churn(short.OnSoftrnic):
         self.settled(serving, before, 1024)
 
 
+class Mpi(short.OnSoftrnic):
+    """Open MPI over libfabric: mpirun and all that it starts inherit the device."""
+
+    def test_a_ring(self):
+        # libfabric leaves out the loopback interface.
+        if os.environ[short.CHOSEN] != short.ADDRESS:
+            self.skipTest("no network of its own can be made here")
+        program = os.path.join(self.folder, "ring")
+        subprocess.run(["mpicxx", "-o", program, os.path.join(short.HERE, "mpi_ring.cpp")],
+                       check=True)
+        chosen = []
+        for name, value in (("pml", "cm"), ("mtl", "ofi"), ("btl", "self"),
+                            ("mtl_ofi_provider_include", "verbs;ofi_rxm")):
+            chosen += ["--mca", name, value]
+        home = {"HOME": self.folder, "TMPDIR": self.folder, "HWLOC_COMPONENTS": "-gl"}
+        for processes in ("2", "4"):
+            with self.subTest(processes=processes):
+                said = self.end(self.start("mpirun", "-n", processes, "--oversubscribe", *chosen,
+                                           program, variables=home))
+                self.assertRegex(said, f"{processes} processes: ok")
+
+
 class Kills(short.OnSoftrnic):
     """kill -9 of one side while the other one is in a call that waits."""
 
