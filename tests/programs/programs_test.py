@@ -190,7 +190,7 @@ class Programs(Perftest):
     def test_ucmatose(self):
         # The server sends first, on each of its connections.
         port = free_port()
-        common = ("ucmatose", "-c", "20", "-C", "20", "-p", port)
+        common = ("ucmatose", "-c", "64", "-C", "20", "-p", port)
         for said in self.pair(common, (*common, "-s", "127.0.0.1"), port):
             self.assertIn("return status 0", said)
 
