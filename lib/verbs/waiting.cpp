@@ -101,8 +101,8 @@ Result<Sleeper*> Runtime::sleeper() {
         devices_.size() == 1 ? devices_.front()->socket.get() : nullptr;
     auto opened = Sleeper::open(std::move(devices), sockets);
     if (!opened) return tl::unexpected(opened.error());
-    sleeper_ = std::move(*opened);
     core_wait_ = wakeup::CoreWait::of_this_thread();
+    sleeper_ = std::move(*opened);  // behind all that may fail
     to_ring_.store(sleeper_.get(), std::memory_order_release);
   }
   return sleeper_.get();
