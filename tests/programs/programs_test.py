@@ -23,7 +23,9 @@ NOBODY = pwd.getpwnam("nobody").pw_uid
 SECONDS = 30  # no program takes longer, or it hangs
 CHOSEN = "RNIC_NETWORK_IS_CHOSEN"  # the address in the network made for the test, or "none"
 ADDRESS = "10.9.0.1"
-TGT = os.path.join(HERE, "../../out/debian/usr/sbin")  # where ./scripts/test has it from a package
+# Where a target of iSER is: installed, or unpacked by ./scripts/test.
+TGT = next((folder for folder in ("/usr/sbin", os.path.join(HERE, "../../out/debian/usr/sbin"))
+            if os.path.exists(os.path.join(folder, "tgtd"))), "")
 
 
 def free_port():
@@ -315,8 +317,7 @@ class Iser(OnSoftrnic):
     def target(self):
         """Starts a target with one disk. It listens on every address of both versions of IP."""
         for program in ("tgtd", "tgtadm"):
-            found = shutil.which(program) or os.path.join(TGT, program)
-            shutil.copy(found, self.folder)
+            shutil.copy(os.path.join(TGT, program), self.folder)
         disk = os.path.join(self.folder, "disk")
         with open(disk, "wb") as file:
             file.truncate(self.OCTETS)
