@@ -180,8 +180,10 @@ int RecordingSystem::close(int descriptor) {
   return inner_.close(descriptor);
 }
 
-/// A turn without events comes before each sleep: what was recorded is in the file by then.
+/// Before each sleep what was recorded is in the file: the driver sleeps here, or on a descriptor
+/// behind a turn without events.
 int RecordingSystem::epoll_wait(int poller, epoll_event* events, int count, int timeout) {
+  if (timeout != 0) flush();
   const int result = inner_.epoll_wait(poller, events, count, timeout);
   if (result == 0) {
     const ErrnoKept kept;

@@ -267,6 +267,27 @@ TEST_F(Recorder, TheFileIsWholeBehindATurnWithoutEvents) {
   EXPECT_EQ(recording_->writer().counters().frames, 3u);
 }
 
+// It may be the last thing that the process does.
+TEST_F(Recorder, TheFileIsWholeBeforeASleepInTheTransport) {
+  record();
+  connect(near_, far_);
+  left().receive(now_, nothing_);  // a turn without events
+  const size_t before = test::read_capture(path_).size();
+  near_.queue(88);
+  near_.stream->ready();
+  left().output(now_);
+  EXPECT_EQ(test::read_capture(path_).size(), before) << "it is not written by and by";
+  // The sleep ends by an event, and no turn without one follows.
+  far_.queue(88);
+  far_.stream->ready();
+  right().output(now_);
+  network_.advance(now_ += std::chrono::milliseconds(1));
+  kernels_[0]->may_sleep(true);
+  left().sleep();
+  kernels_[0]->may_sleep(false);
+  EXPECT_GT(test::read_capture(path_).size(), before);
+}
+
 TEST_F(Recorder, TheFileSaysThatItsFramesAreMadeUp) {
   record();
   std::ifstream file(path_, std::ios::binary);
