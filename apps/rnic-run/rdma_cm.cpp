@@ -602,7 +602,9 @@ int RdmaCm::connect(const Command& command) {
   if (id->ack_timeout) qp->set_ack_timeout(*id->ack_timeout);
   id->told = CmTold::Nothing;
   const auto data = private_data(asked.conn_param);
-  const Status status = id->port != nullptr
+  // An earlier attempt may have used the reservation up.
+  const bool reserved = id->port != nullptr && id->port->reservation().local().port != 0;
+  const Status status = reserved
                             ? qp->pair().connect(id->port->reservation(), id->remote, data, options)
                             : qp->pair().connect(id->remote, data, options);
   if (status) return 0;
