@@ -2,10 +2,13 @@
 /// Doorbells: which of N queues has new work. Any thread rings, one worker answers.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <bit>
 #include <cstdint>
 #include <memory>
+
+#include "base/prefetch.hpp"
 
 namespace rnic::base {
 
@@ -14,20 +17,24 @@ namespace rnic::base {
 class Doorbells {
  public:
   explicit Doorbells(uint32_t count)
-      : summaries_count_((count + kPerSummary - 1) / kPerSummary),
-        summaries_(std::make_unique<std::atomic<uint64_t>[]>(summaries_count_)),
-        words_(std::make_unique<std::atomic<uint64_t>[]>((count + 63) / 64)) {}
+      : blocks_count_((count + kPerBlock - 1) / kPerBlock),
+        blocks_(std::make_unique<Block[]>(blocks_count_)) {}
 
+  /// Any thread, before it writes what it is going to ring for: what ring(i) needs is fetched
+  /// meanwhile.
+  void expect(uint32_t i) const { prefetch_for_write(&blocks_[i / kPerBlock]); }
   /// Any thread. Two read-modify-writes: no look before, because a bell that was seen ringing may
   /// just be answered, and the worker might not see the new work then.
   void ring(uint32_t i) {
-    words_[i / 64].fetch_or(1ull << (i % 64), std::memory_order_release);
-    summaries_[i / kPerSummary].fetch_or(1ull << (i / 64 % 64), std::memory_order_release);
+    Block& block = blocks_[i / kPerBlock];
+    const uint32_t word = i / 64 % 64;
+    block.words[word].fetch_or(1ull << (i % 64), std::memory_order_release);
+    block.summary.fetch_or(1ull << word, std::memory_order_release);
   }
 
   [[nodiscard]] bool ringing() const {
-    for (uint32_t s = 0; s < summaries_count_; ++s) {
-      if (summaries_[s].load(std::memory_order_relaxed) != 0) return true;
+    for (uint32_t b = 0; b < blocks_count_; ++b) {
+      if (blocks_[b].summary.load(std::memory_order_relaxed) != 0) return true;
     }
     return false;
   }
@@ -35,33 +42,41 @@ class Doorbells {
   /// The worker: calls f(i) for each ringing bell and silences it first.
   template <typename F>
   void answer(F&& f) {
-    for (uint32_t s = 0; s < summaries_count_; ++s) answer_of(s, f);
+    for (uint32_t b = 0; b < blocks_count_; ++b) answer_of(b, f);
   }
 
  private:
-  static constexpr uint32_t kPerSummary = 64 * 64;
+  static constexpr uint32_t kPerBlock = 64 * 64;
+
+  /// The first words share the cache line of the summary: a device with few queues has all of its
+  /// bells in one line.
+  struct alignas(64) Block {
+    std::atomic<uint64_t> summary{0};  // bit g: words[g] may be non-zero
+    std::array<std::atomic<uint64_t>, 64> words{};
+  };
 
   template <typename F>
-  void answer_of(uint32_t summary, F& f) {
-    uint64_t groups = summaries_[summary].load(std::memory_order_relaxed);
-    if (groups == 0) return;
-    groups = summaries_[summary].exchange(0, std::memory_order_acquire);
-    while (groups != 0) {
-      const uint32_t group = summary * 64 + static_cast<uint32_t>(std::countr_zero(groups));
-      groups &= groups - 1;
-      uint64_t bells = words_[group].exchange(0, std::memory_order_acquire);
+  void answer_of(uint32_t number, F& f) {
+    Block& block = blocks_[number];
+    // The line comes here for writing at once: whoever rings next takes it away in any case.
+    prefetch_for_write(&block);
+    uint64_t words = block.summary.load(std::memory_order_relaxed);
+    if (words == 0) return;
+    words = block.summary.exchange(0, std::memory_order_acquire);
+    while (words != 0) {
+      const auto word = static_cast<uint32_t>(std::countr_zero(words));
+      words &= words - 1;
+      uint64_t bells = block.words[word].exchange(0, std::memory_order_acquire);
       while (bells != 0) {
         const auto bell = static_cast<uint32_t>(std::countr_zero(bells));
         bells &= bells - 1;
-        f(group * 64 + bell);
+        f(number * kPerBlock + word * 64 + bell);
       }
     }
   }
 
-  uint32_t summaries_count_;
-  // Bit g of summary s: words_[64 * s + g] may be non-zero.
-  std::unique_ptr<std::atomic<uint64_t>[]> summaries_;
-  std::unique_ptr<std::atomic<uint64_t>[]> words_;
+  uint32_t blocks_count_;
+  std::unique_ptr<Block[]> blocks_;
 };
 
 }  // namespace rnic::base

@@ -1,5 +1,5 @@
 /// \file
-/// Single-producer single-consumer ring: work queues, completion queues, doorbells.
+/// Single-producer single-consumer ring.
 #pragma once
 
 #include <algorithm>
@@ -19,9 +19,7 @@ namespace rnic::base {
 /// A ring of at least `capacity` elements between one producing and one consuming thread. What the
 /// producer wrote before push() is visible to the consumer after pop(). Its memory is taken at
 /// construction and touched by the elements that come to be there.
-///
-/// \tparam Index an atomic size_t; a model of the machine has its own
-template <typename T, typename Index = std::atomic<size_t>>
+template <typename T>
 class SpscRing {
  public:
   /// \param capacity elements that fit; rounded up to a power of two.
@@ -124,11 +122,11 @@ class SpscRing {
   // changes.
   alignas(64) size_t mask_;  // producer
   ZeroArray<Slot> slots_;    // producer
-  Index tail_{0};
+  std::atomic<size_t> tail_{0};
   size_t cached_head_ = 0;      // producer's last reading of head_
   alignas(64) Slot* elements_;  // consumer
   size_t read_mask_ = mask_;    // consumer
-  Index head_{0};
+  std::atomic<size_t> head_{0};
   size_t cached_tail_ = 0;  // consumer's last reading of tail_
 };
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <utility>
 
-#include "base/spsc_ring.hpp"
+#include "base/stamped_ring.hpp"
 #include "base/time.hpp"
 #include "device/notify_moderator.hpp"
 #include "device/queue_listener.hpp"
@@ -41,12 +41,12 @@ class CompletionQueue {
 
   /// Octets of memory that a queue of `depth` completions takes.
   [[nodiscard]] static uint64_t octets_for(uint64_t depth) {
-    return base::SpscRing<Completion>::octets_for(depth);
+    return base::StampedRing<Completion>::octets_for(depth);
   }
 
   /// Completions that fit a queue made for `depth`.
   [[nodiscard]] static uint64_t depth_for(uint64_t depth) {
-    return base::SpscRing<Completion>::capacity_for(depth);
+    return base::StampedRing<Completion>::capacity_for(depth);
   }
 
   /// Worker: adds a completion. \return false: the queue was full (overrun) and it is lost
@@ -125,7 +125,7 @@ class CompletionQueue {
   const bool stamps_;
   void* const context_;
   const TurnClock& clock_;
-  base::SpscRing<Completion> ring_;
+  base::StampedRing<Completion> ring_;
   uint64_t added_ = 0;
   uint64_t failed_ = 0;  // completions with an error, added or lost
   uint64_t lost_ = 0;

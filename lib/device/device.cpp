@@ -99,7 +99,7 @@ uint32_t Device::receive(base::Now now) {
   for (uint32_t turn = 0; turn < kBurstsPerPoll; ++turn) {
     const uint32_t n = receive_burst(now, bells);
     frames += n;
-    if (n < kBurst) break;
+    if (n < PortStack::kBurst) break;
   }
   return frames + bells.served();
 }
@@ -124,10 +124,10 @@ class BurstOwner {
 }  // namespace
 
 uint32_t Device::receive_burst(base::Now now, DoorbellTurn& doorbells) {
-  std::array<port::Packet, kBurst> burst;
+  const std::span<port::Packet> burst = own_->burst;
   const uint32_t n = own_->port.rx_burst(burst, now);
   // The frames go back even if the processing of one of them throws.
-  const BurstOwner owner(own_->port, {burst.data(), n});
+  const BurstOwner owner(own_->port, burst.first(n));
   for (uint32_t i = 0; i < n; ++i) __builtin_prefetch(burst[i].data);
   doorbells.serve();
   for (uint32_t i = 0; i < n; ++i) {

@@ -292,7 +292,6 @@ class Device {
   void count_starved_turn() { ++counters_.starved_turns; }
 
  private:
-  static constexpr uint32_t kBurst = 32;
   static constexpr uint32_t kBurstsPerPoll = 4;
 
   Device(const DeviceConfig& config, base::Now now);

@@ -3,6 +3,7 @@
 /// device has a PortStack, or stands on another llp::Transport.
 #pragma once
 
+#include <array>
 #include <string>
 #include <type_traits>
 
@@ -36,6 +37,8 @@ namespace rnic::device {
 }
 
 struct PortStack {
+  static constexpr uint32_t kBurst = 32;  ///< frames that are received at once
+
   /// \param port, reassembler, counters outlive it
   PortStack(const DeviceConfig& config, port::Port& carrier, net::Reassembler* reassembler,
             DeviceCounters& counters, base::Now now)
@@ -99,6 +102,9 @@ struct PortStack {
   StreamTable streams;
   FramedTable framed;
   LinkWatch link;
+  /// Room for the frames of one burst, which owns none of them in between: to make it anew would
+  /// cost a turn that receives nothing a quarter of its instructions.
+  std::array<port::Packet, kBurst> burst;
 };
 
 }  // namespace rnic::device

@@ -78,6 +78,7 @@ PostResult QueuePair::queue(const ReceiveRequest& work) {
 }
 
 PostResult QueuePair::post_send(const SendRequest& work) {
+  parts_.doorbells.expect(doorbell_);
   if (const PostResult bad = queue(work); bad != PostResult::Ok) return bad;
   sends_.publish();
   parts_.doorbells.ring(doorbell_);
@@ -85,6 +86,7 @@ PostResult QueuePair::post_send(const SendRequest& work) {
 }
 
 PostResult QueuePair::post_receive(const ReceiveRequest& work) {
+  parts_.doorbells.expect(doorbell_);
   if (const PostResult bad = queue(work); bad != PostResult::Ok) return bad;
   receives_.publish();
   parts_.doorbells.ring(doorbell_);

@@ -59,7 +59,7 @@ class ReceiveQueue {
 
   // --- Application: one thread at a time ---
 
-  [[nodiscard]] bool has_room() const { return ring_.has_room(); }
+  [[nodiscard]] bool has_room() { return ring_.has_room(); }
   /// Writes a request into the ring. Precondition: has_room(), and the list of SGEs is not too
   /// long.
   void write(const ReceiveRequest& work) { PostedReceive::write(work, ring_.write()); }

@@ -81,7 +81,7 @@ class SendQueue {
 
   // --- Application: one thread at a time ---
 
-  [[nodiscard]] bool has_room() const { return ring_.has_room(); }
+  [[nodiscard]] bool has_room() { return ring_.has_room(); }
   /// \return whether nothing that was posted is under way
   [[nodiscard]] bool is_idle() const { return ring_.is_idle(); }
   /// Writes a request into the ring; the worker does not see it before publish(). Precondition:

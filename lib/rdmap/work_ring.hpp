@@ -43,8 +43,10 @@ class WorkRing {
 
   /// \return whether another request may be written: the worker is done with the one whose place it
   /// takes
-  [[nodiscard]] bool has_room() const {
-    return written_ - retired_.load(std::memory_order_acquire) < depth_;
+  [[nodiscard]] bool has_room() {
+    if (written_ - seen_retired_ < depth_) return true;
+    seen_retired_ = retired_.load(std::memory_order_acquire);
+    return written_ - seen_retired_ < depth_;
   }
   /// \return whether the worker is done with all requests
   [[nodiscard]] bool is_idle() const {
@@ -66,6 +68,8 @@ class WorkRing {
   /// The oldest request that was not taken, or nullptr.
   [[nodiscard]] const std::byte* front() {
     if (taken_ == seen_) {
+      // Both lines are the other side's: the second comes while the first one is waited for.
+      __builtin_prefetch(take_at_);
       seen_ = published_.load(std::memory_order_acquire);
       if (taken_ == seen_) return nullptr;
     }
@@ -105,6 +109,7 @@ class WorkRing {
   base::ZeroArray<Line> lines_;       // application
   Line* write_at_;                    // application
   uint32_t written_ = 0;              // application
+  uint32_t seen_retired_ = 0;         // application: its last reading of retired_
   std::atomic<uint32_t> published_{0};
 
   alignas(64) const Line* const begin_;  // worker

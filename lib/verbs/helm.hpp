@@ -23,6 +23,8 @@ class HelmOver {
     workers_.store(false, std::memory_order_relaxed);
     mutex_.unlock();
   }
+  /// A guess, for any thread. \return whether the worker neither drives nor wants to
+  [[nodiscard]] bool is_left() const { return !workers_.load(std::memory_order_relaxed); }
   /// Any other thread. \return owns nothing where somebody drives already, or the worker wants to
   [[nodiscard]] std::unique_lock<Mutex> try_take() {
     if (workers_.load(std::memory_order_relaxed)) return {};

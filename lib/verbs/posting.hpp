@@ -41,7 +41,7 @@ template <typename F>
 auto post_sends(DeviceRuntime& device, const device::QueuePair& qp, QueueLock* lock, F&& post) {
   bool first = false;
   const auto result = alone(lock, [&] {
-    first = qp.is_send_idle();
+    first = device.may_serve_post() && qp.is_send_idle();
     return post();
   });
   if (has_queued(result)) {

@@ -64,6 +64,11 @@ struct DeviceRuntime {
   [[nodiscard]] bool is_abandoned() const { return generation != process::Generation::now(); }
   /// Work was added: wakes the thread that drives the device. Inline: called by that thread.
   void wake();
+  /// A guess, for a thread that is about to post. \return whether it may serve by itself what it
+  /// posts: nobody else drives
+  [[nodiscard]] bool may_serve_post() const {
+    return worker == nullptr || worker->may_serve_post();
+  }
   /// Work was posted to a queue pair or a shared receive queue.
   /// \param any_thread inline: the thread that posts may be another one than drives the device
   void posted(Posted what, bool any_thread);

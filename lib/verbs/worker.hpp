@@ -85,6 +85,8 @@ class Worker {
 
   /// After a doorbell: wakes the thread if it sleeps. Cheap when it does not.
   void wake() { sleeper_->ring(); }
+  /// A guess, for any thread. \return whether posted() may do a turn: the thread sleeps
+  [[nodiscard]] bool may_serve_post() const { return helm_.is_left(); }
   /// After a doorbell of a queue pair: does a turn if that is all there is to do, or as wake().
   void posted(Posted what);
   /// Does a turn for a thread of the application that waits for work. Nothing happens while
@@ -153,15 +155,17 @@ class Worker {
   Activity& activity_;
   SpinWindow spin_;             // the thread's
   wakeup::CoreWait core_wait_;  // the thread's
-  Standby standby_;  // the thread's
+  Standby standby_;             // the thread's
 
-  Helm helm_;
+  // What the thread writes in each turn, what others write in each look in vain, and what the
+  // thread looks at in each turn share no cache line.
+  alignas(64) Helm helm_;
   std::atomic<base::Now> driven_at_{base::Now()};  // the latest turn of another thread
   std::atomic<uint64_t> turns_of_others_{0};            // written at the helm
   std::atomic<bool> serves_next_post_{false};  // a thread has polled since it posted
   Pauses pauses_;
 
-  std::mutex mutex_;  // control path only
+  alignas(64) std::mutex mutex_;  // control path only
   std::condition_variable call_done_;
   Call* first_call_ = nullptr;  // guarded by mutex_
   Call* last_call_ = nullptr;   // guarded by mutex_

@@ -191,15 +191,10 @@ class UnfencedWord : public ModelWord {
   static void fence() {}
 };
 
-/// As the std::atomic<size_t> of a base::SpscRing, with the orders that an x86 gives in any case.
-class ModelIndex {
- public:
-  explicit ModelIndex(size_t value) : value_(value) {}
-  [[nodiscard]] size_t load(std::memory_order) const { return ModelMachine::here().load(value_); }
-  void store(size_t value, std::memory_order) { ModelMachine::here().store(value_, value); }
-
- private:
-  uint64_t value_;
+/// As base::SharedWord, with the orders that an x86 gives in any case.
+struct ModelShared {
+  static size_t load(const uint64_t& word) { return ModelMachine::here().load(word); }
+  static void store(uint64_t& word, size_t value) { ModelMachine::here().store(word, value); }
 };
 
 /// As wakeup::EventSignal. A system call orders everything.

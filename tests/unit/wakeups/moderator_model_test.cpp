@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/spsc_ring.hpp"
+#include "base/stamped_ring.hpp"
 #include "device/notify_moderator.hpp"
 #include "support/long_form.hpp"
 #include "support/model_machine.hpp"
@@ -257,7 +257,7 @@ class Schedule {
   NotifyTimers timers_;
   NotifyModeration how_;
   ModelBell<Word> bell_{ModelSignal()};
-  base::SpscRing<uint32_t, test::ModelIndex> ring_{kDepth};
+  base::StampedRing<uint32_t, test::ModelShared> ring_{kDepth};
   Moderator moderator_;
   std::vector<Pushed> pushed_;
   size_t taken_ = 0;

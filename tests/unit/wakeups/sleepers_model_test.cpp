@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "base/bell.hpp"
-#include "base/spsc_ring.hpp"
+#include "base/stamped_ring.hpp"
 #include "support/long_form.hpp"
 #include "support/model_machine.hpp"
 #include "verbs/queue_lock.hpp"
@@ -56,7 +56,7 @@ class Schedule {
   [[nodiscard]] uint32_t wakes() const { return wakes_; }
 
  private:
-  using Ring = base::SpscRing<uint32_t, test::ModelIndex>;
+  using Ring = base::StampedRing<uint32_t, test::ModelShared>;
 
   void push_all() {
     for (uint32_t i = 0; i < kEntries + kSleepers; ++i) {
