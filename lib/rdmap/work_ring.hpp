@@ -44,8 +44,7 @@ class WorkRing {
   /// \return whether another request may be written: the worker is done with the one whose place it
   /// takes
   [[nodiscard]] bool has_room() {
-    if (written_ - seen_retired_ < depth_) return true;
-    seen_retired_ = retired_.load(std::memory_order_acquire);
+    if (written_ - seen_retired_ == depth_) seen_retired_ = retired_.load(std::memory_order_acquire);
     return written_ - seen_retired_ < depth_;
   }
   /// \return whether the worker is done with all requests
