@@ -44,7 +44,8 @@ class WorkRing {
   /// \return whether another request may be written: the worker is done with the one whose place it
   /// takes
   [[nodiscard]] bool has_room() {
-    if (written_ - seen_retired_ == depth_) seen_retired_ = retired_.load(std::memory_order_acquire);
+    const bool looks_full = written_ - seen_retired_ == depth_;
+    if (looks_full) seen_retired_ = retired_.load(std::memory_order_acquire);
     return written_ - seen_retired_ < depth_;
   }
   /// \return whether the worker is done with all requests
