@@ -1,6 +1,9 @@
 #include "rnic-run/async_events.hpp"
 
+#include <utility>
 #include <variant>
+
+#include "rnic-run/adapter.hpp"
 
 namespace rnic::run {
 
@@ -38,6 +41,13 @@ void AsyncEvents::add(Kind kind, uint32_t number, const void* element, const ibv
   objects_[element] = {.kind = kind, .number = number, .context = context};
 }
 
+void AsyncEvents::renumber(const void* element, uint32_t number) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = objects_.find(element); found != objects_.end()) {
+    found->second.number = number;
+  }
+}
+
 uint32_t AsyncEvents::remove(const void* element) {
   const std::lock_guard lock(mutex_);
   const auto found = objects_.find(element);
@@ -57,13 +67,22 @@ void AsyncEvents::tell(Kind kind, uint32_t number, ibv_event_type type) {
     const auto pipe = pipes_.find(named.context);
     if (pipe == pipes_.end()) return;
     const AsyncRecord record{.element = reinterpret_cast<uintptr_t>(element), .type = type};
-    if (pipe->second.tell(record)) ++named.told;
+    if (put(pipe->second, record)) ++named.told;
     return;
   }
 }
 
 void AsyncEvents::tell_all(ibv_event_type type) {
-  for (auto& [context, pipe] : pipes_) pipe.tell({.element = kPort, .type = type});
+  for (auto& [context, pipe] : pipes_) put(pipe, {.element = kPort, .type = type});
+}
+
+bool AsyncEvents::put(EventPipe<AsyncRecord>& pipe, const AsyncRecord& record) {
+  if (pipe.tell(record)) return true;
+  if (!std::exchange(has_lost_, true)) {
+    complain("asynchronous events are lost from here on: the program reads none "
+             "(ibv_get_async_event), and there is no room for more");
+  }
+  return false;
 }
 
 void AsyncEvents::take(const Event& event) {

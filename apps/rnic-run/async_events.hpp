@@ -34,6 +34,8 @@ class AsyncEvents {
 
   /// \param number the device's of the object
   void add(Kind kind, uint32_t number, const void* element, const ibv_context* context);
+  /// The object has another number from now on.
+  void renumber(const void* element, uint32_t number);
   /// From now on no event names the object, and those that nobody has read are gone.
   /// \return how many the program has read: it has to acknowledge as many
   uint32_t remove(const void* element);
@@ -51,10 +53,12 @@ class AsyncEvents {
 
   void tell(Kind kind, uint32_t number, ibv_event_type type);
   void tell_all(ibv_event_type type);
+  bool put(EventPipe<AsyncRecord>& pipe, const AsyncRecord& record);
 
   std::mutex mutex_;  // guards all that follows
   std::map<const ibv_context*, EventPipe<AsyncRecord>> pipes_;
   std::map<const void*, Named> objects_;
+  bool has_lost_ = false;  // and has said so
 };
 
 /// Waits until the program has acknowledged `read` events of its queue pair or shared receive

@@ -1,6 +1,7 @@
 #include "rnic-run/completions.hpp"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -70,8 +71,15 @@ ibv_wc as_theirs(const Completion& completion) {
 int Channels::make() {
   EventPipe<uint64_t> pipe;
   if (!pipe.open()) return -1;
+  const int reads = pipe.reads();
   const std::lock_guard lock(mutex_);
-  return pipes_.insert_or_assign(pipe.reads(), std::move(pipe)).first->first;
+  try {
+    pipes_.insert_or_assign(reads, std::move(pipe));
+  } catch (const std::bad_alloc&) {
+    ::close(reads);  // nobody else knows of it
+    throw;
+  }
+  return reads;
 }
 
 void Channels::closed(int reads) {
@@ -105,18 +113,13 @@ ibv_cq* Completions::create(ibv_context* context, int depth, ibv_comp_channel* c
     errno = as_errno(made.error());
     return nullptr;
   }
-  auto* queue = new (std::nothrow) Completions;
-  if (queue == nullptr) {
-    errno = ENOMEM;
-    return nullptr;
-  }
+  std::unique_ptr<Completions> queue(new Completions);
   queue->queue_ = std::move(*made);
   queue->adapter_ = adapter;
   queue->shown_.cq.cqe = depth;
   if (channel != nullptr) {
     auto fd = queue->queue_.fd();
     if (!fd || !adapter->watch().add(*fd, &queue->bell_)) {
-      delete queue;
       errno = ENOMEM;
       return nullptr;
     }
@@ -125,7 +128,7 @@ ibv_cq* Completions::create(ibv_context* context, int depth, ibv_comp_channel* c
   }
   AsyncEvents::all().add(AsyncEvents::Kind::CompletionQueue, queue->queue_.number(),
                          &queue->shown_.cq, context);
-  return &queue->shown_.cq;
+  return &queue.release()->shown_.cq;
 }
 
 int Completions::resize(ibv_cq* shown, int depth) {

@@ -131,8 +131,11 @@ int open_ours(const char* path) {
   const DoorOps* ops = plugin.load();
   if (ops == nullptr) return kNotOurs;
   const int fd = keep(eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE), Kind::RdmaCm);
-  if (fd >= 0) ops->cm_opened(fd);
-  return fd;
+  if (fd < 0 || ops->cm_opened(fd) == 0) return fd;
+  const int error = errno;
+  close(fd);
+  errno = error;
+  return -1;
 }
 
 int open_at(int folder, const char* given, int flags, mode_t mode) {

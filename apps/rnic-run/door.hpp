@@ -11,7 +11,8 @@ namespace rnic::run {
 /// The calls of the door. They set errno like the system calls that they stand for.
 struct DoorOps {
   /// \param fd a new event descriptor (EFD_SEMAPHORE), whose count is that of the events queued
-  void (*cm_opened)(int fd);
+  /// \return 0, or -1
+  int (*cm_opened)(int fd);
   void (*cm_closed)(int fd);
   /// One command of rdma_user_cm.h. \return `size`, or -1
   ssize_t (*cm_write)(int fd, const void* command, size_t size);

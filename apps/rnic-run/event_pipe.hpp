@@ -3,9 +3,11 @@
 #pragma once
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdint>
+#include <new>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -52,16 +54,27 @@ class EventPipe {
 
   /// Takes out the records that nobody has read and that `goes` returns true for.
   /// \return how many
+  /// \throw std::bad_alloc, and nothing has changed
   template <typename Goes>
   uint32_t withdraw(Goes goes) {
     // An open file of its own, so that the program's descriptor blocks as before.
     const std::string path = "/proc/self/fd/" + std::to_string(reads_);
     const int again = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (again < 0) return 0;
-    uint32_t gone = 0;
+    // What is read has to find room.
+    int octets = 0;
+    ioctl(again, FIONREAD, &octets);
     std::vector<Record> kept;
+    try {
+      kept.reserve(static_cast<size_t>(octets) / sizeof(Record) + 1);
+    } catch (const std::bad_alloc&) {
+      ::close(again);
+      throw;
+    }
+    uint32_t gone = 0;
     Record record{};
-    while (::read(again, &record, sizeof(record)) == sizeof(record)) {
+    while (kept.size() < kept.capacity() &&
+           ::read(again, &record, sizeof(record)) == sizeof(record)) {
       if (goes(record)) {
         ++gone;
       } else {

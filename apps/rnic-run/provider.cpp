@@ -17,6 +17,7 @@
 #include "rnic-run/completions.hpp"
 #include "rnic-run/door.hpp"
 #include "rnic-run/memory.hpp"
+#include "rnic-run/or_starve.hpp"
 #include "rnic-run/queue_pairs.hpp"
 #include "rnic-run/rdma_cm.hpp"
 
@@ -93,36 +94,36 @@ void close_device(ibv_context* context) {
 
 const abi::ContextOps kOperations = [] {
   abi::ContextOps ops{};
-  ops.alloc_mw = Window::alloc;
-  ops.alloc_pd = Domain::alloc;
-  ops.bind_mw = Window::bind;
+  ops.alloc_mw = object_or_starve<Window::alloc>;
+  ops.alloc_pd = object_or_starve<Domain::alloc>;
+  ops.bind_mw = errno_or_starve<Window::bind>;
   ops.cq_event = Completions::event_taken;
-  ops.create_cq = Completions::create;
-  ops.create_cq_ex = Completions::create_extended;
-  ops.create_qp = QueuePairs::create;
-  ops.create_qp_ex = QueuePairs::create_extended;
-  ops.create_srq = SharedReceives::create;
-  ops.dealloc_mw = Window::dealloc;
-  ops.dealloc_pd = Domain::dealloc;
-  ops.dereg_mr = Region::deregister;
-  ops.destroy_cq = Completions::destroy;
-  ops.destroy_qp = QueuePairs::destroy;
-  ops.destroy_srq = SharedReceives::destroy;
+  ops.create_cq = object_or_starve<Completions::create>;
+  ops.create_cq_ex = object_or_starve<Completions::create_extended>;
+  ops.create_qp = object_or_starve<QueuePairs::create>;
+  ops.create_qp_ex = object_or_starve<QueuePairs::create_extended>;
+  ops.create_srq = object_or_starve<SharedReceives::create>;
+  ops.dealloc_mw = errno_or_starve<Window::dealloc>;
+  ops.dealloc_pd = errno_or_starve<Domain::dealloc>;
+  ops.dereg_mr = errno_or_starve<Region::deregister>;
+  ops.destroy_cq = errno_or_starve<Completions::destroy>;
+  ops.destroy_qp = errno_or_starve<QueuePairs::destroy>;
+  ops.destroy_srq = errno_or_starve<SharedReceives::destroy>;
   ops.free_context = close_device;
-  ops.modify_qp = QueuePairs::modify;
-  ops.modify_srq = SharedReceives::modify;
+  ops.modify_qp = errno_or_starve<QueuePairs::modify>;
+  ops.modify_srq = errno_or_starve<SharedReceives::modify>;
   ops.poll_cq = Completions::poll;
   ops.post_recv = QueuePairs::post_receive;
   ops.post_send = QueuePairs::post_send;
   ops.post_srq_recv = SharedReceives::post;
-  ops.query_device_ex = query_device;
+  ops.query_device_ex = errno_or_starve<query_device>;
   ops.query_port = query_port;
-  ops.query_qp = QueuePairs::query;
-  ops.query_srq = SharedReceives::query;
-  ops.reg_mr = Region::make;
+  ops.query_qp = errno_or_starve<QueuePairs::query>;
+  ops.query_srq = errno_or_starve<SharedReceives::query>;
+  ops.reg_mr = object_or_starve<Region::make>;
   ops.req_notify_cq = Completions::request_notify;
-  ops.rereg_mr = Region::change;
-  ops.resize_cq = Completions::resize;
+  ops.rereg_mr = errno_or_starve<Region::change>;
+  ops.resize_cq = errno_or_starve<Completions::resize>;
   return ops;
 }();
 
@@ -165,18 +166,28 @@ const abi::DeviceOps kProvider = {
     .match_table = kMatches,
     .static_providers = nullptr,
     .match_device = nullptr,
-    .alloc_context = open_device,
+    .alloc_context = object_or_starve<open_device>,
     .import_context = nullptr,
     .alloc_device = make_device,
     .uninit_device = free_device,
 };
 
+int cm_opened(int fd) {
+  RdmaCm::instance().opened(fd);
+  return 0;
+}
+
+ssize_t cm_write(int fd, const void* command, size_t size) {
+  return RdmaCm::instance().write(fd, command, size);
+}
+
+int make_channel() { return Channels::all().make(); }
+
 const DoorOps kDoor = {
-    .cm_opened = [](int fd) { RdmaCm::instance().opened(fd); },
+    .cm_opened = or_starve<cm_opened, -1>,
     .cm_closed = [](int fd) { RdmaCm::instance().closed(fd); },
-    .cm_write = [](int fd, const void* command,
-                   size_t size) { return RdmaCm::instance().write(fd, command, size); },
-    .make_channel = [] { return Channels::all().make(); },
+    .cm_write = or_starve<cm_write, -1>,
+    .make_channel = or_starve<make_channel, -1>,
     .channel_closed = [](int fd) { Channels::all().closed(fd); },
 };
 

@@ -179,13 +179,12 @@ ibv_srq* SharedReceives::create(ibv_pd* pd, ibv_srq_init_attr* attr) {
   options.several_threads = true;
   auto made = Domain::of(pd).domain.create_srq(options);
   if (!made) return no_srq(as_errno(made.error()));
-  auto* srq = new (std::nothrow) SharedReceives;
-  if (srq == nullptr) return no_srq(ENOMEM);
+  auto srq = std::make_unique<SharedReceives>();
   srq->queue_ = std::move(*made);
   attr->attr.max_sge = kMaxSge;
   AsyncEvents::all().add(AsyncEvents::Kind::SharedReceiveQueue, srq->queue_.number(), &srq->shown_,
                          pd->context);
-  return &srq->shown_;
+  return &srq.release()->shown_;
 }
 
 int SharedReceives::modify(ibv_srq* srq, ibv_srq_attr* attr, int mask) {
@@ -238,16 +237,20 @@ ibv_qp* QueuePairs::create(ibv_pd* pd, ibv_qp_init_attr* attr) {
   auto made = Domain::of(pd).domain.create_qp(Completions::of(attr->send_cq).queue(),
                                               Completions::of(attr->recv_cq).queue(), options);
   if (!made) return no_qp(as_errno(made.error()));
-  auto* qp = new (std::nothrow) QueuePairs;
-  if (qp == nullptr) return no_qp(ENOMEM);
+  auto qp = std::make_unique<QueuePairs>();
   qp->pair_ = std::move(*made);
   attr->cap.max_inline_data = kMaxInline;
   qp->made_with_ = *attr;
   fill(qp->shown_.qp, pd, *attr, qp->pair_.number());
-  AsyncEvents::all().add(AsyncEvents::Kind::QueuePair, qp->pair_.number(), &qp->shown_.qp,
-                         pd->context);
   RdmaCm::instance().add(*qp);
-  return &qp->shown_.qp;
+  try {
+    AsyncEvents::all().add(AsyncEvents::Kind::QueuePair, qp->pair_.number(), &qp->shown_.qp,
+                           pd->context);
+  } catch (const std::bad_alloc&) {
+    RdmaCm::instance().remove(*qp);
+    throw;
+  }
+  return &qp.release()->shown_.qp;
 }
 
 ibv_qp* QueuePairs::create_extended(ibv_context*, ibv_qp_init_attr_ex* attr) {
@@ -270,8 +273,7 @@ ibv_qp* QueuePairs::create_extended(ibv_context*, ibv_qp_init_attr_ex* attr) {
                          .cap = attr->cap,
                          .qp_type = attr->qp_type,
                          .sq_sig_all = attr->sq_sig_all};
-  std::unique_ptr<SendBatch> batch(batches ? new (std::nothrow) SendBatch : nullptr);
-  if (batches && batch == nullptr) return no_qp(ENOMEM);
+  auto batch = batches ? std::make_unique<SendBatch>() : nullptr;
   ibv_qp* made = create(attr->pd, &plain);
   if (made == nullptr) return nullptr;
   attr->cap = plain.cap;
@@ -292,14 +294,23 @@ Status QueuePairs::close() {
   return abandons ? pair_.drain(kAbandonTime) : pair_.drain();
 }
 
+/// Completions and events of the next connection bear another number (verbs.hpp).
+int QueuePairs::reset() {
+  if (auto status = pair_.modify({.state = QueuePairState::Idle}); !status) {
+    return as_errno(status.error());
+  }
+  shown_.qp.qp_num = pair_.number();
+  AsyncEvents::all().renumber(&shown_.qp, pair_.number());
+  return 0;
+}
+
 int QueuePairs::move(ibv_qp_state to) {
   switch (to) {
     case IBV_QPS_ERR: return outcome(pair_.modify({.state = QueuePairState::Error}));
     // rdma_disconnect() and rshutdown() ask an iWARP device so for a close in order.
     case IBV_QPS_SQD: return outcome(close());
     case IBV_QPS_RESET:
-      if (pair_.state() != QueuePairState::Error) return 0;
-      return outcome(pair_.modify({.state = QueuePairState::Idle}));
+      return pair_.state() == QueuePairState::Error ? reset() : 0;
     default: return 0;
   }
 }

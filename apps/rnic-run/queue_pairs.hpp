@@ -56,6 +56,7 @@ class QueuePairs {
 
  private:
   int move(ibv_qp_state to);
+  int reset();
   Status close();
 
   abi::QueuePair shown_{};

@@ -607,9 +607,12 @@ int RdmaCm::connect(const Command& command) {
   const Status status = reserved
                             ? qp->pair().connect(id->port->reservation(), id->remote, data, options)
                             : qp->pair().connect(id->remote, data, options);
-  if (status) return 0;
-  id->qp = nullptr;
-  return as_errno(status.error());
+  if (!status) {
+    id->qp = nullptr;
+    return as_errno(status.error());
+  }
+  take_over(*id);
+  return 0;
 }
 
 int RdmaCm::accept(const Command& command) {
@@ -635,7 +638,14 @@ int RdmaCm::accept(const Command& command) {
     return status.error().code == ErrorCode::NotFound ? ECONNRESET : as_errno(status.error());
   }
   id->request.reset();
+  take_over(*id);
   return 0;
+}
+
+void RdmaCm::take_over(const CmId& id) {
+  for (auto& [handle, other] : ids_) {
+    if (other.get() != &id && other->qp == id.qp) other->qp = nullptr;
+  }
 }
 
 int RdmaCm::reject(const Command& command) {

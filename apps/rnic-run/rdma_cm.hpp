@@ -130,6 +130,9 @@ class RdmaCm {
   CmId* find(uint32_t handle);
   CmId* of_queue_pair(uint32_t number);
   QueuePairs* queue_pair(uint32_t number);
+  /// The queue pair begins a connection of this id: what comes of it is not told to the id of its
+  /// former connection, which the program may keep.
+  void take_over(const CmId& id);
 
   std::mutex mutex_;  // guards all that follows
   uint32_t last_handle_ = 0;

@@ -132,6 +132,62 @@ struct Client {
   ibv_cq* cq = nullptr;
 };
 
+/// A queue pair that was reset and connected again: its events and completions are of it still.
+void again(rdma_cm_id* listener, const sockaddr_in& here) {
+  rdma_cm_id* request = nullptr;
+  auto connecting = std::async(std::launch::async, [&] { return Client(here); });
+  need(rdma_get_request(listener, &request), "rdma_get_request");
+  Server server(request);
+  Client client = connecting.get();
+  ibv_qp_attr attr{};
+  attr.qp_state = IBV_QPS_ERR;
+  need(ibv_modify_qp(client.id->qp, &attr, IBV_QP_STATE), "to the error state");
+  ibv_async_event last = next_event(server.id->verbs, IBV_EVENT_QP_LAST_WQE_REACHED);
+  ibv_ack_async_event(&last);
+  attr.qp_state = IBV_QPS_RESET;
+  for (int left = 1000; ibv_modify_qp(client.id->qp, &attr, IBV_QP_STATE) != 0; --left) {
+    need(0, left > 0, "the queue pair is not reset");
+    poll(nullptr, 0, 10);  // its connection has not come to an end
+  }
+  ibv_qp* const qp = client.id->qp;
+  rdma_destroy_qp(server.id);
+  need(ibv_destroy_srq(server.srq), "ibv_destroy_srq");
+
+  // The queue pair is the program's own now, and is given to another id.
+  rdma_cm_id* id = nullptr;
+  need(rdma_create_id(nullptr, &id, nullptr, RDMA_PS_TCP), "rdma_create_id");
+  sockaddr_in target = here;
+  need(rdma_resolve_addr(id, nullptr, reinterpret_cast<sockaddr*>(&target), 1000),
+       "rdma_resolve_addr");
+  need(rdma_resolve_route(id, 1000), "rdma_resolve_route");
+  auto second = std::async(std::launch::async, [&] {
+    rdma_conn_param param{};
+    param.qp_num = qp->qp_num;
+    id->qp = qp;
+    need(rdma_connect(id, &param), "rdma_connect again");
+  });
+  need(rdma_get_request(listener, &request), "rdma_get_request");
+  Server other(request);
+  second.get();
+  Memory memory(client.pd);
+  client.post(IBV_WR_RDMA_WRITE, memory, 0x12345678);
+  ibv_wc done{};
+  while (ibv_poll_cq(client.cq, 1, &done) == 0) continue;
+  need(0, done.qp_num == qp->qp_num, "a completion of another queue pair");
+  bool told = false;
+  while (!told) {
+    ibv_async_event event{};
+    pollfd ready{id->verbs->async_fd, POLLIN, 0};
+    need(0, poll(&ready, 1, kSeconds * 1000) == 1, "no event of the queue pair that was reset");
+    need(ibv_get_async_event(id->verbs, &event), "ibv_get_async_event");
+    told = event.event_type == IBV_EVENT_QP_FATAL && event.element.qp == qp;
+    ibv_ack_async_event(&event);
+  }
+  rdma_destroy_qp(id);
+  rdma_destroy_qp(other.id);
+  need(ibv_destroy_srq(other.srq), "ibv_destroy_srq");
+}
+
 }  // namespace
 
 int main() {
@@ -171,6 +227,7 @@ int main() {
   ibv_ack_async_event(&access);
   destroying.get();
   rdma_destroy_qp(client.id);
+  again(listener, here);
   need(ibv_destroy_srq(server.srq), "ibv_destroy_srq");
   pollfd ready{server.id->verbs->async_fd, POLLIN, 0};
   need(0, poll(&ready, 1, 0) == 0, "an event of a queue pair that is gone");

@@ -17,6 +17,7 @@ import unittest
 
 RUN = os.path.abspath(sys.argv[1])
 ASYNC_EVENTS = os.path.abspath(sys.argv[2])
+STARVED_VERBS = os.path.join(os.path.dirname(ASYNC_EVENTS), "starved_verbs")
 FOLDER = os.path.dirname(RUN)
 HERE = os.path.dirname(os.path.abspath(__file__))
 NOBODY = pwd.getpwnam("nobody").pw_uid
@@ -299,6 +300,13 @@ class Programs(Perftest):
         # A program of this tree, which reads events as no other here does.
         program = shutil.copy(ASYNC_EVENTS, self.folder)
         self.assertRegex(self.end(self.start(program)), r"(?m)^ok$")
+
+    def test_starved_verbs(self):
+        # Whatever request for memory is refused, the program learns of it by errno.
+        program = shutil.copy(STARVED_VERBS, self.folder)
+        said = self.end(self.start(program))
+        self.assertRegex(said, r"(?m)^ok$")
+        self.assertGreater(int(re.search(r"(\d+) requests refused", said).group(1)), 30)
 
     def test_nobody_listens(self):
         said = self.start("rping", "-c", "-a", "127.0.0.1", "-p", free_port(), "-C", "1")
