@@ -1,7 +1,9 @@
 """RDMA programs on softrnic: what programs_test.py has, and longer ones, which are every size and
-option, a thousand connections, and programs that are killed. ./scripts/programs runs them."""
+option, a thousand connections, programs that are killed, and programs on a bad wire.
+./scripts/programs runs them."""
 
 import os
+import re
 import subprocess
 import time
 import unittest
@@ -162,6 +164,141 @@ class Sizes(short.Perftest):
         said, _ = calling.communicate(timeout=LONG)
         self.assertEqual(calling.returncode, 0, said[-2000:])
         serving.communicate(timeout=LONG)
+
+
+class BadWire(short.OnWire):
+    """Programs over frames that are lost, reordered and corrupted, in both directions."""
+
+    damage = "loss=1%,reorder=1%,corrupt=1%,seed="
+    # The kernel's own address in the network made for the test: qperf agrees with its server by TCP
+    # there before it connects, so that the server's device has the same one on the wire.
+    SHARED = short.ADDRESS
+    CLIENT = ("--address", "10.9.0.2/24")
+
+    patience = 120
+
+    def bad(self, seed, *options):
+        """-> the options of a side, whose frames suffer"""
+        return ("--wire", self.wire, "--impair", f"{self.damage}{seed}", *options)
+
+    def have_suffered(self, *outputs):
+        for said in outputs:
+            self.assertIn(f"its frames suffer {self.damage}", said)
+            self.assertNotIn("give it the same", said)
+
+    def begin(self, *server):
+        """Starts a server, and waits until it is on a new wire, where it listens soon after."""
+        self.new_wire()
+        serving = self.start(*server, options=self.bad(5))
+        self.wait_for(serving, self.member(self.ADDRESS))
+        return serving
+
+    def begin_shared(self, port, *server):
+        """The same of one that listens to the system's TCP first, with an address of both."""
+        if os.environ[short.CHOSEN] != self.SHARED:
+            self.skipTest("no network of its own can be made here")
+        self.new_wire()
+        return self.serve(port, *server, options=self.bad(5, "--address", f"{self.SHARED}/24"))
+
+    def refused(self, calling, said):
+        """Whether a client came before its server listened, or has lost a start frame, which has no
+        CRC: both may be tried again."""
+        return calling.returncode != 0 and re.search("(?i)refused|reject|does not speak MPA", said)
+
+    def on_bad_wire(self, server, client):
+        """Runs a server that ends with its client. -> what both have said"""
+        for _ in range(10):
+            serving = self.begin(*server)
+            calling = self.start(*client, options=self.bad(6))
+            said = self.said_by(calling)
+            if not self.refused(calling, said):
+                break
+            serving.kill()
+        if calling.returncode != 0:
+            serving.kill()
+            self.fail(f"{client}: {calling.returncode} {said[-2000:]}\n{serving.communicate()[0]}")
+        server_said = self.end(serving)
+        self.have_suffered(server_said, said)
+        return server_said, said
+
+    def served(self, serving, client, options=()):
+        """Runs a client of a server that goes on. -> what the client has said"""
+        for _ in range(10):
+            calling = self.start(*client, options=self.bad(6, *options))
+            said = self.said_by(calling)
+            if not self.refused(calling, said):
+                break
+            time.sleep(0.1)
+        self.assertEqual(calling.returncode, 0, f"{client}: {said[-2000:]}")
+        self.assertIsNone(serving.poll(), "the server, which serves for ever, has ended")
+        self.have_suffered(said)
+        return said
+
+    def test_rping(self):
+        for address in (self.ADDRESS, "fd77::1"):
+            with self.subTest(address=address):
+                common = ("-V", "-S", "65000", "-C", "200", "-a", address)
+                for said in short.rping_again(lambda: self.on_bad_wire(
+                        ("rping", "-s", *common), ("rping", "-c", *common))):
+                    self.assertNotIn("error", said)
+
+    def test_ucmatose(self):
+        # Of so many connections one would lose a start frame, and ucmatose ends with the first that
+        # fails: here the checksum of TCP sees each corruption.
+        self.damage = "repair=0," + self.damage
+        common = ("ucmatose", "-c", "50", "-C", "20")
+        for said in self.on_bad_wire(common, (*common, "-s", self.ADDRESS)):
+            self.assertIn("return status 0", said)
+
+    def test_rdma_server_and_client(self):
+        for kind in ("", "x"):
+            with self.subTest(kind=kind):
+                for said in self.on_bad_wire((f"rdma_{kind}server",),
+                                             (f"rdma_{kind}client", "-s", self.ADDRESS)):
+                    self.assertIn("end 0", said)
+
+    def test_perftest(self):
+        for name in ("ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_send_lat"):
+            with self.subTest(name=name):
+                common = (name, "-R", "-F", "-n", "200", "-s", "65536")
+                server, client = self.on_bad_wire(common, (*common, self.ADDRESS))
+                self.assertNotRegex(server + client, "(?i)error|fail")
+                self.assertRegex(client, r"(?m)^ *65536 +200 +\d+\.\d+")
+
+    def test_rsockets(self):
+        # They compare the octets.
+        for name in ("rstream",):
+            with self.subTest(name=name):
+                common = (name, "-S", "65536", "-C", "200", "-T", "v")
+                for said in self.on_bad_wire(common, (*common, "-s", self.ADDRESS)):
+                    self.assertRegex(said, r"64k +200 ")
+
+    def test_rcopy(self):
+        sent = os.path.join(self.folder, "sent")
+        with open(sent, "wb") as file:
+            file.write(os.urandom(10_000_000))
+        os.chmod(sent, 0o644)
+        come = os.path.join(self.folder, "come")
+        self.served(self.begin("rcopy"), ("rcopy", sent, f"{self.ADDRESS}:{come}"))
+        with open(sent, "rb") as one, open(come, "rb") as other:
+            self.assertTrue(one.read() == other.read(), "another file has come")
+
+    def test_fio(self):
+        for verb in ("write", "read", "send"):
+            with self.subTest(verb=verb):
+                jobs = self.fio_jobs(self.ADDRESS, "7471", verb)
+                _, client = self.on_bad_wire(("fio", jobs + ".server"), ("fio", jobs + ".client"))
+                self.assertRegex(client, r"issued rwts: total=0,128,0,0 .*dropped=0,0,0,0")
+
+    def test_qperf(self):
+        port = free_port()
+        serving = self.begin_shared(port, "qperf", "-lp", port)
+        for test, figure in (("rc_bw", "bw"), ("rc_lat", "latency"), ("rc_rdma_read_bw", "bw"),
+                             ("rc_rdma_write_bw", "bw")):
+            with self.subTest(test=test):
+                said = self.served(serving, ("qperf", self.SHARED, "-lp", port, "-cm", "1",
+                                             "-t", "1", test), self.CLIENT)
+                self.assertRegex(said, rf"{figure} += +[1-9]")
 
 
 if __name__ == "__main__":

@@ -66,6 +66,8 @@ def dumpable():
 
 
 class OnSoftrnic(unittest.TestCase):
+    patience = SECONDS
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -102,7 +104,7 @@ class OnSoftrnic(unittest.TestCase):
     def end(self, process, status=0):
         """-> what the process has said; its status is as expected"""
         try:
-            said, _ = process.communicate(timeout=SECONDS)
+            said, _ = process.communicate(timeout=self.patience)
         except subprocess.TimeoutExpired:
             process.kill()
             said, _ = process.communicate()
@@ -130,11 +132,23 @@ class OnSoftrnic(unittest.TestCase):
         said = self.end(self.start(*client))
         return self.end(serving), said
 
+    def fio_jobs(self, host, port, verb):
+        """-> what the files of a server and of a client begin with: 8 MB in blocks of 64 KB. What is
+        sent the server compares; of a Write and a Read it knows no block."""
+        jobs = os.path.join(self.folder, verb)
+        compared = "verify=crc32c\ndo_verify=0\n" if verb == "send" else ""
+        with open(jobs + ".server", "w", encoding="ascii") as file:
+            file.write(f"[global]\nioengine=rdma\nport={port}\nbs=64k\nsize=8m\niodepth=32\n"
+                       f"{compared.replace('do_verify=0', 'do_verify=1')}[in]\nrw=read\n")
+        with open(jobs + ".client", "w", encoding="ascii") as file:
+            file.write(f"[global]\nioengine=rdma\nhostname={host}\nport={port}\nbs=64k\n"
+                       f"size=8m\niodepth=32\nverb={verb}\n{compared}[out]\nrw=write\n")
+        return jobs
 
     def said_by(self, process):
         """-> what the process says until it ends, with whatever status"""
         try:
-            return process.communicate(timeout=SECONDS)[0]
+            return process.communicate(timeout=self.patience)[0]
         except subprocess.TimeoutExpired:
             process.kill()
             self.fail(f"{process.args[1:]} hangs: {process.communicate()[0][-2000:]}")
@@ -253,21 +267,12 @@ class Programs(Perftest):
         with open(sent, "rb") as one, open(come, "rb") as other:
             self.assertTrue(one.read() == other.read(), "another file has come")
 
-    def fio(self, port, verb):
-        """-> what server and client have said of 8 MB in blocks of 64 KB"""
-        jobs = os.path.join(self.folder, verb)
-        with open(jobs + ".server", "w", encoding="ascii") as file:
-            file.write(f"[global]\nioengine=rdma\nport={port}\nbs=64k\nsize=8m\niodepth=32\n"
-                       "[in]\nrw=read\n")
-        with open(jobs + ".client", "w", encoding="ascii") as file:
-            file.write(f"[global]\nioengine=rdma\nhostname=127.0.0.1\nport={port}\nbs=64k\n"
-                       f"size=8m\niodepth=32\nverb={verb}\n[out]\nrw=write\n")
-        return self.pair(("fio", jobs + ".server"), ("fio", jobs + ".client"), port)
-
     def test_fio(self):
         for verb in ("write", "read", "send"):
             with self.subTest(verb=verb):
-                _, client = self.fio(free_port(), verb)
+                port = free_port()
+                jobs = self.fio_jobs("127.0.0.1", port, verb)
+                _, client = self.pair(("fio", jobs + ".server"), ("fio", jobs + ".client"), port)
                 self.assertRegex(client, r"issued rwts: total=0,128,0,0 .*dropped=0,0,0,0")
 
     def test_libfabric(self):
@@ -445,8 +450,8 @@ class Captures(OnSoftrnic):
             self.assertIn(b"The frames are made up", file.read(400))
 
 
-class Wire(OnSoftrnic):
-    """The same over frames of softrnic's own, between the two processes."""
+class OnWire(OnSoftrnic):
+    """What runs two programs over frames of softrnic's own."""
 
     ADDRESS = "10.77.0.1"  # of the one that comes first
 
@@ -480,6 +485,10 @@ class Wire(OnSoftrnic):
         self.wait_for(serving, self.member("10.77.0.1"))
         said = self.end(self.start(*client, options=("--wire", self.wire, *options[1])))
         return self.end(serving), said
+
+
+class Wire(OnWire):
+    """The same over frames of softrnic's own, between the two processes."""
 
     def rping(self, address, *options):
         """-> what both have said of octets that they compare (-V)"""
