@@ -267,7 +267,7 @@ class BadWire(short.OnWire):
 
     def test_rsockets(self):
         # They compare the octets.
-        for name in ("rstream",):
+        for name in ("rstream", "riostream"):
             with self.subTest(name=name):
                 common = (name, "-S", "65536", "-C", "200", "-T", "v")
                 for said in self.on_bad_wire(common, (*common, "-s", self.ADDRESS)):

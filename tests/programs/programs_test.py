@@ -255,6 +255,16 @@ class Programs(Perftest):
                          port)
         self.assertRegex(said[1], r"64k +50 ")
 
+    def test_riostream(self):
+        # It compares the octets, which its client writes into memory of the server's.
+        for mode in ("blocking", "nonblocking", "async"):
+            with self.subTest(mode=mode):
+                port = free_port()
+                common = ("riostream", "-p", port, "-S", "65536", "-C", "50", "-T", mode, "-T",
+                          "verify")
+                for said in self.pair(common, (*common, "-s", "127.0.0.1"), port):
+                    self.assertRegex(said, r"64k +50 ")
+
     def test_rcopy(self):
         port = free_port()
         sent = os.path.join(self.folder, "sent")
@@ -561,6 +571,11 @@ class Wire(OnWire):
         common = ("rstream", "-S", "65536", "-C", "20")
         _, client = self.on_wire(common, (*common, "-s", self.ADDRESS))
         self.assertRegex(client, r"64k +20 ")
+
+    def test_riostream(self):
+        common = ("riostream", "-S", "65536", "-C", "50", "-T", "v")
+        for said in self.on_wire(common, (*common, "-s", self.ADDRESS)):
+            self.assertRegex(said, r"64k +50 ")
 
     def test_ucmatose(self):
         common = ("ucmatose", "-c", "10", "-C", "10")
