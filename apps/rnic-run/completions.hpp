@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <span>
 #include <unordered_map>
 
 #include "rnic-run/abi34.hpp"
@@ -49,6 +50,9 @@ class Completions {
   bool add(const ibv_wc& done);
 
   static Completions& of(ibv_cq* queue) { return *reinterpret_cast<Completions*>(queue); }
+  /// A queue pair is gone: nothing is left of what has completed on it and was not polled. Programs
+  /// free what they know it by. \param numbers those that the queue pair has had
+  void forget(std::span<const uint32_t> numbers);
   [[nodiscard]] CompletionQueue& queue() { return queue_; }
 
  private:
@@ -78,6 +82,7 @@ class Completions {
   // each arm(), of completions that are there already: some programs count an event a completion.
   std::mutex turn_;
   CompletionQueue queue_;     // guarded by turn_
+  std::deque<ibv_wc> kept_;   // older than what is in the queue; guarded by turn_
   std::deque<ibv_wc> added_;  // guarded by turn_
   uint32_t empty_polls_ = 0;  // in a row; guarded by turn_
   std::mutex reading_;  // from start_poll() to end_poll()

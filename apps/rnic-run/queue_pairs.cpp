@@ -239,6 +239,7 @@ ibv_qp* QueuePairs::create(ibv_pd* pd, ibv_qp_init_attr* attr) {
   if (!made) return no_qp(as_errno(made.error()));
   auto qp = std::make_unique<QueuePairs>();
   qp->pair_ = std::move(*made);
+  qp->numbers_.push_back(qp->pair_.number());
   attr->cap.max_inline_data = kMaxInline;
   qp->made_with_ = *attr;
   fill(qp->shown_.qp, pd, *attr, qp->pair_.number());
@@ -299,6 +300,7 @@ int QueuePairs::reset() {
   if (auto status = pair_.modify({.state = QueuePairState::Idle}); !status) {
     return as_errno(status.error());
   }
+  numbers_.push_back(pair_.number());
   shown_.qp.qp_num = pair_.number();
   AsyncEvents::all().renumber(&shown_.qp, pair_.number());
   return 0;
@@ -352,6 +354,7 @@ int QueuePairs::destroy(ibv_qp* shown) {
   QueuePairs& qp = of(shown);
   RdmaCm::instance().remove(qp);
   if (const int refused = given_back(qp.pair_.destroy())) return refused;
+  for (ibv_cq* const cq : {shown->send_cq, shown->recv_cq}) Completions::of(cq).forget(qp.numbers_);
   await_acknowledgements(*shown, AsyncEvents::all().remove(shown));
   pthread_mutex_destroy(&shown->mutex);
   pthread_cond_destroy(&shown->cond);

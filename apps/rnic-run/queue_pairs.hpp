@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <vector>
 
 #include "rnic-run/abi34.hpp"
 #include "rnic-run/adapter.hpp"
@@ -61,6 +62,7 @@ class QueuePairs {
 
   abi::QueuePair shown_{};
   QueuePair pair_;
+  std::vector<uint32_t> numbers_;  // that it has had, one behind each reset
   ibv_qp_init_attr made_with_{};
   uint8_t ack_timeout_ = 0;
   std::unique_ptr<SendBatch> batch_;

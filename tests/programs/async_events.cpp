@@ -188,6 +188,37 @@ void again(rdma_cm_id* listener, const sockaddr_in& here) {
   need(ibv_destroy_srq(other.srq), "ibv_destroy_srq");
 }
 
+/// What has completed on a queue pair that is gone is not told any more, and the rest is.
+void forgotten(ibv_context* device) {
+  ibv_pd* const pd = ibv_alloc_pd(device);
+  ibv_cq* const cq = ibv_create_cq(device, 16, nullptr, nullptr, 0);
+  ibv_qp* pairs[2];
+  for (ibv_qp*& qp : pairs) {
+    ibv_qp_init_attr made = queues(cq, nullptr);
+    qp = ibv_create_qp(pd, &made);
+    need(0, qp != nullptr, "ibv_create_qp");
+    for (uint64_t id = 0; id < 3; ++id) {
+      ibv_recv_wr wr{};
+      ibv_recv_wr* bad = nullptr;
+      wr.wr_id = id;
+      need(ibv_post_recv(qp, &wr, &bad), "ibv_post_recv");
+    }
+    ibv_qp_attr attr{};
+    attr.qp_state = IBV_QPS_ERR;
+    need(ibv_modify_qp(qp, &attr, IBV_QP_STATE), "to the error state");
+  }
+  const uint32_t stays = pairs[1]->qp_num;
+  need(ibv_destroy_qp(pairs[0]), "ibv_destroy_qp");
+  ibv_wc done[8];
+  need(0, ibv_poll_cq(cq, 8, done) == 3, "completions of a queue pair that is gone");
+  for (uint64_t id = 0; id < 3; ++id) {
+    need(0, done[id].qp_num == stays && done[id].wr_id == id, "another completion");
+  }
+  need(ibv_destroy_qp(pairs[1]), "ibv_destroy_qp");
+  need(ibv_destroy_cq(cq), "ibv_destroy_cq");
+  need(ibv_dealloc_pd(pd), "ibv_dealloc_pd");
+}
+
 }  // namespace
 
 int main() {
@@ -228,6 +259,7 @@ int main() {
   destroying.get();
   rdma_destroy_qp(client.id);
   again(listener, here);
+  forgotten(server.id->verbs);
   need(ibv_destroy_srq(server.srq), "ibv_destroy_srq");
   pollfd ready{server.id->verbs->async_fd, POLLIN, 0};
   need(0, poll(&ready, 1, 0) == 0, "an event of a queue pair that is gone");
