@@ -17,23 +17,21 @@ namespace rnic::run::abi {
 
 using Slot = void (*)();
 
-/// What the layouts differ in, each from one that came before it.
+/// What the layouts differ in.
 struct Layout {
-  bool dma_handles = false;  ///< alloc_dmah, dealloc_dmah, reg_mr_ex
-  bool port_speed = false;   ///< dm_export_dmabuf_fd, query_port_speed
-  bool buffers = false;      ///< alloc_buf, free_buf
-  size_t added_in_front = 0;  ///< words that verbs_context, which grows downwards, has more
+  bool dma_handles = false;   ///< has alloc_dmah, dealloc_dmah, reg_mr_ex
+  bool port_speed = false;    ///< has dm_export_dmabuf_fd, query_port_speed
+  bool buffers = false;       ///< has alloc_buf, free_buf
+  size_t added_in_front = 0;  ///< words by which verbs_context, which grows downwards, has grown
 };
 
-// By the release of rdma-core that came with each. The number of the version does not tell all of
-// them apart: 34 is that of rdma-core 34 and 35 as well, which have fewer operations and are not
-// taken, and 59 is the number of two layouts.
-inline constexpr Layout kOf36{};  // version 34 up to rdma-core 56, and 57 in 57 and 58
-inline constexpr Layout kOf59{.dma_handles = true, .added_in_front = 3};  // version 59 up to 61
-inline constexpr Layout kOf62{  // version 59 in 62 and 63
-    .dma_handles = true, .port_speed = true, .added_in_front = 4};
-inline constexpr Layout kOf64{  // version 64
-    .dma_handles = true, .port_speed = true, .buffers = true, .added_in_front = 6};
+// Each has the number of the release of rdma-core that came with it. The version does not tell all
+// of them apart: rdma-core 34 and 35 are of version 34, too, but have fewer operations and are not
+// taken, and 59 is the version of two layouts.
+inline constexpr Layout kOf36{};                        // version 34 up to 56; 57 in 57 and 58
+inline constexpr Layout kOf59{true, false, false, 3};   // version 59 up to 61
+inline constexpr Layout kOf62{true, true, false, 4};    // version 59 in 62 and 63
+inline constexpr Layout kOf64{true, true, true, 6};     // version 64
 
 struct Link {
   Link* next;
@@ -86,8 +84,8 @@ struct Region {
 
 /// A queue pair, and behind it whether its functions for batches are filled in. ibv_qp_ex has grown
 /// by a function in rdma-core 44 and by one in 45, and nothing tells a provider by which of them it
-/// was loaded. So the mark stands in each place where one looks for it. What the other releases have
-/// there is a function that the device does not offer, or what a queue pair of XRC is known by.
+/// was loaded. So the mark stands in each place where one looks for it. The other releases have a
+/// function there that the device does not offer, or the domain that a queue pair of XRC has.
 struct QueuePair {
   static constexpr size_t kFunctionsEnd = offsetof(ibv_qp_ex, wr_abort) + sizeof(Slot);
   static constexpr std::array<size_t, 3> kMarks = {
@@ -262,7 +260,8 @@ static_assert(offsetof(Device, core_support) == 704);
 static_assert(sizeof(Region) == 56 && offsetof(Region, access) == 52);
 static_assert(sizeof(CompletionQueue) == 288);
 static_assert(sizeof(ibv_context) == 328 && offsetof(ibv_context, async_fd) == 268);
-static_assert(sizeof(QueuePair) == 376 && QueuePair::kMarks == std::array<size_t, 3>{344, 352, 360});
+static_assert(sizeof(QueuePair) == 376);
+static_assert(QueuePair::kMarks == std::array<size_t, 3>{344, 352, 360});
 
 /// The functions of libibverbs for its providers. They are looked up in the one that is loading the
 /// plugin: linked with, they would tie it to one version, whose number their names carry.

@@ -1,5 +1,5 @@
-// The plugin's face to libibverbs: a provider, in each version of the private interface that abi.hpp
-// has the layout of.
+// The plugin's face to libibverbs: a provider, in each version of the private interface whose
+// layout abi.hpp has.
 
 #include <dlfcn.h>
 #include <endian.h>
