@@ -9,7 +9,7 @@
 #include <span>
 #include <unordered_map>
 
-#include "rnic-run/abi34.hpp"
+#include "rnic-run/abi.hpp"
 #include "rnic-run/adapter.hpp"
 #include "rnic-run/event_pipe.hpp"
 #include "rnic-run/of_process.hpp"

@@ -2,7 +2,7 @@
 /// Protection domains, regions and memory windows of the program.
 #pragma once
 
-#include "rnic-run/abi34.hpp"
+#include "rnic-run/abi.hpp"
 #include "rnic-run/adapter.hpp"
 
 namespace rnic::run {

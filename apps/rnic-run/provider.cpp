@@ -1,4 +1,5 @@
-// The plugin's face to libibverbs: a provider of the private interface, version 34.
+// The plugin's face to libibverbs: a provider, in each version of the private interface whose
+// layout abi.hpp has.
 
 #include <dlfcn.h>
 #include <endian.h>
@@ -8,10 +9,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstdlib>
 #include <cstring>
-#include <new>
+#include <iterator>
 
-#include "rnic-run/abi34.hpp"
+#include "rnic-run/abi.hpp"
 #include "rnic-run/adapter.hpp"
 #include "rnic-run/async_events.hpp"
 #include "rnic-run/completions.hpp"
@@ -82,18 +84,23 @@ int query_port(ibv_context*, uint8_t port, ibv_port_attr* out) {
   return 0;
 }
 
-void close_device(ibv_context* context) {
-  // verbs_context ends with its ibv_context.
-  auto* open = reinterpret_cast<verbs_context*>(reinterpret_cast<char*>(context) -
-                                                offsetof(verbs_context, context));
-  AsyncEvents::all().close(context);
-  close(context->async_fd);
-  abi::verbs_uninit_context(open);
+abi::Library libibverbs{};
+size_t context_at = 0;  // where ibv_context stands in its verbs_context
+
+void discard(char* open) {
+  libibverbs.uninit_context(open);
   free(open);  // libibverbs has allocated it by calloc()
 }
 
-const abi::ContextOps kOperations = [] {
-  abi::ContextOps ops{};
+void close_device(ibv_context* context) {
+  AsyncEvents::all().close(context);
+  close(context->async_fd);
+  discard(reinterpret_cast<char*>(context) - context_at);
+}
+
+template <abi::Layout kLayout>
+constexpr abi::ContextOps<kLayout> kOperations = [] {
+  abi::ContextOps<kLayout> ops{};
   ops.alloc_mw = object_or_starve<Window::alloc>;
   ops.alloc_pd = object_or_starve<Domain::alloc>;
   ops.bind_mw = errno_or_starve<Window::bind>;
@@ -127,24 +134,71 @@ const abi::ContextOps kOperations = [] {
   return ops;
 }();
 
+/// A layout, and what a libibverbs that has it is known by.
+struct Version {
+  const char* register_driver;
+  const char* came_with_it;  // a function for programs
+  size_t context_at;
+  const void* operations;
+};
+
+template <abi::Layout kLayout>
+constexpr Version version(const char* register_driver, const char* came_with_it) {
+  return {register_driver, came_with_it, abi::context_at(kLayout), &kOperations<kLayout>};
+}
+
+// The newer of two with one number comes first: it has what the older one came with, too.
+constexpr Version kVersions[] = {
+    version<abi::kOf64>("verbs_register_driver_64", "ibv_alloc_buf"),
+    version<abi::kOf62>("verbs_register_driver_59", "ibv_query_port_speed"),
+    version<abi::kOf59>("verbs_register_driver_59", "ibv_alloc_dmah"),
+    version<abi::kOf36>("verbs_register_driver_57", "ibv_query_qp_data_in_order"),
+    version<abi::kOf36>("verbs_register_driver_34", "ibv_query_qp_data_in_order"),
+};
+
+const void* operations = nullptr;  // in the layout of the libibverbs that is here
+
+template <typename Function>
+bool find(void* library, const char* name, Function*& function) {
+  function = reinterpret_cast<Function*>(dlsym(library, name));
+  return function != nullptr;
+}
+
+/// Finds out which libibverbs has loaded the plugin. \return false: one whose layout is unknown
+bool know_libibverbs() {
+  void* const library = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr) return false;
+  const auto* const version =
+      std::find_if(std::begin(kVersions), std::end(kVersions), [library](const Version& each) {
+        return find(library, each.register_driver, libibverbs.register_driver) &&
+               dlsym(library, each.came_with_it) != nullptr;
+      });
+  if (version == std::end(kVersions)) return false;
+  context_at = version->context_at;
+  operations = version->operations;
+  return find(library, "_verbs_init_and_alloc_context", libibverbs.init_and_alloc_context) &&
+         find(library, "verbs_uninit_context", libibverbs.uninit_context) &&
+         find(library, "verbs_set_ops", libibverbs.set_ops);
+}
+
 verbs_context* open_device(ibv_device* device, int command_fd, void*) {
   constexpr uint32_t kNoDriver = 0;  // RDMA_DRIVER_UNKNOWN
   if (Adapter::get() == nullptr) {
     errno = ENODEV;
     return nullptr;
   }
-  auto* open = static_cast<verbs_context*>(abi::_verbs_init_and_alloc_context(
-      device, command_fd, sizeof(verbs_context), nullptr, kNoDriver));
+  auto* const open = static_cast<char*>(libibverbs.init_and_alloc_context(
+      device, command_fd, context_at + sizeof(ibv_context), nullptr, kNoDriver));
   if (open == nullptr) return nullptr;
-  open->context.async_fd = AsyncEvents::all().open(&open->context);
-  if (open->context.async_fd < 0) {
-    abi::verbs_uninit_context(open);
-    free(open);
+  auto* const context = reinterpret_cast<ibv_context*>(open + context_at);
+  context->async_fd = AsyncEvents::all().open(context);
+  if (context->async_fd < 0) {
+    discard(open);
     return nullptr;
   }
-  abi::verbs_set_ops(open, &kOperations);
-  open->context.num_comp_vectors = 1;
-  return open;
+  libibverbs.set_ops(open, operations);
+  context->num_comp_vectors = 1;
+  return reinterpret_cast<verbs_context*>(open);
 }
 
 abi::Device* make_device(abi::SysfsDevice*) {
@@ -204,11 +258,15 @@ __attribute__((constructor)) void enter() {
     RdmaCm::instance().take(event);
     AsyncEvents::all().take(event);
   });
-  if (auto* attach = reinterpret_cast<Attach*>(dlsym(RTLD_DEFAULT, kAttach))) {
-    attach(&kDoor);
-    pthread_atfork(nullptr, nullptr, forked);
-    abi::verbs_register_driver_34(&kProvider);
+  auto* const attach = reinterpret_cast<Attach*>(dlsym(RTLD_DEFAULT, kAttach));
+  if (attach == nullptr) return;
+  if (!know_libibverbs()) {
+    complain("this libibverbs is of no release that softrnic knows: those are rdma-core 36 to 64");
+    return;
   }
+  attach(&kDoor);
+  pthread_atfork(nullptr, nullptr, forked);
+  libibverbs.register_driver(&kProvider);
 }
 
 }  // namespace

@@ -281,7 +281,7 @@ ibv_qp* QueuePairs::create_extended(ibv_context*, ibv_qp_init_attr_ex* attr) {
   if (batches) {
     QueuePairs& qp = of(made);
     qp.batch_ = std::move(batch);
-    qp.shown_.comp_mask |= abi::kQueuePairEx;
+    qp.shown_.mark_extended();
     fill_senders(qp.shown_.qp_ex);
   }
   return made;

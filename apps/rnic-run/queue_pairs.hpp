@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "rnic-run/abi34.hpp"
+#include "rnic-run/abi.hpp"
 #include "rnic-run/adapter.hpp"
 #include "rnic-run/send_batch.hpp"
 
