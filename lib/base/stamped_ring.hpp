@@ -48,8 +48,9 @@ class StampedRing {
     }
     Place& place = places_[tail & mask_];
     place.value = value;
-    Word::store(place.stamp, tail + 1);
+    // The count comes first, so that whoever has taken the element sees it counted (size()).
     Word::store(tail_, tail + 1);
+    Word::store(place.stamp, tail + 1);
     return true;
   }
 
@@ -85,7 +86,8 @@ class StampedRing {
     cached_head_ = head_;
   }
 
-  /// Either side; exact only for the side that asks about its own end.
+  /// Either side: never less than the consumer may pop() by then, and at most one more, which is
+  /// just being added.
   [[nodiscard]] size_t size() const { return Word::load(tail_) - Word::load(head_); }
   [[nodiscard]] bool empty() const { return size() == 0; }
   [[nodiscard]] size_t capacity() const { return mask_ + 1; }

@@ -2,7 +2,6 @@
 
 #include <deque>
 #include <memory>
-#include <thread>
 #include <vector>
 
 #include "base/bucket_heads.hpp"
@@ -93,38 +92,6 @@ TEST(SlabDeath, ErasingAStaleHandleIsOurBug) {
   EXPECT_DEATH(slab.erase(h), "get\\(h\\)");
 }
 
-TEST(SpscRing, OneThreadAgainstADeque) {
-  Prng prng(2);
-  for (const size_t capacity : {0, 1, 2, 3, 8, 100}) {
-    SpscRing<int> ring(capacity);
-    EXPECT_GE(ring.capacity(), capacity);
-    std::deque<int> model;
-    for (int step = 0; step < 5000; ++step) {
-      if (prng.chance(0.5)) {
-        const bool fits = model.size() < ring.capacity();
-        ASSERT_EQ(ring.push(step), fits);
-        if (fits) model.push_back(step);
-      } else {
-        if (prng.chance(0.5)) {
-          int* front = ring.front();
-          ASSERT_EQ(front == nullptr, model.empty());
-          if (front != nullptr) {
-            ASSERT_EQ(*front, model.front());
-          }
-        }
-        int out = -1;
-        ASSERT_EQ(ring.pop(out), !model.empty());
-        if (!model.empty()) {
-          ASSERT_EQ(out, model.front());
-          model.pop_front();
-        }
-      }
-      ASSERT_EQ(ring.size(), model.size());
-      ASSERT_EQ(ring.empty(), model.empty());
-    }
-  }
-}
-
 TEST(SpscRing, ResizesWithElementsInIt) {
   Prng prng(7);
   SpscRing<std::unique_ptr<int>> ring(4);
@@ -155,38 +122,6 @@ TEST(SpscRing, MovesOwnership) {
   std::unique_ptr<int> out;
   ASSERT_TRUE(ring.pop(out));
   EXPECT_EQ(*out, 7);
-}
-
-// The plain octets behind each pointer must be visible, too: thread sanitizer builds check that.
-TEST(SpscRing, TwoThreads) {
-  constexpr uint64_t kCount = 200'000;
-  struct Item {
-    uint64_t a = 0;
-    uint64_t b = 0;
-  };
-  SpscRing<Item> ring(64);
-  std::thread producer([&] {
-    for (uint64_t i = 0; i < kCount;) {
-      if (ring.push({i, ~i})) {
-        ++i;
-      } else {
-        std::this_thread::yield();
-      }
-    }
-  });
-  uint64_t wrong = 0;
-  for (uint64_t i = 0; i < kCount;) {
-    Item item;
-    if (!ring.pop(item)) {
-      std::this_thread::yield();
-      continue;
-    }
-    wrong += item.a != i || item.b != ~i;
-    ++i;
-  }
-  producer.join();
-  EXPECT_EQ(wrong, 0u);
-  EXPECT_TRUE(ring.empty());
 }
 
 // Whatever the size and wherever they stand: each head that is not empty, once, in order.

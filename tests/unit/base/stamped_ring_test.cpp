@@ -1,4 +1,4 @@
-// StampedRing against a deque, and between two threads.
+// StampedRing: what it does that SpscRing does not. What both do is in rings_test.cpp.
 
 #include "base/stamped_ring.hpp"
 
@@ -6,42 +6,11 @@
 
 #include <cstdint>
 #include <deque>
-#include <thread>
 
 #include "base/prng.hpp"
 
 namespace rnic::base {
 namespace {
-
-TEST(StampedRing, OneThreadAgainstADeque) {
-  Prng prng(2);
-  for (const size_t capacity : {0, 1, 2, 3, 8, 100}) {
-    StampedRing<int> ring(capacity);
-    EXPECT_GE(ring.capacity(), capacity);
-    std::deque<int> model;
-    for (int step = 0; step < 5000; ++step) {
-      if (prng.chance(0.5)) {
-        const bool fits = model.size() < ring.capacity();
-        ASSERT_EQ(ring.push(step), fits);
-        if (fits) model.push_back(step);
-      } else {
-        const int* const front = ring.front();
-        ASSERT_EQ(front == nullptr, model.empty());
-        if (front != nullptr) {
-          ASSERT_EQ(*front, model.front());
-        }
-        int out = -1;
-        ASSERT_EQ(ring.pop(out), !model.empty());
-        if (!model.empty()) {
-          ASSERT_EQ(out, model.front());
-          model.pop_front();
-        }
-      }
-      ASSERT_EQ(ring.size(), model.size());
-      ASSERT_EQ(ring.empty(), model.empty());
-    }
-  }
-}
 
 // A stamp of an earlier round, or of another size, is never taken for one of this round.
 TEST(StampedRing, ResizesWithElementsInIt) {
@@ -66,39 +35,6 @@ TEST(StampedRing, ResizesWithElementsInIt) {
     }
     ASSERT_EQ(ring.size(), model.size());
   }
-}
-
-// The plain octets of each element must be visible with its stamp, and its place must be empty
-// before it is written again: thread sanitizer builds check that.
-TEST(StampedRing, TwoThreads) {
-  constexpr uint64_t kCount = 200'000;
-  struct Item {
-    uint64_t a = 0;
-    uint64_t b = 0;
-  };
-  StampedRing<Item> ring(64);
-  std::thread producer([&] {
-    for (uint64_t i = 0; i < kCount;) {
-      if (ring.push({i, ~i})) {
-        ++i;
-      } else {
-        std::this_thread::yield();
-      }
-    }
-  });
-  uint64_t wrong = 0;
-  for (uint64_t i = 0; i < kCount;) {
-    Item item;
-    if (!ring.pop(item)) {
-      std::this_thread::yield();
-      continue;
-    }
-    wrong += item.a != i || item.b != ~i;
-    ++i;
-  }
-  producer.join();
-  EXPECT_EQ(wrong, 0u);
-  EXPECT_TRUE(ring.empty());
 }
 
 // A completion and its stamp share one cache line.
