@@ -169,20 +169,20 @@ int Completions::poll(ibv_cq* shown, int count, ibv_wc* out) {
   int filled = 0;
   Completions& queue = of(shown);
   std::unique_lock turn(queue.turn_);
-  const auto take_from = [&](std::deque<ibv_wc>& list) {
-    for (; filled < count && !list.empty(); ++filled) {
-      out[filled] = list.front();
-      list.pop_front();
-    }
-  };
-  take_from(queue.kept_);
   while (filled < count) {
     const auto room = static_cast<size_t>(std::min(count - filled, kAtOnce));
     const uint32_t got = queue.queue_.poll({taken.data(), room});
-    for (uint32_t i = 0; i < got; ++i) out[filled++] = as_theirs(taken[i]);
-    if (got < room) break;
+    for (uint32_t i = 0; i < got; ++i) {
+      if (!queue.is_gone(taken[i].qp)) out[filled++] = as_theirs(taken[i]);
+    }
+    if (got == room) continue;
+    queue.gone_.clear();  // the queue is empty
+    break;
   }
-  take_from(queue.added_);
+  for (; filled < count && !queue.added_.empty(); ++filled) {
+    out[filled] = queue.added_.front();
+    queue.added_.pop_front();
+  }
   queue.empty_polls_ = filled != 0 ? 0 : queue.empty_polls_ + 1;
   const bool in_vain = queue.empty_polls_ != 0 && queue.empty_polls_ % kEmptyPolls == 0;
   turn.unlock();
@@ -204,13 +204,15 @@ int Completions::request_notify(ibv_cq* shown, int solicited_only) {
 
 void Completions::forget(std::span<const uint32_t> numbers) {
   const std::lock_guard turn(turn_);
-  Completion next;
-  while (queue_.poll({&next, 1}) != 0) kept_.push_back(as_theirs(next));
-  const auto goes = [numbers](const ibv_wc& done) {
-    return std::find(numbers.begin(), numbers.end(), done.qp_num) != numbers.end();
-  };
-  std::erase_if(kept_, goes);
-  std::erase_if(added_, goes);
+  gone_.insert(gone_.end(), numbers.begin(), numbers.end());
+  const auto info = queue_.info();
+  const bool is_empty = info && info->waiting == 0;
+  std::erase_if(added_, [this](const ibv_wc& done) { return is_gone(done.qp_num); });
+  if (is_empty) gone_.clear();
+}
+
+bool Completions::is_gone(uint32_t number) const {
+  return std::find(gone_.begin(), gone_.end(), number) != gone_.end();
 }
 
 bool Completions::add(const ibv_wc& done) {

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <span>
 #include <unordered_map>
+#include <vector>
 
 #include "rnic-run/abi.hpp"
 #include "rnic-run/adapter.hpp"
@@ -50,12 +51,16 @@ class Completions {
   bool add(const ibv_wc& done);
 
   static Completions& of(ibv_cq* queue) { return *reinterpret_cast<Completions*>(queue); }
-  /// A queue pair is gone: nothing is left of what has completed on it and was not polled. Programs
-  /// free what they know it by. \param numbers those that the queue pair has had
+  /// A queue pair is gone, and completes nothing from here on: nothing is told of what has
+  /// completed on it before. Programs free what they know it by.
+  /// \param numbers those that it has had
+  /// \throw std::bad_alloc, and nothing has changed
   void forget(std::span<const uint32_t> numbers);
   [[nodiscard]] CompletionQueue& queue() { return queue_; }
 
  private:
+  [[nodiscard]] bool is_gone(uint32_t number) const;
+
   class Bell final : public Watched {
    public:
     explicit Bell(Completions& queue) : queue_(queue) {}
@@ -82,7 +87,7 @@ class Completions {
   // each arm(), of completions that are there already: some programs count an event a completion.
   std::mutex turn_;
   CompletionQueue queue_;     // guarded by turn_
-  std::deque<ibv_wc> kept_;   // older than what is in the queue; guarded by turn_
+  std::vector<uint32_t> gone_;  // whose completions may be in queue_ still; guarded by turn_
   std::deque<ibv_wc> added_;  // guarded by turn_
   uint32_t empty_polls_ = 0;  // in a row; guarded by turn_
   std::mutex reading_;  // from start_poll() to end_poll()

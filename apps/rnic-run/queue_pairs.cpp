@@ -353,8 +353,12 @@ int QueuePairs::query(ibv_qp* shown, ibv_qp_attr* attr, int, ibv_qp_init_attr* m
 int QueuePairs::destroy(ibv_qp* shown) {
   QueuePairs& qp = of(shown);
   RdmaCm::instance().remove(qp);
-  if (const int refused = given_back(qp.pair_.destroy())) return refused;
-  for (ibv_cq* const cq : {shown->send_cq, shown->recv_cq}) Completions::of(cq).forget(qp.numbers_);
+  const Status destroyed = qp.pair_.destroy();
+  if (const int refused = given_back(destroyed)) return refused;
+  // A child has nothing to do with its parent's completion queues, whose locks may be held.
+  if (destroyed) {
+    for (ibv_cq* cq : {shown->send_cq, shown->recv_cq}) Completions::of(cq).forget(qp.numbers_);
+  }
   await_acknowledgements(*shown, AsyncEvents::all().remove(shown));
   pthread_mutex_destroy(&shown->mutex);
   pthread_cond_destroy(&shown->cond);

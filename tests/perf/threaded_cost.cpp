@@ -65,7 +65,7 @@ void run_on(const std::vector<int>& cores) {
   if (pthread_setaffinity_np(pthread_self(), sizeof set, &set) != 0) fail("cannot choose a core");
 }
 
-// Looks for a completion; a thread that has no core of its own for a while looks in vain.
+// A completion that was looked for so often in vain, for many seconds, is lost.
 constexpr uint64_t kLooks = 1'000'000'000;
 
 /// One way of driving the devices, with a connected pair.
