@@ -99,9 +99,10 @@ int main() {
   static std::array<char, 4096> octets;
 
   ibv_pd* pd = starve("ibv_alloc_pd", [&] { return ibv_alloc_pd(device); }, ibv_dealloc_pd);
+  // ibv_reg_mr is a macro, which tells a constant's rights otherwise than a variable's.
+  int rights = IBV_ACCESS_LOCAL_WRITE;
   ibv_mr* region = starve(
-      "ibv_reg_mr",
-      [&] { return ibv_reg_mr(pd, octets.data(), octets.size(), IBV_ACCESS_LOCAL_WRITE); },
+      "ibv_reg_mr", [&] { return ibv_reg_mr(pd, octets.data(), octets.size(), rights); },
       ibv_dereg_mr);
   ibv_mw* window =
       starve("ibv_alloc_mw", [&] { return ibv_alloc_mw(pd, IBV_MW_TYPE_1); }, ibv_dealloc_mw);
