@@ -170,14 +170,27 @@ ssize_t write_uverbs(const void* command, size_t size) {
   return static_cast<ssize_t>(size);
 }
 
-int stat_into(int fd, const char* path, int flags, struct stat* found) {
+// On x86-64 both forms of the structure are one.
+static_assert(sizeof(struct stat) == sizeof(struct stat64));
+
+/// \param found a stat or a stat64
+int stat_into(int fd, const char* path, int flags, void* found) {
   char buffer[kLongestPath];
   const int status =
       static_cast<int>(syscall(SYS_newfstatat, fd, led(path, buffer), found, flags));
   if (status == 0 && kind(fd) == Kind::RdmaCm) {
-    found->st_mode = (found->st_mode & ~static_cast<mode_t>(S_IFMT)) | S_IFCHR;
+    auto* of_device = static_cast<struct stat*>(found);
+    of_device->st_mode = (of_device->st_mode & ~static_cast<mode_t>(S_IFMT)) | S_IFCHR;
   }
   return status;
+}
+
+int stat_fd(int fd, void* found) { return stat_into(fd, "", AT_EMPTY_PATH, found); }
+
+int stat_path(const char* path, void* found) {
+  const char* given = as_given(path);
+  const bool is_ours = given != nullptr && is_uverbs(given);
+  return stat_into(AT_FDCWD, is_ours ? "/dev/null" : given, 0, found);
 }
 
 void forget(int fd) {
@@ -188,6 +201,11 @@ void forget(int fd) {
   if (ops == nullptr) return;
   if (was == Kind::RdmaCm) ops->cm_closed(fd);
   if (was == Kind::Channel) ops->channel_closed(fd);
+}
+
+FILE* open_stream(const char* path, const char* mode) {
+  char buffer[kLongestPath];
+  return found(next_fopen, "fopen")(led(path, buffer), mode);
 }
 
 mode_t mode_of(int flags, va_list arguments) {
@@ -236,15 +254,11 @@ RNIC_DOOR int openat64(int folder, const char* path, int flags, ...) {
   return open_at(folder, path, flags, mode);
 }
 
-RNIC_DOOR int fstat(int fd, struct stat* found) noexcept {
-  return stat_into(fd, "", AT_EMPTY_PATH, found);
-}
+// Each name is answered here and by no other name: what a program preloads may stand before both.
 
-RNIC_DOOR int stat(const char* path, struct stat* found) noexcept {
-  const char* given = as_given(path);
-  const bool is_ours = given != nullptr && is_uverbs(given);
-  return stat_into(AT_FDCWD, is_ours ? "/dev/null" : given, 0, found);
-}
+RNIC_DOOR int fstat(int fd, struct stat* found) noexcept { return stat_fd(fd, found); }
+
+RNIC_DOOR int stat(const char* path, struct stat* found) noexcept { return stat_path(path, found); }
 
 RNIC_DOOR int lstat(const char* path, struct stat* found) noexcept {
   return stat_into(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, found);
@@ -254,23 +268,55 @@ RNIC_DOOR int fstatat(int folder, const char* path, struct stat* found, int flag
   return stat_into(folder, path, flags, found);
 }
 
-// On x86-64 both forms of the structure are one.
-static_assert(sizeof(struct stat) == sizeof(struct stat64));
-
-RNIC_DOOR int fstat64(int fd, struct stat64* found) noexcept {
-  return stat_into(fd, "", AT_EMPTY_PATH, reinterpret_cast<struct stat*>(found));
-}
+RNIC_DOOR int fstat64(int fd, struct stat64* found) noexcept { return stat_fd(fd, found); }
 
 RNIC_DOOR int stat64(const char* path, struct stat64* found) noexcept {
-  return stat(path, reinterpret_cast<struct stat*>(found));
+  return stat_path(path, found);
 }
 
 RNIC_DOOR int lstat64(const char* path, struct stat64* found) noexcept {
-  return stat_into(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, reinterpret_cast<struct stat*>(found));
+  return stat_into(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, found);
 }
 
 RNIC_DOOR int fstatat64(int folder, const char* path, struct stat64* found, int flags) noexcept {
-  return stat_into(folder, path, flags, reinterpret_cast<struct stat*>(found));
+  return stat_into(folder, path, flags, found);
+}
+
+// What these were before glibc 2.33: programs that were linked with an older one call them, and the
+// runtime of ThreadSanitizer does. The version of the structure is one on x86-64.
+
+RNIC_DOOR int __fxstat(int /*version*/, int fd, struct stat* found) noexcept {
+  return stat_fd(fd, found);
+}
+
+RNIC_DOOR int __xstat(int /*version*/, const char* path, struct stat* found) noexcept {
+  return stat_path(path, found);
+}
+
+RNIC_DOOR int __lxstat(int /*version*/, const char* path, struct stat* found) noexcept {
+  return stat_into(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, found);
+}
+
+RNIC_DOOR int __fxstatat(int /*version*/, int folder, const char* path, struct stat* found,
+                         int flags) noexcept {
+  return stat_into(folder, path, flags, found);
+}
+
+RNIC_DOOR int __fxstat64(int /*version*/, int fd, struct stat64* found) noexcept {
+  return stat_fd(fd, found);
+}
+
+RNIC_DOOR int __xstat64(int /*version*/, const char* path, struct stat64* found) noexcept {
+  return stat_path(path, found);
+}
+
+RNIC_DOOR int __lxstat64(int /*version*/, const char* path, struct stat64* found) noexcept {
+  return stat_into(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, found);
+}
+
+RNIC_DOOR int __fxstatat64(int /*version*/, int folder, const char* path, struct stat64* found,
+                           int flags) noexcept {
+  return stat_into(folder, path, flags, found);
 }
 
 RNIC_DOOR int statx(int folder, const char* path, int flags, unsigned mask,
@@ -289,12 +335,9 @@ RNIC_DOOR DIR* opendir(const char* path) {
   return found(next_opendir, "opendir")(led(path, buffer));
 }
 
-RNIC_DOOR FILE* fopen(const char* path, const char* mode) {
-  char buffer[kLongestPath];
-  return found(next_fopen, "fopen")(led(path, buffer), mode);
-}
+RNIC_DOOR FILE* fopen(const char* path, const char* mode) { return open_stream(path, mode); }
 
-RNIC_DOOR FILE* fopen64(const char* path, const char* mode) { return fopen(path, mode); }
+RNIC_DOOR FILE* fopen64(const char* path, const char* mode) { return open_stream(path, mode); }
 
 RNIC_DOOR ssize_t write(int fd, const void* data, size_t size) {
   const Kind what = kind(fd);

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <iostream>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -60,9 +61,29 @@ std::string quoted(const std::string& text) {
   return out + "'";
 }
 
+constexpr char kPreloadSeparators[] = ": ";  // as the loader has them
+
+/// What to preload: the libraries that are preloaded already, then the door, once. It comes last,
+/// since the runtime of a sanitizer has to be the first.
+std::string preloaded(std::string_view before, const fs::path& door) {
+  std::string out;
+  while (!before.empty()) {
+    const size_t length = std::min(before.find_first_of(kPreloadSeparators), before.size());
+    const fs::path each(before.substr(0, length));
+    before.remove_prefix(std::min(length + 1, before.size()));
+    if (!each.empty() && each.filename() != kDoorName) out += each.string() + ":";
+  }
+  return out + door.string();
+}
+
 Result<Variables> environment(const Wishes& wishes, bool needs_dpdk, bool explain) {
   auto folder = libraries();
   if (!folder) return tl::unexpected(folder.error());
+  if (folder->string().find_first_of(kPreloadSeparators) != std::string::npos) {
+    return tl::unexpected(Error{ErrorCode::InvalidArgument,
+                                "no library can be preloaded from \"" + folder->string() +
+                                    "\", whose name has a space or a colon: move it"});
+  }
   auto root = make_device_tree();
   if (!root) return tl::unexpected(root.error());
   if (needs_dpdk && !fs::exists(*folder / kPluginWithDpdkName)) {
@@ -72,13 +93,9 @@ Result<Variables> environment(const Wishes& wishes, bool needs_dpdk, bool explai
                                     "needs DPDK: build or install it"});
   }
   const std::string plugin = (*folder / (needs_dpdk ? kPluginWithDpdk : kPlugin)).string();
-  std::string preload = (*folder / kDoorName).string();
   const char* before = std::getenv("LD_PRELOAD");
-  if (before != nullptr && before[0] != '\0' && std::strstr(before, kDoorName) == nullptr) {
-    preload += std::string(":") + before;
-  }
   // libibverbs ignores IBV_DRIVERS where RDMAV_DRIVERS is set.
-  Variables out{{"LD_PRELOAD", preload},
+  Variables out{{"LD_PRELOAD", preloaded(before != nullptr ? before : "", *folder / kDoorName)},
                 {"SYSFS_PATH", root->string()},
                 {"IBV_DRIVERS", plugin},
                 {"RDMAV_DRIVERS", plugin}};

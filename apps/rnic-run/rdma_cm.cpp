@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "rnic-run/queue_pairs.hpp"
@@ -436,6 +437,26 @@ int RdmaCm::bind(const Command& command) {
   return id == nullptr ? ENOENT : bind_to(*id, address);
 }
 
+namespace {
+
+/// All addresses of the family, where the address is one by which a machine reaches itself; nothing
+/// for every other address.
+std::optional<sockaddr_storage> all_for_loopback(const sockaddr_storage& address) {
+  sockaddr_storage all = address;
+  if (address.ss_family == AF_INET) {
+    auto& v4 = reinterpret_cast<sockaddr_in&>(all);
+    if (ntohl(v4.sin_addr.s_addr) >> 24 != IN_LOOPBACKNET) return std::nullopt;
+    v4.sin_addr.s_addr = INADDR_ANY;
+  } else {
+    auto& v6 = reinterpret_cast<sockaddr_in6&>(all);
+    if (!IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr)) return std::nullopt;
+    v6.sin6_addr = in6addr_any;
+  }
+  return all;
+}
+
+}  // namespace
+
 int RdmaCm::bind_to(CmId& id, const sockaddr_storage& address) {
   const auto local = endpoint_of(address);
   if (!local) return EAFNOSUPPORT;
@@ -449,7 +470,11 @@ int RdmaCm::bind_to(CmId& id, const sockaddr_storage& address) {
     auto port = adapter->device().reserve(*local);
     if (!port) {
       id.local = {};
-      return as_errno(port.error()) == EINVAL ? EADDRNOTAVAIL : as_errno(port.error());
+      const int why = as_errno(port.error());
+      if (why != EINVAL) return why;
+      // A device on a wire has no such address, and rdma_cm takes it for all others.
+      const auto all = all_for_loopback(address);
+      return all ? bind_to(id, *all) : EADDRNOTAVAIL;
     }
     id.port = std::make_shared<CmPort>(++last_port_, std::move(*port));
   }

@@ -156,6 +156,8 @@ bool Worker::drive() {
     return true;
   }
   pauses_.looked_in_vain();
+  // The one who drives may have the other half of this core.
+  __builtin_ia32_pause();
   return false;
 }
 

@@ -5,26 +5,24 @@
 #include <poll.h>
 #include <rdma/rdma_cma.h>
 
-#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <future>
 
+#include "verbs_end.hpp"
+
 namespace {
+
+using rnic::programs::listen_here;
+using rnic::programs::need;
+using rnic::programs::queues;
+using rnic::programs::resolved;
+using Memory = rnic::programs::Memory<>;
 
 constexpr int kSeconds = 10;
 constexpr uint32_t kReceives = 4;
 constexpr uint32_t kLimit = 3;
-
-template <typename Value>
-Value need(Value value, bool good, const char* what) {
-  if (good) return value;
-  std::perror(what);
-  std::exit(1);
-}
-
-void need(int status, const char* what) { need(status, status == 0, what); }
 
 /// The next event of the device; its type has to be the expected one.
 ibv_async_event next_event(ibv_context* device, ibv_event_type type) {
@@ -39,35 +37,6 @@ ibv_async_event next_event(ibv_context* device, ibv_event_type type) {
   }
   return event;
 }
-
-ibv_qp_init_attr queues(ibv_cq* cq, ibv_srq* srq) {
-  ibv_qp_init_attr attr{};
-  attr.send_cq = cq;
-  attr.recv_cq = cq;
-  attr.srq = srq;
-  attr.cap = {.max_send_wr = 8,
-              .max_recv_wr = 8,
-              .max_send_sge = 1,
-              .max_recv_sge = 1,
-              .max_inline_data = 0};
-  attr.qp_type = IBV_QPT_RC;
-  return attr;
-}
-
-struct Memory {
-  std::array<char, 64> octets{};
-  ibv_mr* region = nullptr;
-
-  explicit Memory(ibv_pd* pd) {
-    const int rights = IBV_ACCESS_LOCAL_WRITE;
-    region = ibv_reg_mr(pd, octets.data(), octets.size(), rights);
-    need(0, region != nullptr, "ibv_reg_mr");
-  }
-  ibv_sge piece() {
-    return {reinterpret_cast<uintptr_t>(octets.data()), static_cast<uint32_t>(octets.size()),
-            region->lkey};
-  }
-};
 
 /// The end that a peer connects to, with a shared receive queue.
 struct Server {
@@ -100,12 +69,7 @@ struct Server {
 };
 
 struct Client {
-  explicit Client(const sockaddr_in& to) {
-    need(rdma_create_id(nullptr, &id, nullptr, RDMA_PS_TCP), "rdma_create_id");
-    sockaddr_in target = to;
-    need(rdma_resolve_addr(id, nullptr, reinterpret_cast<sockaddr*>(&target), 1000),
-         "rdma_resolve_addr");
-    need(rdma_resolve_route(id, 1000), "rdma_resolve_route");
+  explicit Client(const sockaddr_in& to) : id(resolved(to)) {
     pd = ibv_alloc_pd(id->verbs);
     cq = ibv_create_cq(id->verbs, 16, nullptr, nullptr, 0);
     ibv_qp_init_attr made = queues(cq, nullptr);
@@ -127,7 +91,7 @@ struct Client {
     need(ibv_post_send(id->qp, &wr, &bad), "ibv_post_send");
   }
 
-  rdma_cm_id* id = nullptr;
+  rdma_cm_id* id;
   ibv_pd* pd = nullptr;
   ibv_cq* cq = nullptr;
 };
@@ -154,12 +118,7 @@ void again(rdma_cm_id* listener, const sockaddr_in& here) {
   need(ibv_destroy_srq(server.srq), "ibv_destroy_srq");
 
   // The queue pair is the program's own now, and is given to another id.
-  rdma_cm_id* id = nullptr;
-  need(rdma_create_id(nullptr, &id, nullptr, RDMA_PS_TCP), "rdma_create_id");
-  sockaddr_in target = here;
-  need(rdma_resolve_addr(id, nullptr, reinterpret_cast<sockaddr*>(&target), 1000),
-       "rdma_resolve_addr");
-  need(rdma_resolve_route(id, 1000), "rdma_resolve_route");
+  rdma_cm_id* const id = resolved(here);
   auto second = std::async(std::launch::async, [&] {
     rdma_conn_param param{};
     param.qp_num = qp->qp_num;
@@ -222,14 +181,8 @@ void forgotten(ibv_context* device) {
 }  // namespace
 
 int main() {
-  rdma_cm_id* listener = nullptr;
-  sockaddr_in here{};
-  here.sin_family = AF_INET;
-  here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  need(rdma_create_id(nullptr, &listener, nullptr, RDMA_PS_TCP), "rdma_create_id");
-  need(rdma_bind_addr(listener, reinterpret_cast<sockaddr*>(&here)), "rdma_bind_addr");
-  need(rdma_listen(listener, 1), "rdma_listen");
-  here.sin_port = rdma_get_src_port(listener);
+  sockaddr_in here;
+  rdma_cm_id* const listener = listen_here(here, 1);
 
   auto connecting = std::async(std::launch::async, [&] { return Client(here); });
   rdma_cm_id* request = nullptr;

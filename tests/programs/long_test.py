@@ -173,7 +173,7 @@ class BadWire(short.OnWire):
     # The kernel's own address in the network made for the test: qperf agrees with its server by TCP
     # there before it connects, so that the server's device has the same one on the wire.
     SHARED = short.ADDRESS
-    CLIENT = ("--address", "10.9.0.2/24")
+    CLIENT = ("--address", f"{short.SECOND}/24")
 
     patience = 120
 
@@ -289,6 +289,18 @@ class BadWire(short.OnWire):
                 jobs = self.fio_jobs(self.ADDRESS, "7471", verb)
                 _, client = self.on_bad_wire(("fio", jobs + ".server"), ("fio", jobs + ".client"))
                 self.assertRegex(client, r"issued rwts: total=0,128,0,0 .*dropped=0,0,0,0")
+
+    def test_libfabric(self):
+        if os.environ[short.CHOSEN] != short.ADDRESS:
+            self.skipTest("no network of its own can be made here")
+        for provider, endpoint in (("verbs", "msg"), ("verbs;ofi_rxm", "rdm")):
+            with self.subTest(provider=provider):
+                self.new_wire()
+                damage = [("--impair", f"{self.damage}{seed}") for seed in (5, 6)]
+                said = self.pingpong(provider, endpoint, damage)
+                self.have_suffered(*said)
+                for each in said:
+                    self.assertRegex(each, r"1m +20 +=20 ")
 
     def test_qperf(self):
         port = free_port()

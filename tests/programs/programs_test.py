@@ -1,6 +1,7 @@
 """RDMA programs as Debian has them, on softrnic: no kernel module, no right, nothing rebuilt."""
 
 import ctypes
+import ctypes.util
 import gzip
 import json
 import os
@@ -18,12 +19,19 @@ import unittest
 RUN = os.path.abspath(sys.argv[1])
 ASYNC_EVENTS = os.path.abspath(sys.argv[2])
 STARVED_VERBS = os.path.join(os.path.dirname(ASYNC_EVENTS), "starved_verbs")
+MANY_THREADS = os.path.join(os.path.dirname(ASYNC_EVENTS), "many_threads")
 FOLDER = os.path.dirname(RUN)
 HERE = os.path.dirname(os.path.abspath(__file__))
 NOBODY = pwd.getpwnam("nobody").pw_uid
-SECONDS = 30  # no program takes longer, or it hangs
+# The runtime of the sanitizer that the plugin was built with, if any, and what it is told.
+SANITIZER = {name: os.environ[name] for name in ("ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS")
+             if "RNIC_PRELOADED" in os.environ}
+if SANITIZER:
+    SANITIZER["LD_PRELOAD"] = os.environ["RNIC_PRELOADED"]
+SECONDS = 120 if SANITIZER else 30  # no program takes longer, or it hangs
 CHOSEN = "RNIC_NETWORK_IS_CHOSEN"  # the address in the network made for the test, or "none"
 ADDRESS = "10.9.0.1"
+SECOND = "10.9.0.2"  # another one there
 # Where a target of iSER is: installed, or unpacked by ./scripts/test.
 TGT = next((folder for folder in ("/usr/sbin", os.path.join(HERE, "../../out/debian/usr/sbin"))
             if os.path.exists(os.path.join(folder, "tgtd"))), "")
@@ -80,7 +88,8 @@ class OnSoftrnic(unittest.TestCase):
             self.run_as = os.path.join(self.folder, "rnic-run")
             for name in ("rnic-run", "librnic-door.so", "librnic-rdmav34.so",
                          "librnic-dpdk-rdmav34.so"):
-                shutil.copy(os.path.join(FOLDER, name), self.folder)
+                if os.path.exists(os.path.join(FOLDER, name)):
+                    shutil.copy(os.path.join(FOLDER, name), self.folder)
 
     def frames(self, capture, which):
         """-> the frames of a capture that tshark takes for such"""
@@ -99,7 +108,8 @@ class OnSoftrnic(unittest.TestCase):
         return subprocess.Popen([self.run_as, *options, *words], text=True, stdin=subprocess.DEVNULL,
                                 stdout=output, stderr=subprocess.STDOUT,
                                 cwd=self.folder,
-                                env={"PATH": os.environ["PATH"], **dict(variables)}, **as_nobody)
+                                env={"PATH": os.environ["PATH"], **SANITIZER, **dict(variables)},
+                                **as_nobody)
 
     def end(self, process, status=0):
         """-> what the process has said; its status is as expected"""
@@ -316,6 +326,11 @@ class Programs(Perftest):
         program = shutil.copy(ASYNC_EVENTS, self.folder)
         self.assertRegex(self.end(self.start(program)), r"(?m)^ok$")
 
+    def test_many_threads(self):
+        # A program of this tree: two threads on each queue pair, and others that make objects.
+        program = shutil.copy(MANY_THREADS, self.folder)
+        self.assertRegex(self.end(self.start(program, "1000")), r"(?m)^ok$")
+
     def test_starved_verbs(self):
         # Whatever request for memory is refused, the program learns of it by errno.
         program = shutil.copy(STARVED_VERBS, self.folder)
@@ -496,6 +511,17 @@ class OnWire(OnSoftrnic):
         said = self.end(self.start(*client, options=("--wire", self.wire, *options[1])))
         return self.end(serving), said
 
+    def pingpong(self, provider, endpoint, options=("", "")):
+        """Runs libfabric's, which compares what comes. -> what both sides have said"""
+        port = free_port()
+        common = ("fi_pingpong", "-p", provider, "-e", endpoint, "-I", "20", "-c")
+        wire = ("--wire", self.wire, "--address")
+        serving = self.serve(port, *common, "-B", port,
+                             options=(*wire, f"{ADDRESS}/24", *options[0]))
+        said = self.end(self.start(*common, "-P", port, ADDRESS,
+                                   options=(*wire, f"{SECOND}/24", *options[1])))
+        return self.end(serving), said
+
 
 class Wire(OnWire):
     """The same over frames of softrnic's own, between the two processes."""
@@ -576,6 +602,17 @@ class Wire(OnWire):
         common = ("riostream", "-S", "65536", "-C", "50", "-T", "v")
         for said in self.on_wire(common, (*common, "-s", self.ADDRESS)):
             self.assertRegex(said, r"64k +50 ")
+
+    def test_libfabric(self):
+        # It looks for devices at the addresses of the machine's interfaces alone, and agrees with its
+        # peer by the system's TCP there.
+        if os.environ[CHOSEN] != ADDRESS:
+            self.skipTest("no network of its own can be made here")
+        for provider, endpoint in (("verbs", "msg"), ("verbs;ofi_rxm", "rdm")):
+            with self.subTest(provider=provider):
+                self.new_wire()
+                for said in self.pingpong(provider, endpoint):
+                    self.assertRegex(said, r"1m +20 +=20 ")
 
     def test_ucmatose(self):
         common = ("ucmatose", "-c", "10", "-C", "10")
@@ -758,12 +795,45 @@ class Door(unittest.TestCase):
                              check=False, timeout=SECONDS)
         self.assertEqual(ran.stdout.split("\n"), ["-1 EFAULT"] * 6 + [""], ran.stderr)
 
+    def test_programs_linked_with_an_older_libc_find_the_device(self):
+        # They call these instead of stat(), lstat() and fstatat(), and of fstat().
+        calls = ("import ctypes\n"
+                 "c = ctypes.CDLL(None)\n"
+                 "room = ctypes.create_string_buffer(512)\n"
+                 "shown = b'/sys/class/infiniband/rnic0'\n"
+                 "for bits in ('', '64'):\n"
+                 "    print(c['__xstat' + bits](1, shown, room), c['__lxstat' + bits](1, shown, room),\n"
+                 "          c['__fxstatat' + bits](1, -100, shown, room, 0),\n"
+                 "          c['__fxstat' + bits](1, 0, room))\n")
+        ran = subprocess.run([RUN, sys.executable, "-c", calls], capture_output=True, text=True,
+                             check=False, timeout=SECONDS)
+        self.assertEqual(ran.stdout, "0 0 0 0\n" * 2, ran.stderr)
+
+    def test_what_was_preloaded_stays_in_front(self):
+        # A sanitizer's runtime has to be the first. The door stands once in the list, however often
+        # rnic-run is run within itself.
+        first = ctypes.util.find_library("m")
+        ran = subprocess.run([RUN, RUN, "sh", "-c", "echo $LD_PRELOAD"], capture_output=True, text=True,
+                             check=False, timeout=SECONDS,
+                             env={**os.environ, "LD_PRELOAD": f"{first} libdl.so.2"})
+        self.assertEqual(ran.stdout, f"{first}:libdl.so.2:{FOLDER}/librnic-door.so\n", ran.stderr)
+
+    def test_a_folder_that_the_loader_cannot_name(self):
+        with tempfile.TemporaryDirectory(prefix="a b") as folder:
+            for name in ("rnic-run", "librnic-door.so", "librnic-rdmav34.so"):
+                shutil.copy(os.path.join(FOLDER, name), folder)
+            ran = subprocess.run([os.path.join(folder, "rnic-run"), "true"], capture_output=True,
+                                 text=True, check=False, timeout=SECONDS)
+            self.assertEqual(ran.returncode, 2)
+            self.assertIn("has a space or a colon: move it", ran.stderr)
+
     def test_gives_what_is_meant_and_needs_libc_alone(self):
         door = os.path.join(FOLDER, "librnic-door.so")
         names = subprocess.run(["nm", "-D", "--defined-only", door], capture_output=True,
                                text=True, check=True).stdout.split()[2::3]
         self.assertEqual(sorted(names), [
-            "access", "close", "fopen", "fopen64", "fstat", "fstat64", "fstatat", "fstatat64", "lstat",
+            "__fxstat", "__fxstat64", "__fxstatat", "__fxstatat64", "__lxstat", "__lxstat64", "__xstat",
+            "__xstat64", "access", "close", "fopen", "fopen64", "fstat", "fstat64", "fstatat", "fstatat64", "lstat",
             "lstat64", "open", "open64", "openat", "openat64", "opendir", "rnic_door_attach", "socket",
             "stat", "stat64", "statx", "write"])
         needed = subprocess.run(["readelf", "-d", door], capture_output=True, text=True,
@@ -775,7 +845,8 @@ def in_own_network(script):
     """Begins the script anew in a network where no port is taken, if that may be made."""
     own = ["unshare", "--net"] + ([] if os.getuid() == 0 else ["--map-root-user"])
     make = ("ip link set lo up && ip link add rnic-a type veth peer name rnic-b && "
-            f"ip addr add {ADDRESS}/24 dev rnic-a && ip link set rnic-a up && "
+            f"ip addr add {ADDRESS}/24 dev rnic-a && ip addr add {SECOND}/24 dev rnic-a && "
+            "ip link set rnic-a up && "
             "ip link set rnic-b up && exec \"$@\"")
     inside = ["sh", "-c", make, "sh"]
     os.environ[CHOSEN] = "none"
