@@ -41,7 +41,7 @@ BROUGHT_BY = {
     "concepts": "convertible_to derived_from integral invocable same_as unsigned_integral",
     "condition_variable": "condition_variable",
     "coroutine": "coroutine_handle suspend_always suspend_never",
-    "cstdio": "fclose fflush fopen fprintf fputs fread fwrite printf snprintf",
+    "cstdio": "fclose fflush fopen fprintf fputs fread fwrite perror printf snprintf",
     "cstddef": "byte max_align_t",
     "cstdlib": "abort atoi calloc exit getenv malloc free strtoul",
     "cstring": "memchr memcmp memcpy memmove memset strcmp strerror strlen",

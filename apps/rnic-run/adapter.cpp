@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <string>
 #include <thread>
 #include <utility>
@@ -151,19 +152,36 @@ Adapter* Adapter::open() {
   return adapter;
 }
 
+/// A program may end within a call of the device: the handler of a signal, which calls exit(), has
+/// interrupted the thread that drives it. Nobody gets the device then. So another thread takes leave,
+/// and this one waits only for as long as that may take.
 void Adapter::finish() {
+  using std::chrono::steady_clock;
   using std::this_thread::sleep_for;
   leaving = true;
-  const auto begin = std::chrono::steady_clock::now();
-  for (bool first = true; std::chrono::steady_clock::now() - begin < kFarewell; first = false) {
+  static std::atomic<bool> over{false};
+  const auto end = steady_clock::now() + kFarewell;
+  try {
+    std::thread([this, end] {
+      take_leave(end);
+      over = true;
+    }).detach();
+  } catch (const std::exception&) {
+    return;  // there is no thread to be had: the peers learn of the end otherwise
+  }
+  while (!over && steady_clock::now() < end) sleep_for(std::chrono::milliseconds(1));
+  if (std::getenv("RNIC_CAPTURE") != nullptr) sleep_for(kCaptureDelay);
+}
+
+void Adapter::take_leave(std::chrono::steady_clock::time_point end) {
+  for (bool first = true; std::chrono::steady_clock::now() < end; first = false) {
     const auto left = device_.connections();
-    if (!left || left->empty()) break;
+    if (!left || left->empty()) return;
     for (const ConnectionSummary& each : *left) {
       if (first && each.running) (void)device_.abort(each.id);
     }
-    sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  if (std::getenv("RNIC_CAPTURE") != nullptr) sleep_for(kCaptureDelay);
 }
 
 Adapter::Adapter(Context context, Device device)

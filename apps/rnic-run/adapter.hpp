@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <optional>
 
@@ -43,6 +44,7 @@ class Adapter final : private Watched {
   void readable() override;
   /// The program ends: resets what is in operation, and lets what is being closed come to an end.
   void finish();
+  void take_leave(std::chrono::steady_clock::time_point end);
 
   Context context_;
   Device device_;

@@ -3,6 +3,8 @@
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 
+#include <type_traits>
+
 #include "process/descriptor_table.hpp"
 
 namespace rnic::socket {
@@ -58,7 +60,8 @@ class OwnSystem final : public System {
 }  // namespace
 
 System& own_system() {
-  static OwnSystem system;
+  static constinit OwnSystem system;
+  static_assert(std::is_trivially_destructible_v<OwnSystem>);
   return system;
 }
 

@@ -15,8 +15,6 @@ namespace rnic::socket {
 /// errno that the manual of the call names.
 class System {
  public:
-  virtual ~System() = default;
-
   virtual int socket(int family, int type, int protocol) = 0;
   virtual int close(int descriptor) = 0;
   virtual int bind(int descriptor, const sockaddr* address, socklen_t size) = 0;
@@ -35,6 +33,11 @@ class System {
   virtual int epoll_create1(int flags) = 0;
   virtual int epoll_ctl(int poller, int operation, int descriptor, epoll_event* event) = 0;
   virtual int epoll_wait(int poller, epoll_event* events, int count, int timeout) = 0;
+
+ protected:
+  // It is not virtual, so that nothing is done to own_system() at the end of the process, where
+  // threads may still call it.
+  ~System() = default;
 };
 
 /// The system that this process runs on; any thread may call it. Its descriptors are in the

@@ -20,6 +20,7 @@ RUN = os.path.abspath(sys.argv[1])
 ASYNC_EVENTS = os.path.abspath(sys.argv[2])
 STARVED_VERBS = os.path.join(os.path.dirname(ASYNC_EVENTS), "starved_verbs")
 MANY_THREADS = os.path.join(os.path.dirname(ASYNC_EVENTS), "many_threads")
+EXIT_IN_HANDLER = os.path.join(os.path.dirname(ASYNC_EVENTS), "exit_in_handler")
 FOLDER = os.path.dirname(RUN)
 HERE = os.path.dirname(os.path.abspath(__file__))
 NOBODY = pwd.getpwnam("nobody").pw_uid
@@ -631,6 +632,14 @@ class Wire(OnWire):
         self.end(self.start("rping", "-c", *common,
                             options=("--wire", self.wire, "--address", "10.5.0.1/24")))
         self.end(serving)
+
+    def test_exit_in_the_handler_of_a_signal(self):
+        # It interrupts a thread that drives the device, more often than not.
+        program = shutil.copy(EXIT_IN_HANDLER, self.folder)
+        for _ in range(5):
+            self.new_wire()
+            process = self.start(program, self.ADDRESS, options=("--wire", self.wire))
+            self.assertRegex(self.end(process), r"(?m)^ok$")
 
     def test_a_killed_peer_is_missed(self):
         # Nobody says farewell for it; the next segment to it is answered by the wire.
