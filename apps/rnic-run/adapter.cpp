@@ -153,8 +153,8 @@ Adapter* Adapter::open() {
 }
 
 /// A program may end within a call of the device: the handler of a signal, which calls exit(), has
-/// interrupted the thread that drives it. Nobody gets the device then. So another thread takes leave,
-/// and this one waits only for as long as that may take.
+/// interrupted the thread that drives it. Nobody gets the device then. So another thread takes
+/// leave, and this one waits only for as long as that may take.
 void Adapter::finish() {
   using std::chrono::steady_clock;
   using std::this_thread::sleep_for;
