@@ -177,6 +177,7 @@ int Completions::poll(ibv_cq* shown, int count, ibv_wc* out) {
     }
     if (got == room) continue;
     queue.gone_.clear();  // the queue is empty
+    queue.emptied_.store(queue.emptied() + 1, std::memory_order_relaxed);
     break;
   }
   for (; filled < count && !queue.added_.empty(); ++filled) {
@@ -209,6 +210,12 @@ void Completions::forget(std::span<const uint32_t> numbers) {
   const bool is_empty = info && info->waiting == 0;
   std::erase_if(added_, [this](const ibv_wc& done) { return is_gone(done.qp_num); });
   if (is_empty) gone_.clear();
+}
+
+bool Completions::has_unread() {
+  const std::lock_guard turn(turn_);
+  const auto info = queue_.info();
+  return info && info->waiting != 0;
 }
 
 bool Completions::is_gone(uint32_t number) const {

@@ -57,6 +57,10 @@ class Completions {
   /// \throw std::bad_alloc, and nothing has changed
   void forget(std::span<const uint32_t> numbers);
   [[nodiscard]] CompletionQueue& queue() { return queue_; }
+  /// There are completions that the program has not polled.
+  [[nodiscard]] bool has_unread();
+  /// How often a poll has found the queue empty, or has emptied it; wraps.
+  [[nodiscard]] uint32_t emptied() const { return emptied_; }
 
  private:
   [[nodiscard]] bool is_gone(uint32_t number) const;
@@ -90,6 +94,7 @@ class Completions {
   std::vector<uint32_t> gone_;  // whose completions may be in queue_ still; guarded by turn_
   std::deque<ibv_wc> added_;  // guarded by turn_
   uint32_t empty_polls_ = 0;  // in a row; guarded by turn_
+  std::atomic<uint32_t> emptied_{0};  // written under turn_
   std::mutex reading_;  // from start_poll() to end_poll()
   ibv_wc read_{};       // the completion whose fields are read; guarded by reading_
   Bell bell_{*this};

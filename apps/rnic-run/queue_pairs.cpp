@@ -366,6 +366,16 @@ int QueuePairs::destroy(ibv_qp* shown) {
   return 0;
 }
 
+bool QueuePairs::has_unread() const {
+  return Completions::of(made_with_.send_cq).has_unread() ||
+         Completions::of(made_with_.recv_cq).has_unread();
+}
+
+uint32_t QueuePairs::emptied() const {
+  return Completions::of(made_with_.send_cq).emptied() +
+         Completions::of(made_with_.recv_cq).emptied();
+}
+
 int QueuePairs::post_send(ibv_qp* shown, ibv_send_wr* list, ibv_send_wr** bad) {
   QueuePairs& qp = of(shown);
   InlineOctets octets;

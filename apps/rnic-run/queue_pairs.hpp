@@ -54,6 +54,10 @@ class QueuePairs {
   /// Precondition: it was made for batches (IBV_QP_INIT_ATTR_SEND_OPS_FLAGS).
   [[nodiscard]] SendBatch& batch() { return *batch_; }
   [[nodiscard]] uint32_t shown_number() const { return shown_.qp.qp_num; }
+  /// Its completion queues have completions that the program has not polled.
+  [[nodiscard]] bool has_unread() const;
+  /// How often they were found empty, both together; wraps.
+  [[nodiscard]] uint32_t emptied() const;
 
  private:
   int move(ibv_qp_state to);

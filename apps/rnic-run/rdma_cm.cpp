@@ -247,6 +247,7 @@ CmId* RdmaCm::of_queue_pair(uint32_t number) {
 }
 
 void RdmaCm::add(QueuePairs& qp) {
+  ends_.prepare();
   const std::lock_guard lock(mutex_);
   queue_pairs_.push_back(&qp);
 }
@@ -370,6 +371,30 @@ void RdmaCm::tell_of_start(const event::Established& event) {
           event.private_data);
 }
 
+/// The program hears of the end behind what has completed before.
+void RdmaCm::tell_of_end(const event::Disconnected& event) {
+  CmId* id = of_queue_pair(event.qp);
+  if (id == nullptr || id->told == CmTold::End) return;
+  const uint32_t emptied = id->qp->emptied();
+  if (!id->qp->has_unread() || !ends_.hold(id->handle, emptied)) {
+    return tell_of(event, CmEventKind::Disconnected, 0, {});
+  }
+  id->told = CmTold::End;
+  id->local = event.local;
+}
+
+/// On the thread of the watch.
+void RdmaCm::look_at_held_ends() {
+  const std::lock_guard lock(mutex_);
+  ends_.release(
+      [this](uint32_t handle) -> std::optional<uint32_t> {
+        const CmId* id = find(handle);
+        if (id == nullptr || id->qp == nullptr) return std::nullopt;
+        return id->qp->emptied();
+      },
+      [this](uint32_t handle) { tell({.kind = CmEventKind::Disconnected, .id = handle}); });
+}
+
 void RdmaCm::take(const Event& event) {
   const std::lock_guard lock(mutex_);
   if (const auto* request = std::get_if<event::ConnectRequest>(&event)) {
@@ -385,7 +410,7 @@ void RdmaCm::take(const Event& event) {
   } else if (const auto* gone = std::get_if<event::RequestWithdrawn>(&event)) {
     tell_of(*gone, CmEventKind::ConnectError, -ECONNRESET, {});
   } else if (const auto* over = std::get_if<event::Disconnected>(&event)) {
-    tell_of(*over, CmEventKind::Disconnected, 0, {});
+    tell_of_end(*over);
   }
 }
 
@@ -644,7 +669,8 @@ int RdmaCm::accept(const Command& command) {
   const auto asked = command.body<rdma_ucm_accept>();
   CmId* id = find(asked.id);
   if (id == nullptr) return ENOENT;
-  if (id->asks) return id->told == CmTold::Established ? 0 : EINVAL;  // the consent
+  // The consent. The connection may have come to its end since the program was told of it.
+  if (id->asks) return id->told == CmTold::Nothing ? EINVAL : 0;
   QueuePairs* qp = queue_pair(asked.conn_param.qp_num);
   if (qp == nullptr || !id->request) return EINVAL;
   const auto attributes = qp->pair().query();

@@ -17,6 +17,7 @@
 
 #include "rnic-run/adapter.hpp"
 #include "rnic-run/cm_port.hpp"
+#include "rnic-run/held_ends.hpp"
 #include "rnic-run/of_process.hpp"
 
 namespace rnic::run {
@@ -122,6 +123,8 @@ class RdmaCm {
 
   void take(const event::ConnectRequest& request);
   void tell_of_start(const event::Established& event);
+  void tell_of_end(const event::Disconnected& event);
+  void look_at_held_ends();
   void tell_of(const event::Common& event, CmEventKind kind, int status,
                const std::vector<uint8_t>& private_data);
 
@@ -140,6 +143,7 @@ class RdmaCm {
   uint32_t last_port_ = 0;
   std::map<int, std::deque<CmEvent>> channels_;
   std::vector<QueuePairs*> queue_pairs_;
+  HeldEnds ends_{[this] { look_at_held_ends(); }};
 };
 
 }  // namespace rnic::run

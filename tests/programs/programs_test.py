@@ -20,6 +20,7 @@ RUN = os.path.abspath(sys.argv[1])
 ASYNC_EVENTS = os.path.abspath(sys.argv[2])
 STARVED_VERBS = os.path.join(os.path.dirname(ASYNC_EVENTS), "starved_verbs")
 MANY_THREADS = os.path.join(os.path.dirname(ASYNC_EVENTS), "many_threads")
+LAST_MESSAGE = os.path.join(os.path.dirname(ASYNC_EVENTS), "last_message")
 EXIT_IN_HANDLER = os.path.join(os.path.dirname(ASYNC_EVENTS), "exit_in_handler")
 FOLDER = os.path.dirname(RUN)
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -325,6 +326,11 @@ class Programs(Perftest):
     def test_async_events(self):
         # A program of this tree, which reads events as no other here does.
         program = shutil.copy(ASYNC_EVENTS, self.folder)
+        self.assertRegex(self.end(self.start(program)), r"(?m)^ok$")
+
+    def test_last_message(self):
+        # What a peer sends last is there before the program is told of the end.
+        program = shutil.copy(LAST_MESSAGE, self.folder)
         self.assertRegex(self.end(self.start(program)), r"(?m)^ok$")
 
     def test_many_threads(self):

@@ -1,0 +1,65 @@
+/// \file
+/// HeldEnds: ends of connections of which the program is not told yet.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "rnic-run/watch.hpp"
+
+namespace rnic::run {
+
+/// What the peer has sent last and the end of its connection may come at once, which they never do
+/// over hardware: there the end is a message of its own, behind the last acknowledgement. A program
+/// that is told of the end first destroys its queue pair, and the last message with it (libfabric's
+/// rxm does). So the end is told when the program has polled what has completed before, or after
+/// kLongest, as it may never poll again.
+///
+/// The owner guards it by a lock of its own, but for prepare().
+class HeldEnds final : public Watched {
+ public:
+  static constexpr std::chrono::milliseconds kLongest{20};
+
+  /// \param look is called on the thread of the watch, time and again, while an end is held
+  explicit HeldEnds(std::function<void()> look) : look_(std::move(look)) {}
+  HeldEnds(const HeldEnds&) = delete;
+  HeldEnds& operator=(const HeldEnds&) = delete;
+  ~HeldEnds() override = default;  // never: the only one lives as long as the process
+
+  /// Makes the timer at the first call. Called on a thread of the program, without a lock that the
+  /// thread of the watch may wait for.
+  void prepare();
+  /// Holds the end of an id's connection until its queues were found empty once more.
+  /// \param emptied how often they were until now
+  /// \return false: there is no timer
+  [[nodiscard]] bool hold(uint32_t id, uint32_t emptied);
+  /// Takes out each id whose end may be told now.
+  /// \param emptied tells how often an id's queues were found empty; nothing: they are gone
+  /// \param told gets the id
+  void release(const std::function<std::optional<uint32_t>(uint32_t)>& emptied,
+               const std::function<void(uint32_t)>& told);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  struct Held {
+    uint32_t id;
+    uint32_t emptied;
+    Clock::time_point until;
+  };
+
+  void readable() override;
+  void set_timer(bool on) const;
+
+  std::function<void()> look_;
+  std::vector<Held> held_;
+  std::once_flag prepared_;
+  int timer_ = -1;  // a timerfd, which rings while held_ is not empty; set by prepare()
+};
+
+}  // namespace rnic::run
