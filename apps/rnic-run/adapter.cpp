@@ -6,11 +6,11 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <exception>
 #include <string>
 #include <thread>
 #include <utility>
 
+#include "rnic-run/quiet_thread.hpp"
 #include "rnic-run/wire_company.hpp"
 #include "rnic-run/wishes.hpp"
 
@@ -161,15 +161,11 @@ void Adapter::finish() {
   leaving = true;
   static std::atomic<bool> over{false};
   const auto end = steady_clock::now() + kFarewell;
-  try {
-    std::thread([this, end] {
-      take_leave(end);
-      over = true;
-    }).detach();
-  } catch (const std::exception&) {
-    return;  // there is no thread to be had: the peers learn of the end otherwise
-  }
-  while (!over && steady_clock::now() < end) sleep_for(std::chrono::milliseconds(1));
+  const bool begun = start_quiet_thread([this, end] {
+    take_leave(end);
+    over = true;
+  });
+  while (begun && !over && steady_clock::now() < end) sleep_for(std::chrono::milliseconds(1));
   if (std::getenv("RNIC_CAPTURE") != nullptr) sleep_for(kCaptureDelay);
 }
 

@@ -44,6 +44,7 @@ class Adapter final : private Watched {
   void readable() override;
   /// The program ends: resets what is in operation, and lets what is being closed come to an end.
   void finish();
+  /// The farewells themselves, which end when all connections have, or at `end`.
   void take_leave(std::chrono::steady_clock::time_point end);
 
   Context context_;

@@ -14,11 +14,10 @@
 
 namespace rnic::run {
 
-/// What the peer has sent last and the end of its connection may come at once, which they never do
-/// over hardware: there the end is a message of its own, behind the last acknowledgement. A program
-/// that is told of the end first destroys its queue pair, and the last message with it (libfabric's
-/// rxm does). So the end is told when the program has polled what has completed before, or after
-/// kLongest, as it may never poll again.
+/// What the peer has sent last and the end of its connection may come at once here: a TCP segment
+/// may bring both. A program that is told of the end first may destroy its queue pair, and the last
+/// message with it (libfabric's rxm does). So the end is told when the program has polled what has
+/// completed before, or after kLongest, as it may never poll again.
 ///
 /// The owner guards it by a lock of its own, but for prepare().
 class HeldEnds final : public Watched {

@@ -3,8 +3,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include <csignal>
-#include <system_error>
+#include "rnic-run/quiet_thread.hpp"
 
 namespace rnic::run {
 
@@ -20,19 +19,9 @@ epoll_event once(Watched* who) {
 }  // namespace
 
 Watch::Watch() : epoll_(epoll_create1(EPOLL_CLOEXEC)) {
-  if (epoll_ < 0) return;
-  // The program's signals are for its own threads.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    std::thread([this] { run(); }).detach();
-  } catch (const std::system_error&) {
-    close(epoll_);
-    epoll_ = -1;
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (epoll_ < 0 || start_quiet_thread([this] { run(); })) return;
+  close(epoll_);
+  epoll_ = -1;
 }
 
 bool Watch::add(int fd, Watched* who) {

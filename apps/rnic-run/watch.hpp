@@ -4,7 +4,6 @@
 
 #include <mutex>
 #include <set>
-#include <thread>
 
 namespace rnic::run {
 
