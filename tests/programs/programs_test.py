@@ -8,6 +8,7 @@ import os
 import pwd
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -75,6 +76,12 @@ def dumpable():
     ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)
 
 
+def kill_all_of(process):
+    """Kills a program and those that it has forked, unless its end has been told."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+
+
 class OnSoftrnic(unittest.TestCase):
     patience = SECONDS
 
@@ -109,18 +116,21 @@ class OnSoftrnic(unittest.TestCase):
         as_nobody = {**self.nobody(), "preexec_fn": dumpable} if self.root else {}
         return subprocess.Popen([self.run_as, *options, *words], text=True, stdin=subprocess.DEVNULL,
                                 stdout=output, stderr=subprocess.STDOUT,
-                                cwd=self.folder,
+                                cwd=self.folder, process_group=0,
                                 env={"PATH": os.environ["PATH"], **SANITIZER, **dict(variables)},
                                 **as_nobody)
+
+    def hangs(self, process):
+        """Ends a program that hangs, and those that it has forked: they hold its output open."""
+        kill_all_of(process)
+        self.fail(f"{process.args[1:]} hangs: {process.communicate()[0][-2000:]}")
 
     def end(self, process, status=0):
         """-> what the process has said; its status is as expected"""
         try:
             said, _ = process.communicate(timeout=self.patience)
         except subprocess.TimeoutExpired:
-            process.kill()
-            said, _ = process.communicate()
-            self.fail(f"{process.args[1:]} hangs: {said[-2000:]}")
+            self.hangs(process)
         self.assertEqual(process.returncode, status, f"{process.args[1:]}: {said[-2000:]}")
         return said
 
@@ -130,7 +140,7 @@ class OnSoftrnic(unittest.TestCase):
         if serving.stdout is not None:
             self.addCleanup(serving.stdout.close)
         self.addCleanup(serving.wait)
-        self.addCleanup(serving.kill)
+        self.addCleanup(kill_all_of, serving)
         deadline = time.monotonic() + SECONDS
         while not listens(port):
             self.assertIsNone(serving.poll(), "the server has ended before it listened")
@@ -146,11 +156,14 @@ class OnSoftrnic(unittest.TestCase):
 
     def fio_jobs(self, host, port, verb):
         """-> what the files of a server and of a client begin with: 8 MB in blocks of 64 KB. What is
-        sent the server compares; of a Write and a Read it knows no block."""
+        sent the server compares; of a Write and a Read it knows no block. The client closes as soon
+        as TCP has all that it sends, which ends a wait for receives: the server of Sends has one
+        for each block."""
         jobs = os.path.join(self.folder, verb)
         compared = "verify=crc32c\ndo_verify=0\n" if verb == "send" else ""
         with open(jobs + ".server", "w", encoding="ascii") as file:
-            file.write(f"[global]\nioengine=rdma\nport={port}\nbs=64k\nsize=8m\niodepth=32\n"
+            file.write(f"[global]\nioengine=rdma\nport={port}\nbs=64k\nsize=8m\n"
+                       f"iodepth={128 if verb == 'send' else 32}\n"
                        f"{compared.replace('do_verify=0', 'do_verify=1')}[in]\nrw=read\n")
         with open(jobs + ".client", "w", encoding="ascii") as file:
             file.write(f"[global]\nioengine=rdma\nhostname={host}\nport={port}\nbs=64k\n"
@@ -162,8 +175,7 @@ class OnSoftrnic(unittest.TestCase):
         try:
             return process.communicate(timeout=self.patience)[0]
         except subprocess.TimeoutExpired:
-            process.kill()
-            self.fail(f"{process.args[1:]} hangs: {process.communicate()[0][-2000:]}")
+            self.hangs(process)
 
 
 class Perftest(OnSoftrnic):
@@ -896,7 +908,7 @@ class Memif(OnSoftrnic):
                              options=self.configuration("server", 1))
         self.addCleanup(serving.stdout.close)
         self.addCleanup(serving.wait)
-        self.addCleanup(serving.kill)
+        self.addCleanup(kill_all_of, serving)
         for _ in range(20):
             # Nothing tells from outside that the server listens.
             calling = self.start("rping", "-c", *common, "10.1.0.1",
