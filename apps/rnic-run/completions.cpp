@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "rnic-run/async_events.hpp"
+#include "rnic-run/face.hpp"
 
 namespace rnic::run {
 
@@ -169,11 +170,12 @@ int Completions::poll(ibv_cq* shown, int count, ibv_wc* out) {
   int filled = 0;
   Completions& queue = of(shown);
   std::unique_lock turn(queue.turn_);
+  if (!queue.withheld_.empty()) queue.release_withheld();
   while (filled < count) {
     const auto room = static_cast<size_t>(std::min(count - filled, kAtOnce));
     const uint32_t got = queue.queue_.poll({taken.data(), room});
     for (uint32_t i = 0; i < got; ++i) {
-      if (!queue.is_gone(taken[i].qp)) out[filled++] = as_theirs(taken[i]);
+      if (!queue.is_gone(taken[i].qp) && queue.show(taken[i], out[filled])) ++filled;
     }
     if (got == room) continue;
     queue.gone_.clear();  // the queue is empty
@@ -203,12 +205,43 @@ int Completions::request_notify(ibv_cq* shown, int solicited_only) {
   return 0;
 }
 
-void Completions::forget(std::span<const uint32_t> numbers) {
+/// Over RoCE a queue pair does not notice that its peer has gone, and its receives stay posted:
+/// programs end on one side while the other one polls still. So such a receive is told of only when
+/// the program knows, by a request that has failed or by itself.
+/// \return false: not now
+bool Completions::show(const Completion& completion, ibv_wc& out) {
+  out = as_theirs(completion);
+  if (!is_roce()) return true;
+  const auto pair = ShownNumbers::all().find(completion.qp);
+  if (pair == nullptr) return true;
+  out.qp_num = pair->number;
+  if (out.status == IBV_WC_SUCCESS) return true;
+  const bool is_flushed_receive =
+      out.status == IBV_WC_WR_FLUSH_ERR && completion.opcode == Opcode::Receive;
+  if (!is_flushed_receive) pair->failed = true;
+  if (pair->failed) return true;
+  try {
+    withheld_.push_back({out, pair});
+  } catch (const std::bad_alloc&) {
+    return true;
+  }
+  return false;
+}
+
+void Completions::release_withheld() {
+  const auto stays = [](const Withheld& each) { return !each.pair->failed; };
+  const auto first = std::stable_partition(withheld_.begin(), withheld_.end(), stays);
+  for (auto each = first; each != withheld_.end(); ++each) added_.push_back(each->done);
+  withheld_.erase(first, withheld_.end());
+}
+
+void Completions::forget(std::span<const uint32_t> numbers, uint32_t shown) {
   const std::lock_guard turn(turn_);
   gone_.insert(gone_.end(), numbers.begin(), numbers.end());
   const auto info = queue_.info();
   const bool is_empty = info && info->waiting == 0;
-  std::erase_if(added_, [this](const ibv_wc& done) { return is_gone(done.qp_num); });
+  std::erase_if(added_, [shown](const ibv_wc& done) { return done.qp_num == shown; });
+  std::erase_if(withheld_, [shown](const Withheld& each) { return each.done.qp_num == shown; });
   if (is_empty) gone_.clear();
 }
 

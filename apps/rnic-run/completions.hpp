@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <unordered_map>
@@ -14,6 +15,7 @@
 #include "rnic-run/adapter.hpp"
 #include "rnic-run/event_pipe.hpp"
 #include "rnic-run/of_process.hpp"
+#include "rnic-run/shown_numbers.hpp"
 
 namespace rnic::run {
 
@@ -53,9 +55,11 @@ class Completions {
   static Completions& of(ibv_cq* queue) { return *reinterpret_cast<Completions*>(queue); }
   /// A queue pair is gone, and completes nothing from here on: nothing is told of what has
   /// completed on it before. Programs free what they know it by.
-  /// \param numbers those that it has had
+  /// \param numbers those that it has had on the device \param shown the one of the program's
   /// \throw std::bad_alloc, and nothing has changed
-  void forget(std::span<const uint32_t> numbers);
+  void forget(std::span<const uint32_t> numbers, uint32_t shown);
+  /// Wakes who waits, once.
+  void tell();
   [[nodiscard]] CompletionQueue& queue() { return queue_; }
   /// There are completions that the program has not polled.
   [[nodiscard]] bool has_unread();
@@ -74,8 +78,15 @@ class Completions {
     Completions& queue_;
   };
 
+  /// A flushed receive of a queue pair whose peer has gone, of which the program does not know yet.
+  struct Withheld {
+    ibv_wc done;
+    std::shared_ptr<const ShownPair> pair;
+  };
+
   Completions() = default;
-  void tell();
+  bool show(const Completion& completion, ibv_wc& out);
+  void release_withheld();
 
   static Completions& of_extended(ibv_cq_ex* queue) {
     return *reinterpret_cast<Completions*>(queue);
@@ -93,6 +104,7 @@ class Completions {
   CompletionQueue queue_;     // guarded by turn_
   std::vector<uint32_t> gone_;  // whose completions may be in queue_ still; guarded by turn_
   std::deque<ibv_wc> added_;  // guarded by turn_
+  std::vector<Withheld> withheld_;  // guarded by turn_
   uint32_t empty_polls_ = 0;  // in a row; guarded by turn_
   std::atomic<uint32_t> emptied_{0};  // written under turn_
   std::mutex reading_;  // from start_poll() to end_poll()

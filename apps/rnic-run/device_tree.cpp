@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -19,6 +20,7 @@
 
 #include "rnic-run/adapter.hpp"
 #include "rnic-run/door.hpp"
+#include "rnic-run/gid_table.hpp"
 
 namespace rnic::run {
 namespace {
@@ -62,23 +64,40 @@ std::string network() {
   return stat("/proc/self/ns/net", &found) == 0 ? std::to_string(found.st_ino) : "0";
 }
 
+/// The GIDs of the RoCE face.
+GidTable gids(const Wishes& wishes) {
+  const auto chosen = parse_ip(wishes.address.substr(0, wishes.address.find('/')));
+  return chosen ? GidTable::of(*chosen, interface_name()) : GidTable::of_machine();
+}
+
 /// What libibverbs looks for under /sys of our device.
-std::vector<std::pair<std::string, std::string>> files() {
+Variables files(const Wishes& wishes) {
   const std::string verbs = std::string(kVerbs) + "/";
   const std::string uverbs = verbs + kUverbsName + "/";
   const std::string device = std::string(kDevices) + "/" + kDeviceName + "/";
-  return {{verbs + "abi_version", "6"},
+  Variables out{
+          {verbs + "abi_version", "6"},
           {uverbs + "ibdev", kDeviceName},
           {uverbs + "dev", "1:3"},  // /dev/null, which the door opens for it
           {uverbs + "abi_version", "1"},
-          {device + "node_type", "4: RNIC"},
           {device + "node_guid", guid_groups()},
           {device + "fw_ver", "1"},
           {device + "hca_type", "softrnic"},
-          {device + "ports/1/gids/0", guid_groups() + ":0000:0000:0000:0000"},
           {device + "ports/1/pkeys/0", "0xffff"},
           {device + "device/net/" + interface_name() + "/operstate", "up"},
           {"class/misc/rdma_cm/abi_version", "4"}};
+  const bool is_roce = !wishes.roce.empty();
+  out.emplace_back(device + "node_type", is_roce ? "1: CA" : "4: RNIC");
+  if (!is_roce) {
+    out.emplace_back(device + "ports/1/gids/0", guid_groups() + ":0000:0000:0000:0000");
+    return out;
+  }
+  out.emplace_back(device + "ports/1/link_layer", "Ethernet");
+  out.emplace_back(device + "ports/1/lid", "0x0");
+  for (const auto& [name, text] : gids(wishes).files()) {
+    out.emplace_back(device + "ports/1/" + name, text);
+  }
+  return out;
 }
 
 /// A folder of this user's alone, the same one each time.
@@ -143,18 +162,41 @@ void link_devices_of_the_machine(const fs::path& root) {
   }
 }
 
+/// Takes out the GIDs of addresses that the machine had in an earlier run.
+void remove_other_gids(const fs::path& root, const Variables& wanted) {
+  const fs::path port = fs::path(kDevices) / kDeviceName / "ports/1";
+  for (const char* kind : {"gids", "gid_attrs/types", "gid_attrs/ndevs"}) {
+    for_each_in(root / port / kind, [&](const fs::directory_entry& entry) {
+      const std::string name = (port / kind / entry.path().filename()).string();
+      const bool is_wanted = std::any_of(wanted.begin(), wanted.end(),
+                                         [&](const auto& each) { return each.first == name; });
+      std::error_code error;
+      if (!is_wanted) fs::remove(entry.path(), error);
+    });
+  }
+}
+
+/// What the name of the tree says of the face.
+std::string face_of(const Wishes& wishes) {
+  if (wishes.roce.empty()) return "";
+  std::string address = wishes.address.substr(0, wishes.address.find('/'));
+  return "-roce" + (address.empty() ? "" : "-" + address);
+}
+
 }  // namespace
 
-Result<fs::path> make_device_tree() {
+Result<fs::path> make_device_tree(const Wishes& wishes) {
   auto folder = own_folder();
   if (!folder) return folder;
-  const fs::path root = *folder / ("sysfs-" + network());
-  for (const auto& [name, text] : files()) {
+  const fs::path root = *folder / ("sysfs-" + network() + face_of(wishes));
+  const Variables wanted = files(wishes);
+  for (const auto& [name, text] : wanted) {
     const fs::path file = root / name;
     if (const auto error = write(file, text)) {
       return tl::unexpected(Error{ErrorCode::Environment, file.string() + ": " + error.message()});
     }
   }
+  remove_other_gids(root, wanted);
   link_devices_of_the_machine(root);
   return root;
 }

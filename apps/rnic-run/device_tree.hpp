@@ -4,13 +4,15 @@
 
 #include <filesystem>
 
+#include "rnic-run/wishes.hpp"
 #include "rnic/error.hpp"
 
 namespace rnic::run {
 
 /// Makes the folder that libibverbs is to read in place of /sys (SYSFS_PATH): it has softrnic's
 /// device, and leads to those of the machine. It belongs to this user, and stays: each run in the
-/// same network takes the same one. \return its path
-Result<std::filesystem::path> make_device_tree();
+/// same network takes the same one, and each face has its own. \return its path
+/// \param wishes which face it has, and its address where that was chosen
+Result<std::filesystem::path> make_device_tree(const Wishes& wishes);
 
 }  // namespace rnic::run

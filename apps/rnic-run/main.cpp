@@ -84,7 +84,7 @@ Result<Variables> environment(const Wishes& wishes, bool needs_dpdk, bool explai
                                 "no library can be preloaded from \"" + folder->string() +
                                     "\", whose name has a space or a colon: move it"});
   }
-  auto root = make_device_tree();
+  auto root = make_device_tree(wishes);
   if (!root) return tl::unexpected(root.error());
   if (needs_dpdk && !fs::exists(*folder / kPluginWithDpdkName)) {
     return tl::unexpected(Error{ErrorCode::NotFound,
@@ -181,6 +181,10 @@ int run_program(int argc, char** argv) {
                  "7\", \"bad crc on read response 2\", \"terminate now\" or \"stall the "
                  "responder 2s\"; may be given several times")
       ->allow_extra_args(false);
+  bool roce = !wishes.roce.empty();
+  app.add_flag("--roce", roce,
+               "show the device as one of RoCE, for programs that connect queue pairs by GID and "
+               "number, without rdma_cm; it is iWARP beneath");
   app.add_flag("--explain", explain,
                "say on stderr why the device refuses a call: the program gets an errno alone");
   app.add_flag("--print-environment", print,
@@ -192,6 +196,7 @@ int run_program(int argc, char** argv) {
     return refuse(error.what());
   }
   if (program.empty() && !print) return refuse("name a program to run: rnic-run rping -s");
+  if (roce) wishes.roce = "1";
   if (!faults.empty()) wishes.fault = joined(faults);
   const auto needs_dpdk = complete(wishes);
   if (!needs_dpdk) return refuse(needs_dpdk.error().message);

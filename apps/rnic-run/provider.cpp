@@ -18,10 +18,13 @@
 #include "rnic-run/async_events.hpp"
 #include "rnic-run/completions.hpp"
 #include "rnic-run/door.hpp"
+#include "rnic-run/face.hpp"
+#include "rnic-run/gid_table.hpp"
 #include "rnic-run/memory.hpp"
 #include "rnic-run/or_starve.hpp"
 #include "rnic-run/queue_pairs.hpp"
 #include "rnic-run/rdma_cm.hpp"
+#include "rnic-run/rendezvous.hpp"
 
 namespace rnic::run {
 namespace {
@@ -74,7 +77,8 @@ int query_port(ibv_context*, uint8_t port, ibv_port_attr* out) {
   out->state = IBV_PORT_ACTIVE;
   out->max_mtu = IBV_MTU_4096;
   out->active_mtu = IBV_MTU_1024;
-  out->gid_tbl_len = 1;
+  out->gid_tbl_len = is_roce() ? static_cast<int>(GidTable::of_process().size()) : 1;
+  if (is_roce()) out->flags = IBV_QPF_GRH_REQUIRED;
   out->pkey_tbl_len = 1;
   out->max_msg_sz = UINT32_MAX;
   out->phys_state = 5;  // link up
@@ -249,13 +253,19 @@ const DoorOps kDoor = {
 void forked() {
   Adapter::forget();
   OfProcess<RdmaCm>::forget();
+  OfProcess<Rendezvous>::forget();
+  OfProcess<ShownNumbers>::forget();
   OfProcess<Channels>::forget();
   OfProcess<AsyncEvents>::forget();
 }
 
 __attribute__((constructor)) void enter() {
   Adapter::set_taker([](const Event& event) {
-    RdmaCm::instance().take(event);
+    if (is_roce()) {
+      Rendezvous::instance().take(event);
+    } else {
+      RdmaCm::instance().take(event);
+    }
     AsyncEvents::all().take(event);
   });
   auto* const attach = reinterpret_cast<Attach*>(dlsym(RTLD_DEFAULT, kAttach));

@@ -13,8 +13,10 @@
 
 #include "rnic-run/async_events.hpp"
 #include "rnic-run/completions.hpp"
+#include "rnic-run/face.hpp"
 #include "rnic-run/memory.hpp"
 #include "rnic-run/rdma_cm.hpp"
+#include "rnic-run/rendezvous.hpp"
 
 namespace rnic::run {
 
@@ -221,8 +223,11 @@ int SharedReceives::post(ibv_srq* srq, ibv_recv_wr* list, ibv_recv_wr** bad) {
 
 ibv_qp* QueuePairs::create(ibv_pd* pd, ibv_qp_init_attr* attr) {
   if (attr->qp_type != IBV_QPT_RC) {
-    complain(
-        "create_qp: iWARP has reliable connections alone (IBV_QPT_RC), no datagrams and no XRC");
+    complain(is_roce()
+                 ? "create_qp: it is iWARP beneath the RoCE face, which has reliable connections "
+                   "alone (IBV_QPT_RC), no datagrams and no XRC"
+                 : "create_qp: iWARP has reliable connections alone (IBV_QPT_RC), no datagrams and "
+                   "no XRC");
     return no_qp(EOPNOTSUPP);
   }
   if (!can_be(attr->cap)) {
@@ -233,6 +238,8 @@ ibv_qp* QueuePairs::create(ibv_pd* pd, ibv_qp_init_attr* attr) {
   options.receive_depth = std::max(1u, attr->cap.max_recv_wr);
   options.receive_wait = kReceiveWait;
   options.several_threads = true;
+  // Over RoCE a peer that goes is not noticed before it is sent something.
+  options.answer_close = !is_roce();
   options.srq = attr->srq == nullptr ? nullptr : &SharedReceives::of(attr->srq).queue();
   auto made = Domain::of(pd).domain.create_qp(Completions::of(attr->send_cq).queue(),
                                               Completions::of(attr->recv_cq).queue(), options);
@@ -243,12 +250,17 @@ ibv_qp* QueuePairs::create(ibv_pd* pd, ibv_qp_init_attr* attr) {
   attr->cap.max_inline_data = kMaxInline;
   qp->made_with_ = *attr;
   fill(qp->shown_.qp, pd, *attr, qp->pair_.number());
-  RdmaCm::instance().add(*qp);
+  if (is_roce()) {
+    if (const int error = qp->show_as_roce()) return no_qp(error);
+  } else {
+    RdmaCm::instance().add(*qp);
+  }
   try {
     AsyncEvents::all().add(AsyncEvents::Kind::QueuePair, qp->pair_.number(), &qp->shown_.qp,
                            pd->context);
   } catch (const std::bad_alloc&) {
     RdmaCm::instance().remove(*qp);
+    qp->leave_roce();
     throw;
   }
   return &qp.release()->shown_.qp;
@@ -301,7 +313,7 @@ int QueuePairs::reset() {
     return as_errno(status.error());
   }
   numbers_.push_back(pair_.number());
-  shown_.qp.qp_num = pair_.number();
+  if (roce_ == nullptr) shown_.qp.qp_num = pair_.number();
   AsyncEvents::all().renumber(&shown_.qp, pair_.number());
   return 0;
 }
@@ -318,11 +330,12 @@ int QueuePairs::move(ibv_qp_state to) {
 }
 
 int QueuePairs::modify(ibv_qp* shown, ibv_qp_attr* attr, int mask) {
+  if (of(shown).roce_ != nullptr) return of(shown).modify_as_roce(*attr, mask);
   if ((mask & IBV_QP_STATE) == 0) return 0;
   if (attr->qp_state == IBV_QPS_RTR && (mask & (IBV_QP_DEST_QPN | IBV_QP_AV)) != 0) {
     complain(
         "modify_qp: an iWARP queue pair is connected by the connection manager (rdma_cm), not by "
-        "GID and number: give perftest -R");
+        "GID and number: give perftest -R, or rnic-run --roce");
     return EINVAL;
   }
   if (const int refused = of(shown).move(attr->qp_state)) return refused;
@@ -334,6 +347,11 @@ int QueuePairs::query(ibv_qp* shown, ibv_qp_attr* attr, int, ibv_qp_init_attr* m
   QueuePairs& qp = of(shown);
   auto now = qp.pair_.query();
   if (!now) return as_errno(now.error());
+  *made_with = qp.made_with_;
+  if (qp.roce_ != nullptr) {
+    qp.query_as_roce(*attr);
+    return 0;
+  }
   if (now->state == QueuePairState::Error) shown->state = IBV_QPS_ERR;
   *attr = {};
   // A queue pair of iWARP is idle from the beginning; in libibverbs' words it is initialized.
@@ -346,18 +364,20 @@ int QueuePairs::query(ibv_qp* shown, ibv_qp_attr* attr, int, ibv_qp_init_attr* m
   attr->max_dest_rd_atomic = static_cast<uint8_t>(std::min(now->ird, 255u));
   attr->qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
   attr->cap = qp.made_with_.cap;
-  *made_with = qp.made_with_;
   return 0;
 }
 
 int QueuePairs::destroy(ibv_qp* shown) {
   QueuePairs& qp = of(shown);
   RdmaCm::instance().remove(qp);
+  qp.leave_roce();
   const Status destroyed = qp.pair_.destroy();
   if (const int refused = given_back(destroyed)) return refused;
   // A child has nothing to do with its parent's completion queues, whose locks may be held.
   if (destroyed) {
-    for (ibv_cq* cq : {shown->send_cq, shown->recv_cq}) Completions::of(cq).forget(qp.numbers_);
+    for (ibv_cq* cq : {shown->send_cq, shown->recv_cq}) {
+      Completions::of(cq).forget(qp.numbers_, shown->qp_num);
+    }
   }
   await_acknowledgements(*shown, AsyncEvents::all().remove(shown));
   pthread_mutex_destroy(&shown->mutex);
@@ -392,10 +412,32 @@ int QueuePairs::post_send(ibv_qp* shown, ibv_send_wr* list, ibv_send_wr** bad) {
       request.sges = pieces(wr.sg_list, wr.num_sge);
     }
     if (const int unknown = put_operation(wr, request)) return unknown;
-    const int refused = outcome(qp.pair_.post_send(request));
+    const int refused = qp.post(request);
     if (refused == 0) ++qp.sends_posted_;
     return refused;
   });
+}
+
+int QueuePairs::post(const SendRequest& request) {
+  if (roce_ == nullptr) return outcome(pair_.post_send(request));
+  const bool may = shown_.qp.state == IBV_QPS_RTS || shown_.qp.state == IBV_QPS_ERR;
+  if (!may) return refused(EINVAL, "post_send: the queue pair is not ready to send (IBV_QPS_RTS)");
+  try {
+    const Meeting::Posted posted = roce_->meeting.post(request);
+    if (posted.is_to_wait) Rendezvous::instance().look_again();
+    return posted.error;
+  } catch (const std::bad_alloc&) {
+    return ENOMEM;  // C is above: nothing may be thrown there
+  }
+}
+
+int QueuePairs::post(const ReceiveRequest& request) {
+  if (roce_ == nullptr) return outcome(pair_.post_receive(request));
+  try {
+    return roce_->meeting.post(request);
+  } catch (const std::bad_alloc&) {
+    return ENOMEM;
+  }
 }
 
 bool QueuePairs::window_bound(uint64_t id, bool signaled) {
@@ -411,7 +453,7 @@ bool QueuePairs::window_bound(uint64_t id, bool signaled) {
 int QueuePairs::post_receive(ibv_qp* shown, ibv_recv_wr* list, ibv_recv_wr** bad) {
   QueuePairs& qp = of(shown);
   return post_list(list, bad, [&](const ibv_recv_wr& wr) {
-    return outcome(qp.pair_.post_receive(as_ours(wr)));
+    return qp.post(as_ours(wr));
   });
 }
 

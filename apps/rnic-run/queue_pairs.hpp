@@ -11,7 +11,9 @@
 
 #include "rnic-run/abi.hpp"
 #include "rnic-run/adapter.hpp"
+#include "rnic-run/meeting.hpp"
 #include "rnic-run/send_batch.hpp"
+#include "rnic-run/verbs_states.hpp"
 
 namespace rnic::run {
 
@@ -32,8 +34,9 @@ class SharedReceives {
   SharedReceiveQueue queue_;
 };
 
-/// A queue pair. Its state follows what the program says, as iWARP's driver in the kernel does it:
-/// the start-up is the connection manager's.
+/// A queue pair. Under the face of iWARP its state follows what the program says, as iWARP's driver
+/// in the kernel does it: the start-up is the connection manager's. Under that of RoCE the changes
+/// of state make the connection (Meeting).
 class QueuePairs {
  public:
   static ibv_qp* create(ibv_pd*, ibv_qp_init_attr*);
@@ -59,10 +62,34 @@ class QueuePairs {
   /// How often they were found empty, both together; wraps.
   [[nodiscard]] uint32_t emptied() const;
 
+  // ---- For its meeting, under the RoCE face ----
+  /// Idle again after an attempt that has failed. \return 0, or errno: it is not over yet
+  int renew();
+  /// Adds a completion of a request that the device was not given.
+  void add_completion(uint64_t id, ibv_wc_opcode opcode, ibv_wc_status status);
+  /// Wakes who waits for completions: there may be some that were held back.
+  void wake();
+
  private:
+  /// What a queue pair has under the RoCE face alone.
+  struct RoceSide {
+    RoceSide(QueuePairs& owner, uint32_t qpn, const ibv_qp_cap& cap) : meeting(owner, qpn, cap) {}
+    VerbsStates states;
+    Meeting meeting;
+  };
+
   int move(ibv_qp_state to);
   int reset();
   Status close();
+  [[nodiscard]] int post(const SendRequest& request);
+  [[nodiscard]] int post(const ReceiveRequest& request);
+
+  int show_as_roce();
+  void leave_roce();
+  int modify_as_roce(const ibv_qp_attr& attr, int mask);
+  int appoint(const ibv_qp_attr& attr);
+  int reset_as_roce();
+  void query_as_roce(ibv_qp_attr& out);
 
   abi::QueuePair shown_{};
   QueuePair pair_;
@@ -70,6 +97,7 @@ class QueuePairs {
   ibv_qp_init_attr made_with_{};
   uint8_t ack_timeout_ = 0;
   std::unique_ptr<SendBatch> batch_;
+  std::unique_ptr<RoceSide> roce_;  // nullptr: the face of iWARP
   std::atomic<uint32_t> sends_posted_{0};  // wraps, as the device's count of those completed
 };
 

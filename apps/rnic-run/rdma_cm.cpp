@@ -14,6 +14,7 @@
 #include <optional>
 #include <utility>
 
+#include "rnic-run/face.hpp"
 #include "rnic-run/queue_pairs.hpp"
 
 namespace rnic::run {
@@ -419,6 +420,11 @@ void RdmaCm::take(const Event& event) {
 int RdmaCm::create_id(int channel, const Command& command) {
   const auto asked = command.body<rdma_ucm_create_id>();
   if (asked.ps == RDMA_PS_IB) return EPROTONOSUPPORT;  // librdmacm asks so whether there is AF_IB
+  if (is_roce()) {
+    complain("rdma_create_id: under the RoCE face there is no connection manager (rdma_cm): run the "
+             "program without --roce");
+    return ENODEV;
+  }
   if (asked.ps != RDMA_PS_TCP) {
     complain("rdma_create_id: iWARP has the port space of TCP alone (RDMA_PS_TCP)");
     return EPROTONOSUPPORT;

@@ -32,6 +32,7 @@ constexpr Row kRows[] = {
     {"RNIC_CONFIG", &Wishes::config},   {"RNIC_WIRE", &Wishes::wire},
     {"RNIC_ADDRESS", &Wishes::address}, {"RNIC_IMPAIR", &Wishes::impair},
     {"RNIC_CAPTURE", &Wishes::capture}, {"RNIC_FAULT", &Wishes::fault},
+    {"RNIC_ROCE", &Wishes::roce},
 };
 
 tl::unexpected<Error> wrong(const std::string& what) {
@@ -145,6 +146,14 @@ Status Wishes::check() const {
   if (!impair.empty() && wire.empty() && config.empty()) {
     return wrong("--impair: a device on the system's sockets has no frames to damage: name a local "
                  "wire by --wire FOLDER");
+  }
+  if (!roce.empty() && !config.empty()) {
+    return wrong("--roce: a device's GIDs are its addresses, which a configuration does not tell "
+                 "rnic-run: leave --config out");
+  }
+  if (!roce.empty() && !wire.empty() && address.empty()) {
+    return wrong("--roce: on a local wire the device's GID is its address: choose one by --address, "
+                 "as in 10.77.0.5/16");
   }
   if (auto damage = impairments(); !damage) return tl::unexpected(damage.error());
   return {};

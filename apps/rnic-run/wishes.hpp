@@ -21,6 +21,8 @@ struct Wishes {
   std::string capture;  ///< path of the capture, with %p for the number of the process
   std::string fault;    ///< "drop fpdu 3 of message 7;terminate at message 9"
 
+  std::string roce;     ///< "1": the device's face is that of RoCE
+
   static Wishes of_environment();
   [[nodiscard]] Variables as_variables() const;
 
