@@ -218,10 +218,18 @@ bool Completions::show(const Completion& completion, ibv_wc& out) {
   if (out.status == IBV_WC_SUCCESS) return true;
   const bool is_flushed_receive =
       out.status == IBV_WC_WR_FLUSH_ERR && completion.opcode == Opcode::Receive;
-  if (!is_flushed_receive) pair->failed = true;
-  if (pair->failed) return true;
+  // The first request that fails says why; it may have come just behind the end.
+  if (!is_flushed_receive && !pair->failed.exchange(true) && out.status == IBV_WC_WR_FLUSH_ERR) {
+    out.status = IBV_WC_RETRY_EXC_ERR;
+  }
+  // What tells why may have been added here, and comes first.
+  if (pair->failed && (!is_flushed_receive || added_.empty())) return true;
   try {
-    withheld_.push_back({out, pair});
+    if (pair->failed) {
+      added_.push_back(out);
+    } else {
+      withheld_.push_back({out, pair});
+    }
   } catch (const std::bad_alloc&) {
     return true;
   }
