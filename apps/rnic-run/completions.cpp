@@ -67,6 +67,29 @@ ibv_wc as_theirs(const Completion& completion) {
   return out;
 }
 
+bool is_gone_peers(CompletionCause cause) {
+  switch (cause) {
+    case CompletionCause::PeerClosed:
+    case CompletionCause::Closed:
+    case CompletionCause::PeerReset:
+    case CompletionCause::TimedOut:
+    case CompletionCause::Unreachable: return true;
+    default: return false;
+  }
+}
+
+/// The status of the first request of a queue pair that fails, in the words of InfiniBand.
+ibv_wc_status first_status(ibv_wc_status status, const Completion& completion) {
+  if (status != IBV_WC_WR_FLUSH_ERR) return status;
+  if (is_gone_peers(completion.cause)) return IBV_WC_RETRY_EXC_ERR;
+  if (completion.cause != CompletionCause::PeerTerminate) return status;
+  // Of DDP it is an error of a tagged buffer, of RDMAP a remote protection error.
+  constexpr uint8_t kOfMemory = 1;
+  const bool of_memory =
+      completion.fault.layer != FaultLayer::Llp && completion.fault.type == kOfMemory;
+  return of_memory ? IBV_WC_REM_ACCESS_ERR : IBV_WC_REM_OP_ERR;
+}
+
 }  // namespace
 
 int Channels::make() {
@@ -215,15 +238,17 @@ bool Completions::show(const Completion& completion, ibv_wc& out) {
   const auto pair = ShownNumbers::all().find(completion.qp);
   if (pair == nullptr) return true;
   out.qp_num = pair->number;
-  if (out.status == IBV_WC_SUCCESS) return true;
-  const bool is_flushed_receive =
-      out.status == IBV_WC_WR_FLUSH_ERR && completion.opcode == Opcode::Receive;
-  // The first request that fails says why; it may have come just behind the end.
-  if (!is_flushed_receive && !pair->failed.exchange(true) && out.status == IBV_WC_WR_FLUSH_ERR) {
-    out.status = IBV_WC_RETRY_EXC_ERR;
+  const bool is_receive = completion.opcode == Opcode::Receive;
+  if (pair->receipts != nullptr && !is_receive && !pair->receipts->take(completion.id, out)) {
+    return false;
   }
+  if (out.status == IBV_WC_SUCCESS) return true;
+  // The first request that fails says why: the one that was to blame may be complete already.
+  if (!is_receive && !pair->failed.exchange(true)) out.status = first_status(out.status, completion);
+  const bool shows_that_peer_is_gone =
+      is_receive && out.status == IBV_WC_WR_FLUSH_ERR && is_gone_peers(completion.cause);
   // What tells why may have been added here, and comes first.
-  if (pair->failed && (!is_flushed_receive || added_.empty())) return true;
+  if (!shows_that_peer_is_gone || (pair->failed && added_.empty())) return true;
   try {
     if (pair->failed) {
       added_.push_back(out);

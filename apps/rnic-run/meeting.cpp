@@ -6,6 +6,7 @@
 
 #include "rnic-run/adapter.hpp"
 #include "rnic-run/completions.hpp"
+#include "rnic-run/face.hpp"
 #include "rnic-run/queue_pairs.hpp"
 
 namespace rnic::run {
@@ -18,11 +19,6 @@ constexpr size_t kMostHeld = 4;
 constexpr std::chrono::milliseconds kFirstPause{5};
 constexpr std::chrono::milliseconds kLongestPause{500};
 
-ConnectOptions options(uint32_t reads_served, uint32_t most) {
-  ConnectOptions out;
-  out.ird = std::min(reads_served, most);
-  return out;
-}
 
 }  // namespace
 
@@ -32,6 +28,14 @@ Meeting::Meeting(QueuePairs& owner, uint32_t qpn, const ibv_qp_cap& made_with)
       pause_(kFirstPause),
       early_(std::max(1u, made_with.max_send_wr), std::max(1u, made_with.max_recv_wr)) {
   held_.reserve(kMostHeld);
+  if (gives_receipts()) {
+    shown_->receipts = std::make_unique<Receipts>(std::max(1u, made_with.max_send_wr));
+  }
+}
+
+bool Meeting::gives_receipts() {
+  // A port that has frames tells of a Write when the peer's TCP has acknowledged it.
+  return is_roce() && Adapter::get()->device().port() == "socket";
 }
 
 // ---- The program's calls ----
@@ -54,6 +58,8 @@ void Meeting::fail() {
 void Meeting::forget() {
   step_ = Step::Unnamed;
   own_psn_.reset();
+  terminated_ = false;
+  if (shown_->receipts != nullptr) shown_->receipts->clear();
   const std::lock_guard posting(posting_);
   early_.clear();
   patient_.reset();
@@ -87,6 +93,7 @@ int Meeting::post(const ReceiveRequest& request) {
 }
 
 int Meeting::to_device(const SendRequest& request) {
+  if (shown_->receipts != nullptr) return shown_->receipts->post(owner_.pair(), request);
   const Status posted = owner_.pair().post_send(request);
   return posted ? 0 : as_errno(posted.error());
 }
@@ -135,10 +142,19 @@ bool Meeting::withdraw(const RequestHandle& request) {
   return std::erase_if(held_, [&](const Held& each) { return each.request == request; }) != 0;
 }
 
+ConnectOptions Meeting::options() const {
+  ConnectOptions out;
+  // Receipts are Reads, too, whatever the program has thought of: then the queue pair's own number
+  // stands.
+  if (shown_->receipts == nullptr) {
+    const auto made_with = owner_.pair().query();
+    if (made_with) out.ird = std::min(with_.reads_served, made_with->ird);
+  }
+  return out;
+}
+
 void Meeting::ask() {
-  const auto most = owner_.pair().query();
-  if (!most) return try_again_later();
-  ConnectOptions how = options(with_.reads_served, most->ird);
+  ConnectOptions how = options();
   how.start.revision = 2;
   how.start.fall_back = false;
   // The peer is softrnic, which has its receiver before it answers.
@@ -155,11 +171,7 @@ void Meeting::ask() {
 }
 
 void Meeting::answer(const Held& held) {
-  const auto most = owner_.pair().query();
-  const Status begun =
-      most ? owner_.pair().accept(held.request, own().octets(),
-                                  options(with_.reads_served, most->ird))
-           : Status(tl::unexpected(most.error()));
+  const Status begun = owner_.pair().accept(held.request, own().octets(), options());
   if (begun) step_ = Step::Answering;
 }
 
@@ -185,7 +197,7 @@ void Meeting::established() {
         if (!pair.post_receive(each)) complete(each.id, IBV_WC_RECV, IBV_WC_LOC_QP_OP_ERR);
       },
       [&](const SendRequest& each) {
-        if (!pair.post_send(each)) complete(each.id, IBV_WC_SEND, IBV_WC_LOC_QP_OP_ERR);
+        if (to_device(each) != 0) complete(each.id, IBV_WC_SEND, IBV_WC_LOC_QP_OP_ERR);
       });
   patient_.reset();
   phase_ = Phase::Met;
@@ -197,7 +209,7 @@ void Meeting::ended() {
     return try_again_later();
   }
   const std::lock_guard posting(posting_);
-  if (phase_ == Phase::Met) phase_ = shown_->failed ? Phase::Over : Phase::Lost;
+  if (phase_ == Phase::Met) phase_ = has_failed() ? Phase::Over : Phase::Lost;
 }
 
 void Meeting::try_again_later() {

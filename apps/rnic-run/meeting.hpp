@@ -44,8 +44,12 @@ class Meeting {
   /// \param made_with the depths of both queues
   Meeting(QueuePairs& owner, uint32_t qpn, const ibv_qp_cap& made_with);
 
+  /// \return whether Writes get receipts
+  [[nodiscard]] static bool gives_receipts();
   [[nodiscard]] uint32_t qpn() const { return shown_->number; }
   [[nodiscard]] const std::shared_ptr<ShownPair>& shown() const { return shown_; }
+  /// It is in error, as the program has said or may have noticed.
+  [[nodiscard]] bool has_failed() const { return shown_->failed || terminated_; }
 
   // ---- The program's calls ----
   /// RTR: the peer has a name.
@@ -74,7 +78,7 @@ class Meeting {
   /// An attempt has ended, or the connection has.
   void ended();
   /// One of the two sides has ended it by a Terminate.
-  void terminated() { shown_->failed = true; }
+  void terminated() { terminated_ = true; }
   /// Does what is due. \return when there is something to do next; nothing: never
   std::optional<Clock::time_point> look(Clock::time_point now);
 
@@ -103,6 +107,7 @@ class Meeting {
   [[nodiscard]] bool connects() const { return with_.self < with_.peer; }
   [[nodiscard]] bool is_expected(const Held& held) const;
   [[nodiscard]] Introduction own() const;
+  [[nodiscard]] ConnectOptions options() const;
   void try_again_later();
   void ask();
   void answer(const Held& held);
@@ -122,6 +127,8 @@ class Meeting {
   std::vector<Held> held_;
   std::chrono::milliseconds pause_;
   Clock::time_point next_attempt_;
+
+  std::atomic<bool> terminated_{false};
 
   std::mutex posting_;
   EarlyPosts early_;                          // guarded by posting_

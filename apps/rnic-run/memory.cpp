@@ -36,6 +36,10 @@ AccessSet rights(unsigned access) {
   return out;
 }
 
+AccessSet rights_of_window(unsigned access) {
+  return rights(access & ~static_cast<unsigned>(IBV_ACCESS_LOCAL_WRITE));
+}
+
 ibv_pd* Domain::alloc(ibv_context* context) {
   auto made = Adapter::get()->device().alloc_pd();
   auto* pd = made ? new (std::nothrow) Domain : nullptr;
@@ -135,7 +139,7 @@ int Window::bind(ibv_qp* qp, ibv_mw* shown, ibv_mw_bind* how) {
       unbinds ? window.window.unbind()
               : window.window.bind(Region::of(info.mr).region, info.addr,
                                    static_cast<uint32_t>(info.length),
-                                   rights(info.mw_access_flags));
+                                   rights_of_window(info.mw_access_flags));
   if (!status) return as_errno(status.error());
   shown->rkey = window.window.stag();
   const bool signaled = (how->send_flags & IBV_SEND_SIGNALED) != 0;

@@ -49,6 +49,7 @@ int query_device(ibv_context*, const ibv_query_device_ex_input*, ibv_device_attr
   attr.page_size_cap = 0x1000;
   attr.max_qp = static_cast<int>(limits->max_qps);
   attr.max_qp_wr = static_cast<int>(limits->max_work_depth);
+  if (Meeting::gives_receipts()) attr.max_qp_wr /= static_cast<int>(Receipts::kShare);
   attr.device_cap_flags = IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_MEM_WINDOW |
                           IBV_DEVICE_MEM_WINDOW_TYPE_2B;
   attr.max_sge = static_cast<int>(limits->max_sge);

@@ -26,6 +26,8 @@ namespace {
 // its retries.
 constexpr std::chrono::seconds kReceiveWait{10};
 constexpr std::chrono::seconds kAbandonTime{1};
+// Each Write whose completion is asked for is one (Receipts).
+constexpr uint32_t kReadsForReceipts = 128;
 
 /// The octets of an inline request, gathered from the program's pieces.
 class InlineOctets {
@@ -81,8 +83,10 @@ int put_window(const ibv_send_wr& wr, SendRequest& out) {
   out.opcode = Opcode::BindWindow;
   const bool zero_based = (info.mw_access_flags & IBV_ACCESS_ZERO_BASED) != 0;
   out.grant = {.stag = wr.bind_mw.rkey,
-               .access = rights(info.mw_access_flags),
+               .access = rights_of_window(info.mw_access_flags),
                .offset = zero_based ? 0 : info.addr};
+  // Over InfiniBand the peer may always.
+  if (is_roce()) out.grant.access |= Access::RemoteInvalidate;
   out.sges = SgeList{{info.addr, static_cast<uint32_t>(info.length), info.mr->lkey}};
   return 0;
 }
@@ -235,6 +239,10 @@ ibv_qp* QueuePairs::create(ibv_pd* pd, ibv_qp_init_attr* attr) {
   }
   QueuePairOptions options;
   options.send_depth = std::max(1u, attr->cap.max_send_wr);
+  if (Meeting::gives_receipts()) {
+    options.send_depth *= Receipts::kShare;
+    options.ird = options.ord = kReadsForReceipts;
+  }
   options.receive_depth = std::max(1u, attr->cap.max_recv_wr);
   options.receive_wait = kReceiveWait;
   options.several_threads = true;

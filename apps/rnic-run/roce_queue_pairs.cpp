@@ -41,7 +41,7 @@ void QueuePairs::leave_roce() {
 int QueuePairs::modify_as_roce(const ibv_qp_attr& attr, int mask) {
   VerbsStates& states = roce_->states;
   Meeting& meeting = roce_->meeting;
-  if (meeting.shown()->failed) states.fail();
+  if (meeting.has_failed()) states.fail();
   if (const int refused = states.check(attr, mask)) return refused;
   const auto carry_out = [&] {
     switch (attr.qp_state) {
@@ -111,7 +111,7 @@ int QueuePairs::renew() {
 }
 
 void QueuePairs::query_as_roce(ibv_qp_attr& out) {
-  if (roce_->meeting.shown()->failed) roce_->states.fail();
+  if (roce_->meeting.has_failed()) roce_->states.fail();
   out = roce_->states.attributes();
   out.qp_state = roce_->states.state();
   out.cur_qp_state = out.qp_state;
