@@ -187,10 +187,14 @@ int stat_into(int fd, const char* path, int flags, void* found) {
 
 int stat_fd(int fd, void* found) { return stat_into(fd, "", AT_EMPTY_PATH, found); }
 
-int stat_path(const char* path, void* found) {
+/// The path as given, or of the device that the tree says the uverbs have.
+const char* or_device(const char* path) {
   const char* given = as_given(path);
-  const bool is_ours = given != nullptr && is_uverbs(given);
-  return stat_into(AT_FDCWD, is_ours ? "/dev/null" : given, 0, found);
+  return given != nullptr && is_uverbs(given) ? "/dev/null" : given;
+}
+
+int stat_path(const char* path, void* found) {
+  return stat_into(AT_FDCWD, or_device(path), 0, found);
 }
 
 void forget(int fd) {
@@ -327,7 +331,7 @@ RNIC_DOOR int statx(int folder, const char* path, int flags, unsigned mask,
 
 RNIC_DOOR int access(const char* path, int how) noexcept {
   char buffer[kLongestPath];
-  return static_cast<int>(syscall(SYS_access, led(path, buffer), how));
+  return static_cast<int>(syscall(SYS_access, led(or_device(path), buffer), how));
 }
 
 RNIC_DOOR DIR* opendir(const char* path) {

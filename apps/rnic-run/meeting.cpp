@@ -148,7 +148,7 @@ ConnectOptions Meeting::options() const {
   // stands.
   if (shown_->receipts == nullptr) {
     const auto made_with = owner_.pair().query();
-    if (made_with) out.ird = std::min(with_.reads_served, made_with->ird);
+    if (made_with) out.ird = std::clamp(with_.reads_served, 1u, made_with->ird);
   }
   return out;
 }

@@ -268,6 +268,7 @@ ibv_qp* QueuePairs::create(ibv_pd* pd, ibv_qp_init_attr* attr) {
                            pd->context);
   } catch (const std::bad_alloc&) {
     RdmaCm::instance().remove(*qp);
+    qp->part_roce();
     qp->leave_roce();
     throw;
   }
@@ -378,7 +379,7 @@ int QueuePairs::query(ibv_qp* shown, ibv_qp_attr* attr, int, ibv_qp_init_attr* m
 int QueuePairs::destroy(ibv_qp* shown) {
   QueuePairs& qp = of(shown);
   RdmaCm::instance().remove(qp);
-  qp.leave_roce();
+  qp.part_roce();
   const Status destroyed = qp.pair_.destroy();
   if (const int refused = given_back(destroyed)) return refused;
   // A child has nothing to do with its parent's completion queues, whose locks may be held.
@@ -387,6 +388,7 @@ int QueuePairs::destroy(ibv_qp* shown) {
       Completions::of(cq).forget(qp.numbers_, shown->qp_num);
     }
   }
+  qp.leave_roce();
   await_acknowledgements(*shown, AsyncEvents::all().remove(shown));
   pthread_mutex_destroy(&shown->mutex);
   pthread_cond_destroy(&shown->cond);

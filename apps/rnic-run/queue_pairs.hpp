@@ -85,6 +85,9 @@ class QueuePairs {
   [[nodiscard]] int post(const ReceiveRequest& request);
 
   int show_as_roce();
+  /// It parts from its peer, and is about to be destroyed.
+  void part_roce();
+  /// It is gone, and so is its number.
   void leave_roce();
   int modify_as_roce(const ibv_qp_attr& attr, int mask);
   int appoint(const ibv_qp_attr& attr);

@@ -31,14 +31,19 @@ int QueuePairs::show_as_roce() {
   return 0;
 }
 
+void QueuePairs::part_roce() {
+  if (roce_ != nullptr) Rendezvous::instance().remove(roce_->meeting);
+}
+
 void QueuePairs::leave_roce() {
   if (roce_ == nullptr) return;
-  Rendezvous::instance().remove(roce_->meeting);
-  ShownNumbers::all().remove(pair_.number());
+  ShownNumbers::all().remove(numbers_.back());
   Rendezvous::instance().give_back(shown_.qp.qp_num);
 }
 
 int QueuePairs::modify_as_roce(const ibv_qp_attr& attr, int mask) {
+  // A child has nothing to do with its parent's.
+  if (const auto now = pair_.query(); !now) return as_errno(now.error());
   VerbsStates& states = roce_->states;
   Meeting& meeting = roce_->meeting;
   if (meeting.has_failed()) states.fail();

@@ -131,6 +131,8 @@ Result<Config> Wishes::configuration() const {
   // Nothing else damages what is in memory: a wrong CRC is the fault that somebody planned, and it
   // shows at once instead of after eight retransmissions.
   if (!wire.empty() && impair.empty()) out->set("mpa.silent_drop=false");
+  // Peers may come before the program has named them.
+  if (!roce.empty()) out->set("limits.max_pending_requests=1024");
   out->set("worker.mode=threaded").set("worker.idle=sleep");
   return out;
 }

@@ -264,6 +264,28 @@ void meet_again(Device& device) {
   talk(one, third);
 }
 
+/// An attempt that is under way is given up, on either side, and another one made.
+void change_the_mind(Device& device) {
+  End one(device);
+  End other(device, 8);
+  End& connects = one.qp->qp_num < other.qp->qp_num ? one : other;
+  End& accepts = &connects == &one ? other : one;
+  for (int round = 0; round < 3; ++round) {
+    connects.init();
+    need(connects.receive(0), "ibv_post_recv");
+    connects.rtr(accepts);
+    usleep(3000 * round);
+    need(connects.to(IBV_QPS_RESET), "ibv_modify_qp(RESET)");
+  }
+  connects.complete_nothing("a reset leaves no completion");
+  accepts.init();
+  accepts.rtr(connects);
+  need(accepts.to(IBV_QPS_ERR), "ibv_modify_qp(ERR)");
+  need(accepts.to(IBV_QPS_RESET), "ibv_modify_qp(RESET)");
+  connect(one, other);
+  talk(one, other);
+}
+
 /// A peer that has gone is noticed by a Send.
 void miss_the_peer(Device& device) {
   End one(device);
@@ -465,6 +487,7 @@ int main(int argc, char** argv) {
     be_refused(device);
     meet_in_either_order(device);
     meet_again(device);
+    change_the_mind(device);
     miss_the_peer(device);
     give_up(device);
     meet_strangers(device);

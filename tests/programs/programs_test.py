@@ -22,6 +22,7 @@ ASYNC_EVENTS = os.path.abspath(sys.argv[2])
 STARVED_VERBS = os.path.join(os.path.dirname(ASYNC_EVENTS), "starved_verbs")
 MANY_THREADS = os.path.join(os.path.dirname(ASYNC_EVENTS), "many_threads")
 LAST_MESSAGE = os.path.join(os.path.dirname(ASYNC_EVENTS), "last_message")
+MEETINGS = os.path.join(os.path.dirname(ASYNC_EVENTS), "meetings")
 EXIT_IN_HANDLER = os.path.join(os.path.dirname(ASYNC_EVENTS), "exit_in_handler")
 FOLDER = os.path.dirname(RUN)
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -148,10 +149,10 @@ class OnSoftrnic(unittest.TestCase):
             time.sleep(0.02)
         return serving
 
-    def pair(self, server, client, port):
+    def pair(self, server, client, port, options=()):
         """Runs a server, and a client as soon as it listens. -> what both have said"""
-        serving = self.serve(port, *server)
-        said = self.end(self.start(*client))
+        serving = self.serve(port, *server, options=options)
+        said = self.end(self.start(*client, options=options))
         return self.end(serving), said
 
     def fio_jobs(self, host, port, verb):
@@ -269,7 +270,8 @@ class Programs(Perftest):
         self.serve(port, *common)
         calling = self.start(*common, "127.0.0.1")
         self.assertIn("softrnic: modify_qp: an iWARP queue pair is connected by the connection "
-                      "manager (rdma_cm), not by GID and number: give perftest -R",
+                      "manager (rdma_cm), not by GID and number: give perftest -R, or rnic-run "
+                      "--roce",
                       self.end(calling, 1))
 
     def test_rsockets(self):
@@ -362,6 +364,85 @@ class Programs(Perftest):
         said.communicate(timeout=SECONDS)
         self.assertNotEqual(said.returncode, 0)
         self.assertGreater(said.returncode, 0, "it was ended by a signal")
+
+
+class Roce(OnSoftrnic):
+    """Programs that connect queue pairs by GID and number, without rdma_cm."""
+
+    FACE = ("--roce",)
+
+    def pingpong(self, *options, sides=(FACE, FACE)):
+        """-> what both sides say, which compare what comes"""
+        port = free_port()
+        common = ("ibv_rc_pingpong", "-p", port, "-g", "0", "-c", *options)
+        serving = self.serve(port, *common, options=sides[0])
+        said = self.end(self.start(*common, "127.0.0.1", options=sides[1]))
+        return self.end(serving), said
+
+    def perftest(self, name, *options, figures=r"\d+ +200 +\d+\.\d+"):
+        port = free_port()
+        common = (name, "-F", "-p", port, "-n", "200", *options)
+        server, client = self.pair(common, (*common, "127.0.0.1"), port, options=self.FACE)
+        self.assertNotRegex(server + client, "(?i)error|fail")
+        self.assertRegex(client, re.compile(rf"^ *{figures}", re.MULTILINE))
+
+    def test_device(self):
+        said = self.end(self.start("ibv_devinfo", "-v", options=self.FACE))
+        for line in (r"hca_id:\s+rnic0", r"transport:\s+InfiniBand \(0\)",
+                     r"link_layer:\s+Ethernet", r"port_lid:\s+0\b",
+                     r"GID\[ +0\]:\s+::ffff:[\d.]+, RoCE v2"):
+            self.assertRegex(said, line)
+        if os.environ[CHOSEN] == ADDRESS:
+            self.assertIn(f"::ffff:{ADDRESS}, RoCE v2", said)
+            self.assertIn(f"::ffff:{SECOND}, RoCE v2", said)
+
+    def test_pingpong(self):
+        for options in ((), ("-e",), ("-s", "65536", "-n", "200")):
+            with self.subTest(options=options):
+                for said in self.pingpong(*options):
+                    self.assertRegex(said, r"(?m)^\d+ iters in ")
+
+    def test_pingpong_without_a_gid(self):
+        # Its message of error reads what is there of its peer's end: the one that fails is told.
+        port = free_port()
+        common = ("ibv_rc_pingpong", "-p", port)
+        serving = self.serve(port, *common, options=self.FACE)
+        self.end(self.start(*common, "127.0.0.1", options=self.FACE), 1)
+        said = self.end(serving, 1)
+        self.assertIn("softrnic: modify_qp: the peer has to be named by its GID", said)
+        self.assertIn("Failed to modify QP to RTR", said)
+
+    def test_no_such_gid(self):
+        self.assertIn("can't read sgid of index 200",
+                      self.end(self.start("ibv_rc_pingpong", "-g", "200", "-p", free_port(),
+                                          "127.0.0.1", options=self.FACE), 1))
+
+    def test_perftest(self):
+        for name in ("ib_read_bw", "ib_send_lat"):
+            with self.subTest(name=name):
+                self.perftest(name)
+        with self.subTest(name="queue pairs"):
+            self.perftest("ib_write_bw", "-q", "8", figures=r"\d+ +1600 +\d+\.\d+")
+
+    def test_meetings(self):
+        # A program of this tree, which has both ends: in every order, and with strangers.
+        program = shutil.copy(MEETINGS, self.folder)
+        said = self.end(self.start(program, options=(*self.FACE, "--explain")))
+        self.assertRegex(said, r"(?m)^ok$")
+        self.assertIn("asked for by somebody who is no queue pair: refused", said)
+        self.assertIn("asked for to a queue pair that is not there: refused", said)
+
+    def test_on_a_wire(self):
+        sides = [(*self.FACE, "--wire", os.path.join(self.folder, "wire"), "--address", address)
+                 for address in ("10.77.0.5/16", "10.77.0.6/16")]
+        server, client = self.pingpong(sides=sides)
+        self.assertIn("GID ::ffff:10.77.0.6", server)
+        self.assertIn("GID ::ffff:10.77.0.5", client)
+
+    def test_the_connection_manager_is_not_there(self):
+        said = self.said_by(self.start("rping", "-s", options=self.FACE))
+        self.assertIn("softrnic: rdma_create_id: under the RoCE face there is no connection manager",
+                      said)
 
 
 class Iser(OnSoftrnic):
@@ -710,13 +791,24 @@ class Pyverbs(OnSoftrnic):
                 out.write(packed.read())
         return os.path.dirname(into)
 
-    def outcomes(self, folder, names):
+    def outcomes(self, folder, names, options=()):
         """Runs tests of rdma-core's. -> how each has ended, and why"""
         driver = shutil.copy(os.path.join(HERE, "rdma_core_driver.py"), self.folder)
         result = os.path.join(self.folder, "result.json")
-        self.end(self.start(self.PYTHON, driver, folder, result, *names))
+        self.end(self.start(self.PYTHON, driver, folder, result, *names, options=options))
         with open(result, encoding="utf-8") as file:
             return json.load(file)
+
+    def test_rdma_core_by_gid_and_number(self):
+        with open(os.path.join(HERE, "rdma_core_roce.toml"), "rb") as file:
+            lists = tomllib.load(file)
+        expected = {f"tests.{module}.{name}": how for module, rows in lists.items()
+                    for how, names in (("passed", rows["must_pass"]),
+                                       ("failed", rows.get("cannot", {}))) for name in names}
+        found = self.outcomes(self.unpack(), list(expected), options=Roce.FACE)
+        for name, how in expected.items():
+            with self.subTest(name=name):
+                self.assertEqual(found[name][0], how, found[name][1][-2000:])
 
     def test_rdma_core(self):
         with open(os.path.join(HERE, "rdma_core.toml"), "rb") as file:
