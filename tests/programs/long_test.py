@@ -4,6 +4,7 @@ option, a thousand connections, programs that are killed, and programs on a bad 
 
 import os
 import re
+import shutil
 import subprocess
 import time
 import unittest
@@ -164,6 +165,52 @@ class Sizes(short.Perftest):
         said, _ = calling.communicate(timeout=LONG)
         self.assertEqual(calling.returncode, 0, said[-2000:])
         serving.communicate(timeout=LONG)
+
+
+class RoceMatrix(short.OverRoce):
+    """perftest without rdma_cm: every test, size and way to wait; many queue pairs."""
+
+    patience = LONG
+
+    def test_perftest_all(self):
+        for kind in ("write", "read", "send", "atomic"):
+            for what in ("bw", "lat"):
+                with self.subTest(kind=kind, what=what):
+                    self.perftest(f"ib_{kind}_{what}")
+
+    def test_options(self):
+        for name, options in (("ib_send_bw", ("--use-srq", "-s", "4096")),
+                              ("ib_send_bw", ("-b",)), ("ib_write_bw", ("-b",)),
+                              ("ib_write_bw", ("-Q", "1")), ("ib_read_bw", ("-e",)),
+                              ("ib_send_lat", ("-e",))):
+            with self.subTest(name=name, options=options):
+                self.perftest(name, *options)
+
+    def test_sizes(self):
+        for name in ("ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_write_lat", "ib_send_lat"):
+            with self.subTest(name=name):
+                self.perftest(name, "-a", figures=r"8388608 +200 +\d+\.\d+")
+
+    def test_many_queue_pairs(self):
+        # More than one port of the process has.
+        self.perftest("ib_write_bw", "-q", "300", "-s", "4096", figures=r"4096 +60000 +\d+\.\d+")
+
+    def test_pingpong_again_and_again(self):
+        # One side ends while the other one polls still, with receives posted.
+        for options in ((), ("-e",)):
+            for _ in range(30):
+                self.pingpong("-n", "100", *options)
+
+    def test_patience(self):
+        program = shutil.copy(short.MEETINGS, self.folder)
+        self.assertRegex(self.end(self.start(program, "patience", options=self.FACE)), r"(?m)^ok$")
+
+    def test_on_a_bad_wire(self):
+        wire = ("--wire", os.path.join(self.folder, "bad"))
+        sides = [(*self.FACE, *wire, "--impair", f"loss=1%,reorder=1%,repair=0,seed={seed}",
+                  "--address", f"10.77.0.{seed}/16") for seed in (5, 6)]
+        for _ in range(5):
+            self.pingpong(sides=sides)
 
 
 class BadWire(short.OnWire):

@@ -366,8 +366,8 @@ class Programs(Perftest):
         self.assertGreater(said.returncode, 0, "it was ended by a signal")
 
 
-class Roce(OnSoftrnic):
-    """Programs that connect queue pairs by GID and number, without rdma_cm."""
+class OverRoce(OnSoftrnic):
+    """What runs two programs that connect queue pairs by GID and number, without rdma_cm."""
 
     FACE = ("--roce",)
 
@@ -386,6 +386,8 @@ class Roce(OnSoftrnic):
         self.assertNotRegex(server + client, "(?i)error|fail")
         self.assertRegex(client, re.compile(rf"^ *{figures}", re.MULTILINE))
 
+
+class Roce(OverRoce):
     def test_device(self):
         said = self.end(self.start("ibv_devinfo", "-v", options=self.FACE))
         for line in (r"hca_id:\s+rnic0", r"transport:\s+InfiniBand \(0\)",
@@ -805,7 +807,7 @@ class Pyverbs(OnSoftrnic):
         expected = {f"tests.{module}.{name}": how for module, rows in lists.items()
                     for how, names in (("passed", rows["must_pass"]),
                                        ("failed", rows.get("cannot", {}))) for name in names}
-        found = self.outcomes(self.unpack(), list(expected), options=Roce.FACE)
+        found = self.outcomes(self.unpack(), list(expected), options=OverRoce.FACE)
         for name, how in expected.items():
             with self.subTest(name=name):
                 self.assertEqual(found[name][0], how, found[name][1][-2000:])
