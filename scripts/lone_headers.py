@@ -34,6 +34,7 @@ BROUGHT_BY = {
               "memory_order_seq_cst",
     "bit": "bit_cast bit_ceil bit_floor bit_width countl_zero countr_zero endian has_single_bit "
            "popcount rotl rotr",
+    "bitset": "bitset",
     "charconv": "from_chars to_chars",
     "chrono": "chrono nano",
     "cmath": "abs ceil exp floor log log2 pow round sqrt",
@@ -69,6 +70,7 @@ BROUGHT_BY = {
     "queue": "queue priority_queue",
     "random": "minstd_rand mt19937 mt19937_64 random_device uniform_int_distribution",
     "set": "multiset set",
+    "shared_mutex": "shared_lock shared_mutex",
     "span": "as_bytes as_writable_bytes dynamic_extent span",
     "sstream": "istringstream ostringstream stringstream",
     "stdexcept": "invalid_argument length_error logic_error out_of_range runtime_error",

@@ -244,7 +244,9 @@ bool Completions::show(const Completion& completion, ibv_wc& out) {
   }
   if (out.status == IBV_WC_SUCCESS) return true;
   // The first request that fails says why: the one that was to blame may be complete already.
-  if (!is_receive && !pair->failed.exchange(true)) out.status = first_status(out.status, completion);
+  if (!is_receive && !pair->failed.exchange(true)) {
+    out.status = first_status(out.status, completion);
+  }
   const bool shows_that_peer_is_gone =
       is_receive && out.status == IBV_WC_WR_FLUSH_ERR && is_gone_peers(completion.cause);
   // What tells why may have been added here, and comes first.

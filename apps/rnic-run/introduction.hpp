@@ -9,7 +9,7 @@
 
 namespace rnic::run {
 
-/// Who connects sends it, and who accepts answers with its own.
+/// The side that connects sends it, and the other one answers with its own.
 struct Introduction {
   static constexpr uint32_t kSize = 20;
   using Octets = std::array<uint8_t, kSize>;

@@ -13,8 +13,8 @@ namespace rnic::run {
 
 namespace {
 
-// Who asks for a queue pair before its program has named the peer may be anybody: the peer comes
-// again where there is no room for it.
+// Anybody may ask for a queue pair before its program has named the peer: that comes again where
+// there is no room for it.
 constexpr size_t kMostHeld = 4;
 constexpr std::chrono::milliseconds kFirstPause{5};
 constexpr std::chrono::milliseconds kLongestPause{500};

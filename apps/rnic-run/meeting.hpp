@@ -83,7 +83,7 @@ class Meeting {
   std::optional<Clock::time_point> look(Clock::time_point now);
 
  private:
-  /// Whether posts go to the device.
+  /// It decides what becomes of a post.
   enum class Phase : uint8_t {
     Early,  ///< there is no connection yet
     Met,

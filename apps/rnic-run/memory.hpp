@@ -9,7 +9,7 @@ namespace rnic::run {
 
 /// The rights of ibv_access_flags.
 AccessSet rights(unsigned access);
-/// The rights that a window gives, to peers alone: this side has those of the region anyway, so that
+/// The rights that a window gives, to peers alone: this side has those of the region anyway, and
 /// IBV_ACCESS_LOCAL_WRITE says nothing there.
 AccessSet rights_of_window(unsigned access);
 

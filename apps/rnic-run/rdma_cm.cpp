@@ -421,8 +421,8 @@ int RdmaCm::create_id(int channel, const Command& command) {
   const auto asked = command.body<rdma_ucm_create_id>();
   if (asked.ps == RDMA_PS_IB) return EPROTONOSUPPORT;  // librdmacm asks so whether there is AF_IB
   if (is_roce()) {
-    complain("rdma_create_id: under the RoCE face there is no connection manager (rdma_cm): run the "
-             "program without --roce");
+    complain("rdma_create_id: under the RoCE face there is no connection manager (rdma_cm): run "
+             "the program without --roce");
     return ENODEV;
   }
   if (asked.ps != RDMA_PS_TCP) {

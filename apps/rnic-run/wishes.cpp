@@ -154,8 +154,8 @@ Status Wishes::check() const {
                  "rnic-run: leave --config out");
   }
   if (!roce.empty() && !wire.empty() && address.empty()) {
-    return wrong("--roce: on a local wire the device's GID is its address: choose one by --address, "
-                 "as in 10.77.0.5/16");
+    return wrong("--roce: on a local wire the device's GID is its address: choose one by "
+                 "--address, as in 10.77.0.5/16");
   }
   if (auto damage = impairments(); !damage) return tl::unexpected(damage.error());
   return {};
