@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 #include <utility>
 
 #include "rnic-run/adapter.hpp"
@@ -18,6 +19,7 @@ namespace {
 constexpr size_t kMostHeld = 4;
 constexpr std::chrono::milliseconds kFirstPause{5};
 constexpr std::chrono::milliseconds kLongestPause{500};
+constexpr std::chrono::milliseconds kFarewell{200};
 
 
 }  // namespace
@@ -51,7 +53,10 @@ void Meeting::appoint(const Appointment& appointment) {
 void Meeting::fail() {
   shown_->failed = true;
   step_ = Step::Done;
-  (void)owner_.pair().modify({.state = QueuePairState::Error});
+  // Sends that are complete may be in the system yet, which would drop them with the connection.
+  const bool may_have_sent = phase_ == Phase::Met && gives_receipts();
+  (void)(may_have_sent ? owner_.pair().drain(kFarewell)
+                       : owner_.pair().modify({.state = QueuePairState::Error}));
   flush_early(IBV_WC_WR_FLUSH_ERR);
 }
 
@@ -93,9 +98,15 @@ int Meeting::post(const ReceiveRequest& request) {
 }
 
 int Meeting::to_device(const SendRequest& request) {
-  if (shown_->receipts != nullptr) return shown_->receipts->post(owner_.pair(), request);
-  const Status posted = owner_.pair().post_send(request);
-  return posted ? 0 : as_errno(posted.error());
+  if (shown_->receipts == nullptr) {
+    const Status posted = owner_.pair().post_send(request);
+    return posted ? 0 : as_errno(posted.error());
+  }
+  try {
+    return shown_->receipts->post(owner_.pair(), request);
+  } catch (const std::bad_alloc&) {
+    return ENOMEM;
+  }
 }
 
 int Meeting::to_device(const ReceiveRequest& request) {
@@ -177,9 +188,9 @@ void Meeting::answer(const Held& held) {
 
 /// The peer may have asked before this side's program had named it.
 void Meeting::answer_one_of_those_held() {
-  const std::vector<Held> held = std::exchange(held_, {});
-  held_.reserve(kMostHeld);
-  for (const Held& each : held) {
+  while (!held_.empty()) {
+    const Held each = held_.front();
+    held_.erase(held_.begin());
     if (step_ == Step::Waiting && is_expected(each)) {
       answer(each);
     } else {

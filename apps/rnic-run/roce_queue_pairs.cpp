@@ -110,6 +110,7 @@ int QueuePairs::reset_as_roce() {
 int QueuePairs::renew() {
   const uint32_t before = pair_.number();
   if (const int error = reset()) return error;
+  numbers_.erase(numbers_.begin(), numbers_.end() - 1);  // nothing bears the former one
   ShownNumbers::all().remove(before);
   ShownNumbers::all().add(pair_.number(), roce_->meeting.shown());
   return 0;

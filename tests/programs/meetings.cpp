@@ -313,6 +313,28 @@ void miss_the_peer(Device& device) {
   one.complete(0, IBV_WC_WR_FLUSH_ERR, "a Send in error");
 }
 
+/// What is posted to a queue pair in error is flushed, and the peer has what was sent before.
+void end_in_error(Device& device) {
+  End one(device);
+  End other(device, 8);
+  connect(one, other);
+  talk(one, other);
+  need(one.receive(0), "ibv_post_recv");
+  need(other.receive(1), "ibv_post_recv");
+  need(one.send(2, "farewell"), "ibv_post_send");
+  one.complete(2, IBV_WC_SUCCESS, "a Send");
+  need(one.to(IBV_QPS_ERR), "ibv_modify_qp(ERR)");
+  one.complete(100, IBV_WC_WR_FLUSH_ERR, "a receive");
+  need(one.send(3, "never"), "ibv_post_send");
+  one.complete(3, IBV_WC_WR_FLUSH_ERR, "a Send in error");
+  other.complete(101, IBV_WC_SUCCESS, "the last receive");
+  check(std::strcmp(other.received(1), "farewell") == 0, "another message has come");
+  need(one.to(IBV_QPS_RESET), "ibv_modify_qp(RESET)");
+  need(other.to(IBV_QPS_RESET), "ibv_modify_qp(RESET)");
+  connect(one, other);
+  talk(one, other);
+}
+
 /// What waits for the peer is flushed.
 void give_up(Device& device) {
   End one(device);
@@ -490,6 +512,7 @@ int main(int argc, char** argv) {
     meet_again(device);
     change_the_mind(device);
     miss_the_peer(device);
+    end_in_error(device);
     give_up(device);
     meet_strangers(device);
   }
