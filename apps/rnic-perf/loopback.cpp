@@ -1,51 +1,28 @@
 // rnic-perf loopback: both ends in this process, our rounds and the floor's in turn.
 
-#include <pthread.h>
-#include <sched.h>
-
-#include <atomic>
+#include <algorithm>
 #include <chrono>
 #include <iostream>
-#include <thread>
 
 #include "dpdk/path_floor.hpp"
+#include "rnic-perf/core_floor.hpp"
+#include "rnic-perf/crowd.hpp"
 #include "rnic-perf/perf.hpp"
+#include "rnic-perf/second_core.hpp"
+#include "rnic-perf/trial.hpp"
 #include "workload/captures.hpp"
 
 namespace rnic::perf {
 
 namespace {
 
-constexpr double kRoundSeconds = 0.1;  // of ours and of the floor each
-constexpr uint64_t kVerifyEvery = 64;  // messages
-constexpr uint64_t kBatchOctets = 128u << 20;
-constexpr size_t kMaxLatencySamples = 4u << 20;
-constexpr uint64_t kSlotOctets = 1u << 20;  // small messages spread over this much memory
+constexpr double kDisturbed = 0.8;  // a round whose floor is so much of the best one, or less
+constexpr uint32_t kLineTrips = 2000;
 
-void pin(uint32_t core) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(core, &set);
-  pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+bool floods(workload::Operation operation) {
+  return operation == workload::Operation::Write || operation == workload::Operation::Read ||
+         operation == workload::Operation::Send;
 }
-
-/// Polls the responder's device on a core of its own.
-class SecondCore {
- public:
-  SecondCore(Device device, uint32_t core)
-      : thread_([this, device, core]() mutable {
-          pin(core);
-          while (!stop_.load(std::memory_order_relaxed)) device.poll();
-        }) {}
-  ~SecondCore() {
-    stop_.store(true);
-    thread_.join();
-  }
-
- private:
-  std::atomic<bool> stop_{false};
-  std::thread thread_;
-};
 
 class Loopback {
  public:
@@ -55,43 +32,48 @@ class Loopback {
     if (auto status = set_up(); !status) return complain(status.error());
     if (auto status = measure(); !status) return complain_of_run(status.error());
     report();
-    transfer_.reset();
-    pair_ = {};
-    return workload::with_captures("rnic-perf", *context_, verified_ ? kOk : kNotVerified);
+    trial_.reset();
+    return workload::with_captures("rnic-perf", *context_, kOk);
   }
 
  private:
   Status set_up();
+  Result<Config> loop_configuration();
+  Status set_up_floor();
   Status measure();
   Status round();
-  Status slice(workload::TransferResult& result);
   void report();
+  void report_floor(nlohmann::ordered_json& result);
 
   Options options_;
   std::unique_ptr<Context> context_;
-  workload::Pair pair_;
+  std::unique_ptr<Trial> trial_;
   std::unique_ptr<dpdk::PathFloor> floor_;
-  std::unique_ptr<workload::Transfer> transfer_;
-  std::unique_ptr<SecondCore> second_core_;
-  uint64_t batch_ = kVerifyEvery;
-  bool verified_ = true;
-  std::string mismatch_;
-  std::vector<double> goodput_;
+  CoreFloor core_floor_;
+  std::string checksum_;
+  uint64_t rounds_ = 0;
   std::vector<double> floor_goodput_;
-  std::vector<double> ratio_;
-  std::vector<double> rate_;
-  std::vector<int64_t> latency_ns_;
+  std::vector<double> best_goodput_;
+  std::vector<double> mean_goodput_;
+  std::vector<double> line_ns_;
 };
 
-Status Loopback::set_up() {
+Result<Config> Loopback::loop_configuration() {
   auto config = configuration(options_);
-  if (!config) return tl::unexpected(config.error());
+  if (!config) return config;
   const std::string mtu = std::to_string(options_.mtu);
   const bool on_wire = options_.config_file.empty() && options_.port.device.empty();
   if (on_wire) config->set("wire.loop.mtu=" + mtu);
   config->set("device.*.mtu=" + mtu);
   config->set(std::string("mpa.crc=") + (options_.crc ? "true" : "false"));
   config->set(std::string("mpa.markers=") + (options_.markers ? "true" : "false"));
+  make_room(*config, options_.qps, options_.depth);
+  return config;
+}
+
+Status Loopback::set_up() {
+  auto config = loop_configuration();
+  if (!config) return tl::unexpected(config.error());
   auto context = Context::open(*config);
   if (!context) return tl::unexpected(context.error());
   context_ = std::make_unique<Context>(std::move(*context));
@@ -105,41 +87,22 @@ Status Loopback::set_up() {
     return tl::unexpected(
         Error{ErrorCode::InvalidArgument, "loopback needs a configuration with two devices"});
   }
+  checksum_ = context_->device(names[0])->checksum_mode();
   // The floor is that of frames in memory, and needs DPDK.
-  if (context_->device(names[0])->checksum_mode() == "system") options_.floor = false;
-  workload::PairOptions pair_options;
-  pair_options.port = options_.port.tcp;
-  // A message may be two work requests.
-  pair_options.depth = std::max<uint32_t>(2 * options_.depth, 16);
-  auto pair = workload::connect_pair(*context_, names[0], names[1], pair_options);
-  if (!pair) return tl::unexpected(pair.error());
-  pair_ = std::move(*pair);
+  if (checksum_ == "system") options_.floor = false;
   std::cerr << context_->environment() << "\n";
+  auto trial = options_.ping_pong ? make_ping_pong_trial(options_, *context_)
+               : floods(options_.operation) ? make_flood_trial(options_, *context_)
+                                            : make_batch_trial(options_, *context_);
+  if (!trial) return tl::unexpected(trial.error());
+  trial_ = std::move(*trial);
+  return options_.floor && !options_.ping_pong ? set_up_floor() : Status{};
+}
 
-  workload::TransferOptions transfer;
-  transfer.operation = options_.operation;
-  transfer.size = options_.size;
-  transfer.depth = options_.depth;
-  // A small message has a place of its own, so that every octet of each one is compared.
-  transfer.slots =
-      static_cast<uint32_t>(std::clamp<uint64_t>(kSlotOctets / options_.size, 1, kVerifyEvery));
-  // Long messages: fewer at once, so that a round stays a round.
-  batch_ = std::min(kVerifyEvery, std::max<uint64_t>(kBatchOctets / options_.size, 1));
-  Context& all = *context_;
-  workload::End& initiator = *pair_.initiator;
-  std::function<void()> poll = [&all] { all.poll(); };
-  if (options_.cores == 2) poll = [&initiator] { initiator.device.poll(); };
-  auto made = workload::Transfer::create(*context_, pair_, transfer, poll);
-  if (!made) return tl::unexpected(made.error());
-  transfer_ = std::move(*made);
-  if (options_.cores == 2) {
-    // From here on the responder's device belongs to the second thread.
-    pin(0);
-    second_core_ = std::make_unique<SecondCore>(pair_.responder->device, 1);
-  }
-  if (!options_.floor) return {};
+Status Loopback::set_up_floor() {
   dpdk::PathFloor::Options floor;
   floor.mtu = options_.mtu;
+  floor.region = options_.region;
   floor.two_threads = options_.cores == 2;
   floor.sender_core = 1;
   auto rig = dpdk::PathFloor::create(floor);
@@ -150,87 +113,81 @@ Status Loopback::set_up() {
   return {};
 }
 
-Status Loopback::slice(workload::TransferResult& result) {
-  if (options_.verify) transfer_->prepare();
-  if (auto status = transfer_->run(batch_, result); !status) return status;
-  if (!options_.verify) return {};
-  if (auto mismatch = transfer_->verify()) {
-    verified_ = false;
-    mismatch_ = workload::describe(*mismatch);
-    return tl::unexpected(Error{ErrorCode::Protocol, "verification failed: " + mismatch_});
+Status Loopback::round() {
+  double floor = 0;
+  if (options_.cores == 2 && !options_.ping_pong) {
+    const SecondCore second(1, [this] { core_floor_.answer_turn(); });
+    auto times = core_floor_.line_trips(kLineTrips);
+    line_ns_.push_back(percentile_us(times, 0.5) * 1000.0);
   }
+  if (floor_ != nullptr) {
+    floor = floor_->run(std::chrono::duration_cast<std::chrono::nanoseconds>(
+        std::chrono::duration<double>(kRoundSeconds)));
+    if (!floor_->verified()) {
+      return workload::fail(ErrorCode::Protocol, "the floor's own verification failed");
+    }
+  }
+  if (auto status = trial_->round(); !status) return status;
+  ++rounds_;
+  if (floor_ == nullptr) return {};
+  floor_goodput_.push_back(floor);
+  best_goodput_.push_back(trial_->best_goodput());
+  mean_goodput_.push_back(trial_->mean_goodput());
   return {};
 }
 
-Status Loopback::round() {
-  double floor = 0;
-  const auto floor_slice = std::chrono::duration_cast<std::chrono::nanoseconds>(
-      std::chrono::duration<double>(kRoundSeconds));
-  if (floor_ != nullptr) floor = floor_->run(floor_slice);
-  workload::TransferResult result;
-  while (static_cast<double>(result.elapsed_ns) < kRoundSeconds * 1e9) {
-    if (auto status = slice(result); !status) return status;
-  }
-  const double goodput =
-      static_cast<double>(result.octets) * 8.0 / static_cast<double>(result.elapsed_ns);
-  goodput_.push_back(goodput);
-  rate_.push_back(static_cast<double>(result.messages) * 1e9 /
-                  static_cast<double>(result.elapsed_ns));
-  // The rest of a long run is left out.
-  const size_t room = kMaxLatencySamples - latency_ns_.size();
-  const size_t kept = std::min(room, result.latency_ns.size());
-  latency_ns_.insert(latency_ns_.end(), result.latency_ns.begin(),
-                     result.latency_ns.begin() + static_cast<ptrdiff_t>(kept));
-  if (floor_ == nullptr) return {};
-  floor_goodput_.push_back(floor);
-  ratio_.push_back(goodput / floor);
-  if (floor_->verified()) return {};
-  return tl::unexpected(Error{ErrorCode::Protocol, "the floor's own verification failed"});
-}
-
 Status Loopback::measure() {
-  workload::TransferResult warm_up;
-  for (int i = 0; i < 3; ++i) {
-    if (auto status = slice(warm_up); !status) return status;
-  }
+  if (auto status = trial_->warm_up(); !status) return status;
   const auto start = std::chrono::steady_clock::now();
   const auto elapsed = [&] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
-  while (goodput_.empty() || elapsed() < options_.seconds) {
+  while (rounds_ == 0 || elapsed() < options_.seconds) {
     if (auto status = round(); !status) return status;
   }
-  second_core_.reset();
   return {};
+}
+
+/// Rounds in which the floor itself was slow, or either of us had no window, say more about the
+/// neighbours than about us. What never has a window is judged by its means.
+void Loopback::report_floor(nlohmann::ordered_json& result) {
+  const double best = *std::max_element(floor_goodput_.begin(), floor_goodput_.end());
+  const bool any = std::any_of(best_goodput_.begin(), best_goodput_.end(),
+                               [](double goodput) { return goodput > 0; });
+  const std::vector<double>& ours = any ? best_goodput_ : mean_goodput_;
+  std::vector<double> kept;
+  for (size_t i = 0; i < ours.size(); ++i) {
+    if (ours[i] > 0 && floor_goodput_[i] > best * kDisturbed) {
+      kept.push_back(ours[i] / floor_goodput_[i]);
+    }
+  }
+  result["floor_gbps"] = median(floor_goodput_);
+  result["floor_best_gbps"] = best;
+  if (!kept.empty()) {
+    const auto [low, high] = std::minmax_element(kept.begin(), kept.end());
+    result["ratio_to_floor"] = median(kept);
+    result["ratio_min"] = *low;
+    result["ratio_max"] = *high;
+  }
+  result["disturbed_rounds"] = ours.size() - kept.size();
+  result["floor_kernels"] = floor_->kernels();
 }
 
 void Loopback::report() {
   nlohmann::ordered_json result;
-  const auto [low, high] = std::minmax_element(ratio_.begin(), ratio_.end());
   result["op"] = workload::to_string(options_.operation);
   result["size"] = options_.size;
   result["mtu"] = options_.mtu;
   result["cores"] = options_.cores;
-  result["checksum"] = pair_.initiator->device.checksum_mode();
+  result["depth"] = options_.depth;
+  result["checksum"] = checksum_;
   result["crc"] = options_.crc;
   result["markers"] = options_.markers;
-  result["goodput_gbps"] = median(goodput_);
-  if (floor_ != nullptr) {
-    result["floor_gbps"] = median(floor_goodput_);
-    result["ratio_to_floor"] = median(ratio_);
-    result["ratio_min"] = *low;
-    result["ratio_max"] = *high;
-  }
-  result["rounds"] = goodput_.size();
-  result["msgs_per_s"] = median(rate_);
-  result["p50_us"] = percentile_us(latency_ns_, 0.50);
-  result["p99_us"] = percentile_us(latency_ns_, 0.99);
-  result["verified"] = options_.verify && verified_;
-  result["verify"] = options_.verify ? "every " + std::to_string(batch_) + " messages" : "off";
-  result["depth"] = options_.depth;
-  result["goodput_min"] = *std::min_element(goodput_.begin(), goodput_.end());
-  result["goodput_max"] = *std::max_element(goodput_.begin(), goodput_.end());
-  if (floor_ != nullptr) result["floor_kernels"] = floor_->kernels();
+  trial_->report(result);
+  if (!line_ns_.empty()) result["line_ns"] = median(line_ns_);
+  if (floor_ != nullptr) report_floor(result);
+  result["rounds"] = rounds_;
+  result["verified"] = options_.verify;  // a run that was compared and failed has no report
   result["environment"] = context_->environment();
   result["machine"] = workload::machine();
   if (options_.json) {
@@ -241,6 +198,10 @@ void Loopback::report() {
 }
 
 }  // namespace
+
+Error not_verified(const workload::Mismatch& mismatch) {
+  return {ErrorCode::Protocol, "verification failed: " + workload::describe(mismatch)};
+}
 
 int run_loopback(const Options& options) { return Loopback(options).run(); }
 

@@ -41,6 +41,62 @@ void add_configuration(CLI::App& command, Options& options) {
       ->allow_extra_args(false);
 }
 
+void add_loopback(CLI::App& command, Options& options) {
+  command.add_option("--mtu", options.mtu, "octets of an IP packet")
+      ->capture_default_str()
+      ->check(CLI::Range(576, 9216));
+  command.add_option("--cores", options.cores, "1: one thread polls both ends; 2: a thread each")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 2));
+  command
+      .add_option("--qps", options.qps,
+                  "queue pairs, --depth messages of each outstanding (write, read, send)")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 65535));
+  command
+      .add_option("--region", options.region_text,
+                  "octets that the messages and the floor cycle through (default: 1M)")
+      ->check(workload::not_empty());
+  command.add_flag("!--no-lists", options.lists, "post every request by itself");
+  command.add_flag("--ping-pong", options.ping_pong,
+                   "one message to and fro (write, send; --size 64 unless said otherwise), beside "
+                   "the floor of a round trip between two cores");
+  command.add_flag("!--no-crc", options.crc, "MPA CRC off (the result says so)");
+  command.add_flag("--markers", options.markers, "MPA markers in both directions");
+  command.add_flag("!--no-floor", options.floor, "do not measure the floor");
+  workload::add_port_option(command, options.port);
+}
+
+constexpr uint64_t kTripSize = 64;           // octets
+constexpr uint64_t kLongestTrip = 1u << 16;  // octets
+
+/// What is wrong with the options of loopback taken together; empty: nothing.
+std::string judge_loopback(Options& options) {
+  using workload::Operation;
+  if (!options.region_text.empty()) {
+    const auto region = workload::parse_octets(options.region_text, kLongest);
+    if (!region || *region < (1u << 16)) {
+      return "--region " + options.region_text + ": give octets from 64K to 1024M";
+    }
+    options.region = *region;
+  }
+  const bool flood = options.operation == Operation::Write ||
+                     options.operation == Operation::Read || options.operation == Operation::Send;
+  if (options.qps != 1 && (!flood || options.ping_pong)) {
+    return "--qps: only write, read and send, and no --ping-pong";
+  }
+  if (!options.ping_pong) return {};
+  if (options.operation != Operation::Write && options.operation != Operation::Send) {
+    return "--op: --ping-pong takes write and send";
+  }
+  if (options.size_text.empty()) options.size = kTripSize;
+  if (options.size % 8 != 0 || options.size > kLongestTrip) {
+    return "--size " + options.size_text +
+           ": a message of --ping-pong has a multiple of 8 octets, 64K at most";
+  }
+  return {};
+}
+
 bool parse_size(Options& options) {
   const bool word = workload::is_of_word(options.operation);
   if (options.size_text.empty()) {
@@ -77,16 +133,7 @@ int run(int argc, char** argv) {
   add_operation(loopback);
   add_workload(loopback, options);
   add_configuration(loopback, options);
-  loopback.add_option("--mtu", options.mtu, "octets of an IP packet")
-      ->capture_default_str()
-      ->check(CLI::Range(576, 9216));
-  loopback.add_option("--cores", options.cores, "1: one thread polls both ends; 2: a thread each")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 2));
-  loopback.add_flag("!--no-crc", options.crc, "MPA CRC off (the result says so)");
-  loopback.add_flag("--markers", options.markers, "MPA markers in both directions");
-  loopback.add_flag("!--no-floor", options.floor, "do not measure the floor");
-  workload::add_port_option(loopback, options.port);
+  add_loopback(loopback, options);
 
   CLI::App& server = *app.add_subcommand("server", "answers rnic-perf clients until interrupted");
   add_configuration(server, options);
@@ -118,7 +165,10 @@ int run(int argc, char** argv) {
                     kUsage);
   }
   options.both_ends = loopback.parsed();
-  if (options.both_ends) return run_loopback(options);
+  if (options.both_ends) {
+    const std::string wrong = judge_loopback(options);
+    return wrong.empty() ? run_loopback(options) : complain(wrong, kUsage);
+  }
   if (server.parsed()) return run_server(options);
   return run_client(options);
 }

@@ -26,7 +26,12 @@ struct Options {
   uint32_t mtu = 1500;       ///< octets of an IP packet
   uint32_t cores = 1;        ///< 1: both devices polled in turn; 2: a core each
   double seconds = 3;        ///< measured time, ours and the floor's together
-  uint32_t depth = 16;       ///< messages outstanding
+  uint32_t depth = 16;       ///< messages outstanding, of each queue pair
+  uint32_t qps = 1;          ///< loopback: queue pairs, all of them at work
+  std::string region_text;   ///< as given
+  uint64_t region = 1u << 20;  ///< loopback: octets that the messages and the floor cycle through
+  bool lists = true;         ///< loopback: requests are posted by the list
+  bool ping_pong = false;    ///< loopback: one message to and fro
   bool crc = true;
   bool markers = false;
   bool verify = true;

@@ -13,11 +13,12 @@ bool same(std::span<const uint8_t> a, const std::vector<uint8_t>& b) {
 /// Watches both devices until both ends are established, or one attempt has failed.
 class Attempt {
  public:
-  Attempt(Context& context, Pair& pair, const PairOptions& options)
-      : context_(context), pair_(pair), options_(options) {}
+  Attempt(Context& context, Party initiator, Party responder, const PairOptions& options)
+      : context_(context), initiator_(initiator), responder_(responder), options_(options) {}
 
-  Status run(const IpAddress& address) {
-    Status started = pair_.initiator->qp.connect({address, options_.port}, options_.initiator_data);
+  Status run() {
+    Status started = initiator_.qp.connect({responder_.device.address(), options_.port},
+                                           options_.initiator_data);
     if (!started) return started;
     const bool finished = context_.wait_until([this] { return step(); },
                                               std::chrono::milliseconds(options_.timeout_ms));
@@ -31,8 +32,8 @@ class Attempt {
 
  private:
   bool step() {
-    while (const auto event = pair_.responder->device.poll_event()) on_responder(*event);
-    while (const auto event = pair_.initiator->device.poll_event()) on_initiator(*event);
+    while (const auto event = responder_.device.poll_event()) on_responder(*event);
+    while (const auto event = initiator_.device.poll_event()) on_initiator(*event);
     return !failure_.empty() || (initiator_up_ && responder_up_);
   }
 
@@ -40,10 +41,10 @@ class Attempt {
     if (const auto* asked = std::get_if<event::ConnectRequest>(&event)) {
       if (!same(options_.initiator_data, asked->private_data)) {
         failure_ = "the private data of the request did not arrive unchanged";
-        static_cast<void>(pair_.responder->device.reject(asked->request));
+        static_cast<void>(responder_.device.reject(asked->request));
         return;
       }
-      const Status accepted = pair_.responder->qp.accept(asked->request, options_.responder_data);
+      const Status accepted = responder_.qp.accept(asked->request, options_.responder_data);
       if (!accepted) failure_ = accepted.error().message;
     } else if (std::holds_alternative<event::Established>(event)) {
       responder_up_ = true;
@@ -64,7 +65,8 @@ class Attempt {
   }
 
   Context& context_;
-  Pair& pair_;
+  Party initiator_;
+  Party responder_;
   const PairOptions& options_;
   bool initiator_up_ = false;
   bool responder_up_ = false;
@@ -72,6 +74,11 @@ class Attempt {
 };
 
 }  // namespace
+
+Status connect_once(Context& context, Party initiator, Party responder,
+                    const PairOptions& options) {
+  return Attempt(context, initiator, responder, options).run();
+}
 
 Result<std::unique_ptr<End>> make_end(Device device, uint32_t depth) {
   auto end = std::make_unique<End>(std::move(device));
@@ -110,7 +117,8 @@ Result<Pair> connect_pair(Context& context, const std::string& from, const std::
     if (!b) return tl::unexpected(b.error());
     pair.initiator = std::move(*a);
     pair.responder = std::move(*b);
-    status = Attempt(context, pair, options).run(responder->address());
+    status = connect_once(context, {pair.initiator->device, pair.initiator->qp},
+                          {pair.responder->device, pair.responder->qp}, options);
     if (status) break;
   }
   static_cast<void>(responder->unlisten(options.port));

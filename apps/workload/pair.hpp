@@ -50,6 +50,15 @@ struct Pair {
   uint32_t attempts = 1;  ///< connects that it took
 };
 
+/// One side of a connection that is to be.
+struct Party {
+  Device& device;
+  QueuePair& qp;
+};
+/// One attempt to connect `initiator` to `responder`, whose device listens at the port already.
+/// Checks that the private data arrived unchanged.
+Status connect_once(Context& context, Party initiator, Party responder, const PairOptions& options);
+
 /// Makes an end without a connection.
 Result<std::unique_ptr<End>> make_end(Device device, uint32_t depth);
 

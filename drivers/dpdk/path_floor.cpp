@@ -5,14 +5,20 @@
 #include <rte_prefetch.h>
 #include <rte_ring.h>
 #include <sched.h>
+#include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <span>
 #include <thread>
 #include <vector>
 
 #include "base/endian.hpp"
 #include "crc/crc.hpp"
+#include "dpdk/best_window.hpp"
 #include "dpdk/eal.hpp"
 #include "dpdk/hand_over.hpp"
 #include "dpdk/mbuf_pool.hpp"
@@ -22,7 +28,8 @@ namespace rnic::dpdk {
 
 namespace {
 
-constexpr unsigned kBurst = 32;
+constexpr unsigned kBurst = 32;  // at most
+constexpr uint64_t kFewest = 4;  // frames of a window
 constexpr unsigned kRingSize = 512;
 constexpr uint32_t kLowerHeaders = 14 + 20 + 32;  // Ethernet, IPv4, TCP with timestamps
 constexpr uint32_t kFpduHeader = 2 + 14;          // MPA length, DDP/RDMAP tagged header
@@ -46,6 +53,36 @@ void pin_this_thread(uint32_t core) {
 }
 
 }  // namespace
+
+/// Memory of source or target, on huge pages where the system has them, as registered memory of an
+/// application is.
+class PathFloor::Region {
+ public:
+  explicit Region(size_t octets) : octets_(octets), memory_(allocate(octets)) {
+    if (memory_ == nullptr) return;
+    madvise(memory_.get(), rounded(octets), MADV_HUGEPAGE);
+    std::memset(memory_.get(), 0, octets);
+  }
+
+  [[nodiscard]] explicit operator bool() const { return memory_ != nullptr; }
+  [[nodiscard]] std::span<uint8_t> octets() const { return {memory_.get(), octets_}; }
+
+ private:
+  static constexpr size_t kHuge = 2u << 20;
+  struct Free {
+    void operator()(uint8_t* memory) const { std::free(memory); }
+  };
+
+  [[nodiscard]] static size_t rounded(size_t octets) {
+    return (octets + kHuge - 1) / kHuge * kHuge;
+  }
+  [[nodiscard]] static uint8_t* allocate(size_t octets) {
+    return static_cast<uint8_t*>(std::aligned_alloc(kHuge, rounded(octets)));
+  }
+
+  size_t octets_;
+  std::unique_ptr<uint8_t, Free> memory_;
+};
 
 /// The two kernels of the floor.
 struct PathFloor::Kernels {
@@ -86,7 +123,10 @@ class PathFloor::Rig {
         kernels_(Kernels::fastest(payload_)),
         source_(options.region),
         target_(options.region) {
-    for (size_t i = 0; i < source_.size(); ++i) source_[i] = static_cast<uint8_t>(i * 131 >> 3);
+    if (!has_memory()) return;
+    for (size_t i = 0; i < source_.octets().size(); ++i) {
+      source_.octets()[i] = static_cast<uint8_t>(i * 131 >> 3);
+    }
   }
 
   ~Rig() {
@@ -95,10 +135,31 @@ class PathFloor::Rig {
     rte_mempool_free(pool_);
   }
 
+  [[nodiscard]] bool has_memory() const { return source_ && target_; }
+
   double run(base::Duration duration) {
-    const base::Now start = clock_.now();
-    const base::Now deadline = start + duration;
-    uint64_t frames = 0;
+    BestWindow best(kFewest);
+    for (const uint32_t burst : kBursts) {
+      burst_ = burst;
+      run_of_one_burst(duration / kBursts.size(), best);
+    }
+    return best.per_second() * payload_ * 8.0 / 1e9;
+  }
+
+  [[nodiscard]] bool verified() const {
+    const size_t whole = options_.region / payload_ * payload_;
+    const auto sent = source_.octets().first(whole);
+    return bad_ == 0 && (placed_ < whole ||
+                         std::equal(sent.begin(), sent.end(), target_.octets().begin()));
+  }
+
+  [[nodiscard]] std::string kernels() const {
+    return "update " + std::string(kernels_.update->name) + ", copy " +
+           std::string(kernels_.copy->name);
+  }
+
+ private:
+  void run_of_one_burst(base::Duration duration, BestWindow& best) {
     stop_.store(false);
     std::thread sender;
     if (options_.two_threads) {
@@ -109,57 +170,47 @@ class PathFloor::Rig {
         if (registered) Eal::unregister_thread();
       });
     }
-    base::Now now = start;
-    while (now < deadline) {
-      for (int turn = 0; turn < 8; ++turn) {
+    best.begin_run();
+    uint64_t frames = 0;
+    const base::Now deadline = clock_.now() + duration;
+    for (base::Now now{}; now < deadline;) {
+      for (uint32_t turn = 0; turn < kBurst / burst_; ++turn) {
         if (!options_.two_threads) send();
         frames += receive();
       }
       now = clock_.now();
+      best.sample(now, frames + rte_ring_count(ring_), frames);
     }
     stop_.store(true);
     if (sender.joinable()) sender.join();
     drain();
-    return static_cast<double>(frames) * payload_ * 8.0 /
-           static_cast<double>((now - start).count());
   }
 
-  [[nodiscard]] bool verified() const {
-    const size_t whole = options_.region / payload_ * payload_;
-    return bad_ == 0 &&
-           (placed_ < whole || std::memcmp(source_.data(), target_.data(), whole) == 0);
-  }
-
-  [[nodiscard]] std::string kernels() const {
-    return "update " + std::string(kernels_.update->name) + ", copy " +
-           std::string(kernels_.copy->name);
-  }
-
- private:
   void send() {
-    rte_mbuf* burst[kBurst];
-    if (rte_ring_free_count(ring_) < kBurst) return;
-    if (!allocate_mbufs(pool_, burst, kBurst)) return;
-    for (rte_mbuf* frame : burst) {
+    rte_mbuf* frames[kBurst];
+    if (rte_ring_free_count(ring_) < burst_) return;
+    if (!allocate_mbufs(pool_, frames, burst_)) return;
+    for (rte_mbuf* frame : std::span(frames).first(burst_)) {
       auto* start = rte_pktmbuf_mtod(frame, uint8_t*);
       std::memset(start, 0x11, kLowerHeaders + kFpduHeader);
       uint8_t* fpdu = start + kLowerHeaders;
       base::store_be64(fpdu + 8, send_offset_);
       uint32_t crc = kernels_.update->update(crc::kInit, fpdu, kFpduHeader);
-      crc = kernels_.copy->copy(crc, fpdu + kFpduHeader, source_.data() + send_offset_, payload_);
+      crc = kernels_.copy->copy(crc, fpdu + kFpduHeader,
+                                source_.octets().subspan(send_offset_).data(), payload_);
       base::store_le32(fpdu + kFpduHeader + payload_, crc::finish(crc));
       send_offset_ = next(send_offset_);
       frame->data_len = static_cast<uint16_t>(kLowerHeaders + kFpduHeader + payload_ + 4);
       frame->pkt_len = frame->data_len;
       hand_over(frame);
     }
-    rte_ring_sp_enqueue_bulk(ring_, reinterpret_cast<void**>(burst), kBurst, nullptr);
+    rte_ring_sp_enqueue_bulk(ring_, reinterpret_cast<void**>(frames), burst_, nullptr);
   }
 
   uint32_t receive() {
     rte_mbuf* burst[kBurst];
     const unsigned n =
-        rte_ring_sc_dequeue_burst(ring_, reinterpret_cast<void**>(burst), kBurst, nullptr);
+        rte_ring_sc_dequeue_burst(ring_, reinterpret_cast<void**>(burst), burst_, nullptr);
     for (unsigned i = 0; i < n; ++i) {
       take_over(burst[i]);
       rte_prefetch0(rte_pktmbuf_mtod(burst[i], uint8_t*) + kLowerHeaders);
@@ -174,7 +225,7 @@ class PathFloor::Rig {
         ++bad_;
         continue;
       }
-      std::memcpy(target_.data() + offset, fpdu + kFpduHeader, payload_);
+      std::memcpy(target_.octets().data() + offset, fpdu + kFpduHeader, payload_);
       placed_ += payload_;
     }
     for (unsigned i = 0; i < n; ++i) hand_over(burst[i]);
@@ -198,9 +249,10 @@ class PathFloor::Rig {
   rte_ring* ring_;
   TscClock clock_;
   Kernels kernels_;
-  std::vector<uint8_t> source_;
-  std::vector<uint8_t> target_;
+  Region source_;
+  Region target_;
   std::atomic<bool> stop_{false};
+  uint32_t burst_ = kBurst;
   alignas(64) uint64_t send_offset_ = 0;
   alignas(64) uint64_t bad_ = 0;
   uint64_t placed_ = 0;
@@ -227,6 +279,9 @@ Result<std::unique_ptr<PathFloor>> PathFloor::create(const Options& options) {
   }
   std::unique_ptr<PathFloor> floor(new PathFloor);
   floor->rig_ = std::make_unique<Rig>(options, pool, ring, *clock);
+  if (!floor->rig_->has_memory()) {
+    return base::fail(ErrorCode::ResourceExhausted, "no memory for the floor's regions");
+  }
   return floor;
 }
 

@@ -293,8 +293,34 @@ class Results(Case):
         self.assertIs(self.perf("--no-verify", "--no-floor")["verified"], False)
         two = self.perf("--cores", "2", "--mtu", "9000")
         self.assertEqual((two["cores"], two["mtu"], two["verified"]), (2, 9000, True))
+        self.assertGreater(two["line_ns"], 0)
         bare = self.perf("--markers", "--no-crc", "--size", "7", "--no-floor", *NO_HUGE)
         self.assertEqual((bare["markers"], bare["crc"], bare["verified"]), (True, False, True))
+
+    def test_perf_queue_pairs(self):
+        for op in ("write", "read", "send"):
+            with self.subTest(op=op):
+                many = self.perf("--op", op, "--qps", "3", "--size", "640", "--region", "64K",
+                                 "--depth", "4", "--no-lists", "--no-floor")
+                self.assertEqual((many["qps"], many["region"], many["verified"]), (3, 65280, True))
+                self.assertIs(many["lists"], False)
+                self.assertGreater(many["cpu_s"], 0)
+                self.assertGreater(many["msgs_per_s"], many["msgs_per_cpu_s"] / 100)
+
+    def test_perf_ping_pong(self):
+        for op in ("write", "send"):
+            for cores in ("1", "2"):
+                with self.subTest(op=op, cores=cores):
+                    run = self.perf("--ping-pong", "--op", op, "--cores", cores)
+                    self.assertEqual((run["size"], run["verified"]), (64, True))
+                    self.assertGreaterEqual(run["round_trips"], 10_000)
+                    self.assertLessEqual(run["p50_us"], run["p99_us"])
+                    self.assertLessEqual(run["p99_us"], run["max_us"])
+                    self.assertEqual("ratio_to_floor" in run, cores == "2")
+        for bad in (["--op", "read"], ["--size", "63"], ["--size", "128K"], ["--qps", "2"]):
+            self.refuses("rnic-perf", "loopback", "--ping-pong", *bad, says=bad[0])
+        self.refuses("rnic-perf", "loopback", "--op", "imm", "--qps", "2", says="--qps")
+        self.refuses("rnic-perf", "loopback", "--region", "1K", says="--region")
 
     def test_perf_for_people(self):
         done = self.run_app("rnic-perf", "loopback", "--seconds", "0.1", "--no-floor")

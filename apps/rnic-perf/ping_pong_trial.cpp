@@ -1,0 +1,160 @@
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "rnic-perf/core_floor.hpp"
+#include "rnic-perf/processor_time.hpp"
+#include "rnic-perf/round_trips.hpp"
+#include "rnic-perf/second_core.hpp"
+#include "rnic-perf/trial.hpp"
+
+namespace rnic::perf {
+
+namespace {
+
+constexpr uint32_t kTrips = 10'000;       // of a round
+constexpr uint32_t kFloorTrips = 5'000;   // the same, of a line and of a message
+constexpr uint32_t kEnough = 100'000;     // round trips under percentiles
+constexpr double kSlowFloor = 1.25;       // a round whose floor is so much above the least one
+
+/// One round: what the machine took, and what we took.
+struct TripRound {
+  double line_ns = 0;     // median
+  double message_ns = 0;  // median
+  std::vector<int64_t> times;
+};
+
+double median_of(std::vector<int64_t> times) { return percentile_us(times, 0.5) * 1000.0; }
+
+class PingPongTrial final : public Trial {
+ public:
+  static Result<std::unique_ptr<Trial>> create(const Options& options, Context& context);
+
+  Status warm_up() override;
+  Status round() override;
+  [[nodiscard]] double best_goodput() const override { return 0; }
+  [[nodiscard]] double mean_goodput() const override { return 0; }
+  void report(nlohmann::ordered_json& result) override;
+
+ private:
+  explicit PingPongTrial(const Options& options) : options_(options) {}
+
+  Status trips(uint32_t count, std::vector<int64_t>& times);
+  Status measure_floor(TripRound& round);
+  [[nodiscard]] double least_floor() const;
+
+  Options options_;
+  Crowd crowd_;
+  std::unique_ptr<RoundTrips> trips_;
+  CoreFloor floor_;
+  std::vector<TripRound> rounds_;
+  int64_t elapsed_ns_ = 0;  // of all round trips
+  int64_t cpu_ns_ = 0;      // meanwhile, of both threads
+};
+
+Result<std::unique_ptr<Trial>> PingPongTrial::create(const Options& options, Context& context) {
+  std::unique_ptr<PingPongTrial> trial(new PingPongTrial(options));
+  const std::vector<std::string> names = context.device_names();
+  CrowdOptions crowd_options;
+  crowd_options.port = options.port.tcp;
+  crowd_options.depth = RoundTrips::kDepth;
+  auto crowd = connect_crowd(context, names[0], names[1], crowd_options);
+  if (!crowd) return tl::unexpected(crowd.error());
+  trial->crowd_ = std::move(*crowd);
+  auto trips = RoundTrips::create(context, trial->crowd_, options.operation, options.size);
+  if (!trips) return tl::unexpected(trips.error());
+  trial->trips_ = std::move(*trips);
+  return trial;
+}
+
+Status PingPongTrial::trips(uint32_t count, std::vector<int64_t>& times) {
+  std::unique_ptr<SecondCore> second;
+  const bool apart = options_.cores == 2;
+  if (apart) second = std::make_unique<SecondCore>(1, [this] { trips_->responder_turn(); });
+  const int64_t spent = processor_time_ns();
+  const size_t before = times.size();
+  Status status = trips_->run(count, apart, times);
+  cpu_ns_ += processor_time_ns() - spent;
+  elapsed_ns_ += std::accumulate(times.begin() + static_cast<ptrdiff_t>(before), times.end(),
+                                 int64_t{0});
+  return status;
+}
+
+Status PingPongTrial::measure_floor(TripRound& round) {
+  const SecondCore second(1, [this] { floor_.answer_turn(); });
+  round.line_ns = median_of(floor_.line_trips(kFloorTrips));
+  round.message_ns = median_of(floor_.message_trips(kFloorTrips));
+  if (round.message_ns > 0) return {};
+  return tl::unexpected(Error{ErrorCode::Protocol, "the floor's own verification failed"});
+}
+
+Status PingPongTrial::warm_up() {
+  if (options_.cores == 2) pin(0);
+  std::vector<int64_t> times;
+  return trips(kTrips / 10, times);
+}
+
+Status PingPongTrial::round() {
+  TripRound round;
+  if (options_.cores == 2 && options_.floor) {
+    if (Status status = measure_floor(round); !status) return status;
+  }
+  round.times.reserve(kTrips);
+  if (Status status = trips(kTrips, round.times); !status) return status;
+  rounds_.push_back(std::move(round));
+  return {};
+}
+
+double PingPongTrial::least_floor() const {
+  const auto least = std::min_element(
+      rounds_.begin(), rounds_.end(),
+      [](const TripRound& a, const TripRound& b) { return a.message_ns < b.message_ns; });
+  return least->message_ns;
+}
+
+void PingPongTrial::report(nlohmann::ordered_json& result) {
+  const double limit = least_floor() * kSlowFloor;
+  std::vector<int64_t> times;
+  std::vector<double> p50s;
+  std::vector<double> lines;
+  std::vector<double> messages;
+  std::vector<double> ratios;
+  uint64_t disturbed = 0;
+  for (TripRound& round : rounds_) {
+    if (round.message_ns > limit) {
+      ++disturbed;
+      continue;
+    }
+    times.insert(times.end(), round.times.begin(), round.times.end());
+    p50s.push_back(percentile_us(round.times, 0.5));
+    lines.push_back(round.line_ns);
+    messages.push_back(round.message_ns);
+    if (round.message_ns > 0) ratios.push_back(p50s.back() * 1000.0 / round.message_ns);
+  }
+  result["p50_us"] = percentile_us(times, 0.50);
+  result["p90_us"] = percentile_us(times, 0.90);
+  result["p99_us"] = percentile_us(times, 0.99);
+  result["p999_us"] = percentile_us(times, 0.999);
+  result["max_us"] = percentile_us(times, 1.0);
+  result["p50_min_us"] = *std::min_element(p50s.begin(), p50s.end());
+  result["p50_max_us"] = *std::max_element(p50s.begin(), p50s.end());
+  result["round_trips"] = times.size();
+  result["enough"] = times.size() >= kEnough;
+  result["disturbed_rounds"] = disturbed;
+  result["measured_s"] = static_cast<double>(elapsed_ns_) / 1e9;
+  result["cpu_s"] = static_cast<double>(cpu_ns_) / 1e9;
+  if (ratios.empty()) return;
+  result["line_ns"] = median(lines);
+  result["message_floor_ns"] = median(messages);
+  result["ratio_to_floor"] = median(ratios);
+  result["ratio_min"] = *std::min_element(ratios.begin(), ratios.end());
+  result["ratio_max"] = *std::max_element(ratios.begin(), ratios.end());
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Trial>> make_ping_pong_trial(const Options& options, Context& context) {
+  return PingPongTrial::create(options, context);
+}
+
+}  // namespace rnic::perf
