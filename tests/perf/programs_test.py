@@ -16,6 +16,7 @@ RUNS = (
       for _, function, scenario, *_ in instructions.SEGMENT_FIGURES),
     *(("pair_cost", scenario, "2") for scenario, *_ in instructions.PAIR_FIGURES),
     ("connection_scale", "1000", "0.1", "8"),
+    ("crc_cost", "2"),
     ("queue_pair_scale", "16", "8", "1"),
     ("waiting_cost", "1", "50", "0", "1"),
     ("verbs_cost", "post", "2"),

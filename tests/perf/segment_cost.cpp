@@ -111,6 +111,22 @@ RNIC_COUNTED void send_data(Host* host, base::Now now) { host->send(now); }
 RNIC_COUNTED void send_acks(Host* host, base::Now now) { host->send(now); }
 }
 
+namespace {
+
+/// The way to the steady state is not counted.
+struct Calls {
+  void (*receive_data)(Host* host, base::Now now);
+  void (*receive_acks)(Host* host, base::Now now);
+  void (*send_data)(Host* host, base::Now now);
+  void (*send_acks)(Host* host, base::Now now);
+};
+void input_uncounted(Host* host, base::Now now) { input_burst(*host, now); }
+void send_uncounted(Host* host, base::Now now) { host->send(now); }
+constexpr Calls kWarmUpCalls{input_uncounted, input_uncounted, send_uncounted, send_uncounted};
+constexpr Calls kCountedCalls{receive_data, receive_acks, send_data, send_acks};
+
+}  // namespace
+
 int main(int argc, char** argv) {
   const std::string_view what = argc > 1 ? argv[1] : "";
   sim::LinkConfig config;
@@ -131,10 +147,11 @@ int main(int argc, char** argv) {
   uint64_t segments = 0;
   uint64_t acks = 0;
   uint64_t received = 0;
+  const Calls* calls = &kWarmUpCalls;
   const auto turn = [&](bool pairs) {
     now += std::chrono::microseconds(10);
     // An output() sends a quantum at most: more of them, until cwnd is the limit.
-    for (uint32_t i = 0; i < (avoidance ? 4u : 1u); ++i) send_data(&left, now);
+    for (uint32_t i = 0; i < (avoidance ? 4u : 1u); ++i) calls->send_data(&left, now);
     now += std::chrono::microseconds(10);
     // The receiver answers after two segments, as a peer that is never behind does.
     while (right.take(now) != 0) {
@@ -147,15 +164,15 @@ int main(int argc, char** argv) {
           right.give_back();
           continue;
         }
-        receive_data(&right, now);
+        calls->receive_data(&right, now);
         segments += right.held;
         right.give_back();
-        send_acks(&right, now);
+        calls->send_acks(&right, now);
       }
     }
     now += std::chrono::microseconds(10);
     while (left.take(now) != 0) {
-      receive_acks(&left, now);
+      calls->receive_acks(&left, now);
       acks += left.held;
       left.give_back();
     }
@@ -164,9 +181,9 @@ int main(int argc, char** argv) {
   left.user.to_send = kWarmUp;
   left.stream->ready();
   while (right.user.placed < uint64_t{kWarmUp} * 1448) turn(true);
-  // What was counted until here is subtracted by the caller: it runs with 0 segments, too.
   const uint32_t measured = argc > 2 ? static_cast<uint32_t>(std::atoi(argv[2])) : kMeasured;
   segments = acks = 0;
+  calls = &kCountedCalls;
   left.user.to_send = measured;
   left.stream->ready();
   while (right.user.placed < (uint64_t{kWarmUp} + measured) * 1448) turn(true);

@@ -1,0 +1,269 @@
+"""What each measure of goals.toml is taken from: variants of rnic-perf, and programs of one figure."""
+
+import json
+import os
+import re
+import statistics
+import sys
+import tempfile
+
+from rounds import NotMeasured, Rounds, json_of, output_of, spread
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+EMSS = {1500: 1428, 9000: 8928}  # octets of a segment with timestamps, less MPA's and DDP's headers
+CORE_SHARE = 0.8  # of its core: whoever gets less shares it
+
+# Variants of rnic-perf loopback: what is compared is compared within a round.
+ONE_CORE = {
+    "write-1500": [],
+    "read-1500": ["--op", "read", "--no-floor"],
+    "send-1500": ["--op", "send", "--no-floor"],
+    "markers-1500": ["--markers", "--no-floor"],
+    "write-9000": ["--mtu", "9000"],
+    "markers-9000": ["--mtu", "9000", "--markers", "--no-floor"],
+    "rate-one-core": ["--size", "64", "--depth", "64", "--no-floor"],
+    "rate-128-qps": ["--size", "64", "--qps", "128", "--no-floor"],
+}
+TWO_CORES = {
+    "rate-two-cores": ["--size", "64", "--depth", "512", "--cores", "2", "--no-floor"],
+    "ping-pong": ["--ping-pong", "--cores", "2"],
+    "two-cores-1500": ["--cores", "2"],
+    "two-cores-9000": ["--cores", "2", "--mtu", "9000"],
+}
+CONNECTIONS = (1, 10, 100, 1000, 10000)
+
+
+def conditions(run):
+    """What a figure was measured with, as the run itself tells it."""
+    size = run["size"]
+    parts = [f"{size >> 20} MB" if size >= 1 << 20 else f"{size} octets", f"MTU {run['mtu']}",
+             "CRC" if run["crc"] else "NO CRC", "markers" if run["markers"] else "no markers",
+             f"{run['depth']} deep"]
+    if run.get("qps", 1) != 1:
+        parts.append(f"{run['qps']} QPs")
+    if "region" in run:
+        parts.append(f"region {run['region'] >> 10} KB")
+    parts.append(f"{run['cores']} core" + "s" * (run["cores"] - 1))
+    return ", ".join(parts)
+
+
+class Perf:
+    """rnic-perf of a build. A run that compared nothing gives no figure."""
+
+    def __init__(self, build_dir):
+        self.program = os.path.join(build_dir, "apps/rnic-perf/rnic-perf")
+
+    def loopback(self, *arguments, seconds=0.6):
+        run = json_of([self.program, "loopback", "--json", "--seconds", str(seconds), *arguments])
+        if run["verified"] is not True:
+            raise NotMeasured("the run was not verified")
+        return run
+
+    def variants(self, table, seconds):
+        return {name: lambda a=arguments: self.loopback(*a, seconds=seconds)
+                for name, arguments in table.items()}
+
+
+class Figures:
+    """Figures by measure; each has a value, or says why it has none."""
+
+    def __init__(self):
+        self.by_measure = {}
+
+    def add(self, measure, take):
+        try:
+            self.by_measure[measure] = take()
+        except NotMeasured as reason:
+            self.by_measure[measure] = {"missing": str(reason)}
+
+
+def share_of_cores(runs):
+    """How much of the cores that it spun on a program got."""
+    return statistics.median(run["cpu_s"] / run["measured_s"] / run["cores"] for run in runs
+                             if run.get("measured_s"))
+
+
+def from_rounds(figures, rounds):
+    """The figures that one run of interleaved rounds gives."""
+    def floor_ratio(name):
+        runs = rounds.of(name)
+        more = {"conditions": conditions(runs[0]),
+                "beside": f"{statistics.median(r['goodput_gbps'] for r in runs):.1f} of "
+                          f"{statistics.median(r['floor_gbps'] for r in runs):.1f} Gb/s"}
+        return rounds.figure(name, "ratio_to_floor", **more)
+
+    def two_cores(name, take, steady=False):
+        """steady: a figure that does not suffer where the cores are seldom ours at once."""
+        runs = rounds.of(name)
+        figure = take()
+        lines = sorted(run["line_ns"] for run in runs if "line_ns" in run)
+        if not lines:
+            raise NotMeasured("no time of a cache line between the cores")
+        figure["beside"] = f"cache line {statistics.median(lines):.0f} ns" + (
+            f"; {figure['beside']}" if "beside" in figure else "")
+        if not steady and share_of_cores(runs) < CORE_SHARE:
+            figure["disturbed_run"] = f"got {share_of_cores(runs):.0%} of its cores"
+        return figure
+
+    def compared(name, base, mtu):
+        figure = rounds.ratio(name, base, "goodput_gbps",
+                              conditions=conditions(rounds.of(name)[0]))
+        each = [EMSS[mtu] * 8 / run["goodput_gbps"] for run in rounds.of(name)]
+        others = [EMSS[mtu] * 8 / run["goodput_gbps"] for run in rounds.of(base)]
+        figure["extra_ns"] = statistics.median(each) - statistics.median(others)
+        figure["beside"] = f"{figure['extra_ns']:+.0f} ns a segment"
+        return figure
+
+    def rate(name):
+        return rounds.figure(name, "msgs_per_s", 1e-6, conditions=conditions(rounds.of(name)[0]))
+
+    def tail():
+        runs = rounds.of("ping-pong")
+        trips = sum(run["round_trips"] for run in runs)
+        if trips < 100_000:
+            raise NotMeasured(f"only {trips} undisturbed round trips")
+        return spread([run["p99_us"] / run["p50_us"] for run in runs],
+                      conditions=f"64 octets, {trips} round trips, 2 cores",
+                      beside=f"p99 {statistics.median(r['p99_us'] for r in runs):.2f} us")
+
+    def ping_pong():
+        runs = rounds.of("ping-pong")
+        p50 = statistics.median(run["p50_us"] for run in runs)
+        floor = statistics.median(run["message_floor_ns"] for run in runs)
+        return rounds.figure("ping-pong", "ratio_to_floor",
+                             conditions="64 octets, Write, MTU 1500, CRC, 2 cores",
+                             beside=f"{p50:.2f} us of {floor / 1000:.2f} us")
+
+    for name in ("write-1500", "write-9000"):
+        figures.add(name, lambda n=name: floor_ratio(n))
+    for name in ("rate-one-core", "rate-128-qps"):
+        figures.add(name, lambda n=name: rate(n))
+    figures.add("rate-two-cores", lambda: two_cores(
+        "rate-two-cores", lambda: rate("rate-two-cores"), steady=True))
+    figures.add("ping-pong", lambda: two_cores("ping-pong", ping_pong, steady=True))
+    figures.add("ping-pong-tail", lambda: two_cores("ping-pong", tail))
+    for name in ("two-cores-1500", "two-cores-9000"):
+        figures.add(name, lambda n=name: two_cores(n, lambda: floor_ratio(n)))
+    figures.add("read", lambda: compared("read-1500", "write-1500", 1500))
+    figures.add("send", lambda: compared("send-1500", "write-1500", 1500))
+    for mtu in (1500, 9000):
+        figures.add(f"markers-{mtu}", lambda m=mtu: compared(f"markers-{m}", f"write-{m}", m))
+
+
+def quick_rounds(perf, count, seconds, deadline):
+    return Rounds(perf.variants({**ONE_CORE, **TWO_CORES}, seconds), "write-1500").run(
+        count, deadline)
+
+
+def from_instructions(figures, build_dir, whole):
+    """-> what instructions.py wrote: figures, layers, shares"""
+    with tempfile.TemporaryDirectory(prefix="rnic-bench-") as folder:
+        out = os.path.join(folder, "instructions.json")
+        command = [sys.executable, os.path.join(HERE, "instructions.py"), "--build-dir", build_dir,
+                   "--json", out, *([] if whole else ["--pairs"])]
+        try:
+            output_of(command)
+        except NotMeasured as reason:
+            for name in ("pair", "receive", "send", "ack-and-poll", "write-64"):
+                figures.by_measure[f"instructions-{name}"] = {"missing": str(reason)}
+            figures.by_measure["allocations"] = {"missing": str(reason)}
+            return {}
+        with open(out, encoding="utf-8") as file:
+            told = json.load(file)
+    how = {"rounds": 1, "conditions": "callgrind, virtual time: exact"}
+    layers = told["layers"]["write-64"]
+    write = told["figures"]["write-64"]
+    all_of_it = write + layers.get("crc", 0) + layers.get("copies", 0)
+    for name, value in {"pair": told["figures"]["write-1m"], **told["shares"],
+                        "write-64": all_of_it}.items():
+        figures.by_measure[f"instructions-{name}"] = {"value": value, "low": value, "high": value,
+                                                      **how}
+    calls = told["figures"]["allocations-and-locks"]
+    figures.by_measure["allocations"] = {
+        "value": calls, "low": calls, "high": calls, "rounds": 1,
+        "conditions": "turns of two devices with posts and polls, callgrind",
+        "beside": "calls of malloc, new, mutexes and their like"}
+    figures.by_measure["instructions-write-64"]["beside"] = (
+        f"{write:.0f} without CRC and copies of the C library")
+    return told
+
+
+def from_crc(figures, build_dir):
+    rows = {}
+    try:
+        said = output_of([os.path.join(build_dir, "tests/perf/crc_cost"), "400"])
+    except NotMeasured as reason:
+        for length in (1444, 8944):
+            figures.by_measure[f"crc-{length}"] = {"missing": str(reason)}
+        return
+    for line in said.splitlines():
+        length, kernel, ns = line.split()
+        rows.setdefault(int(length), {})[kernel] = float(ns)
+    for length, kernels in rows.items():
+        isal = kernels.pop("isal")
+        best = min(kernels, key=kernels.get)
+        value = isal / kernels[best]
+        figures.by_measure[f"crc-{length}"] = {
+            "value": value, "low": value, "high": value, "rounds": 400,
+            "conditions": f"{best} of {', '.join(kernels)}; hot, best slices",
+            "beside": f"{kernels[best]:.1f} of {isal:.1f} ns"}
+
+
+def from_queue_pairs(figures, build_dir):
+    def take():
+        said = output_of([os.path.join(build_dir, "tests/perf/queue_pair_scale"), "500", "128",
+                          "1"])
+        octets, slots = re.search(r"each: (\d+) octets, of which slots of .* (\d+), ", said).groups()
+        value = int(octets) / 1024
+        return {"value": value, "low": value, "high": value, "rounds": 1,
+                "conditions": "500 connected pairs, resident memory",
+                "beside": f"slots {int(slots) / 1024:.0f} KB"}
+    figures.add("queue-pair-memory", take)
+
+
+def connection_rounds(perf, count, seconds, deadline):
+    """Many connections by processor time over whole transfers, 16 KB messages."""
+    table = {f"connections-{n}": ["--qps", str(n), "--size", "16K", "--no-floor", "--depth",
+                                  str(max(2, min(16, 4096 // n)))] for n in CONNECTIONS}
+    return Rounds(perf.variants(table, seconds)).run(count, deadline, fewest=1)
+
+
+def points_of_connections(rounds):
+    """For the plot, and to be written down."""
+    return [{"x": count, "gb_per_cpu_s": statistics.median(
+        run["gb_per_cpu_s"] for run in rounds.results[f"connections-{count}"])}
+            for count in CONNECTIONS if f"connections-{count}" not in rounds.failed]
+
+
+def from_connections(figures, rounds):
+    def take(name):
+        figure = rounds.ratio(name, "connections-1", "gb_per_cpu_s",
+                              conditions=conditions(rounds.of(name)[0]) + ", CPU time")
+        ours, base = (statistics.median(run["gb_per_cpu_s"] for run in rounds.of(which))
+                      for which in (name, "connections-1"))
+        figure["extra_ns"] = EMSS[1500] * 8 / ours - EMSS[1500] * 8 / base
+        figure["beside"] = f"{ours:.1f} of {base:.1f} Gb a CPU-second"
+        return figure
+    for count in CONNECTIONS[2:]:
+        figures.add(f"connections-{count}", lambda n=f"connections-{count}": take(n))
+
+
+LOSS_ROWS = ("loss-0.1", "loss-1", "loss-0.1-rtt20", "loss-1-rtt20", "loss-0.1-rtt100",
+             "loss-1-rtt100", "reorder-20us", "reorder-1ms")
+
+
+def from_loss(figures, build_dir, seconds):
+    """Rows of loss_cost: name, share, and what else it tells."""
+    program = os.path.join(build_dir, "tests/perf/loss_cost")
+
+    def take(row):
+        if not os.path.exists(program):
+            raise NotMeasured("this tree has no ./scripts/bench loss")
+        said = output_of([program, "--seconds", str(seconds), row], timeout=600)
+        words = next(line.split() for line in said.splitlines() if line.startswith(row + " "))
+        value = float(words[1])
+        return {"value": value, "low": value, "high": value, "rounds": 1,
+                "conditions": f"1 MB, MTU 1500, CRC, {seconds} s of CPU time and waiting",
+                "beside": f"{words[4]} of {words[5]} Gb/s"}
+    for row in LOSS_ROWS:
+        figures.add(row, lambda r=row: take(r))
