@@ -97,6 +97,7 @@ class User {
     return false;
   }
   // As llp::FramingUser.
+  [[nodiscard]] virtual bool ever_waits() const { return false; }
   [[nodiscard]] virtual bool may_wait(uint32_t segments) const {
     static_cast<void>(segments);
     return false;
@@ -161,12 +162,14 @@ class Stream final : public llp::FramingUser {
     return user_.all_fits(octets, overhead);
   }
   llp::PlaceVerdict place_ulpdu(const llp::UlpduView& ulpdu, bool in_order, base::Now now) override;
+  [[nodiscard]] bool ever_waits() const override { return user_.ever_waits(); }
   [[nodiscard]] bool may_wait(uint32_t ulpdus) const override {
     return !stopped_ && user_.may_wait(ulpdus);
   }
   [[nodiscard]] bool may_wait(const llp::UlpduView& ulpdu) const override;
   void end_wait(base::Now now) override { user_.end_wait(now); }
   void deliver_ulpdu(base::ByteView header, uint32_t ulpdu_length, base::Now now) override;
+  llp::PlaceVerdict take_ulpdu(const llp::UlpduView& ulpdu, base::Now now) override;
   void may_send() override { user_.may_send(); }
   void peer_silent() override { user_.peer_silent(); }
   // DDP-3-02: nothing has to be done, since each cut uses the MULPDU of its own time.
@@ -182,11 +185,18 @@ class Stream final : public llp::FramingUser {
 
  private:
   Fault place_tagged(const llp::UlpduView& ulpdu, const wire::DdpTaggedHeader& header);
+  void place_tagged_rest(const llp::UlpduView& ulpdu, const wire::DdpTaggedHeader& header,
+                         const TaggedTarget& buffer, Pieces& target);
   Fault place_untagged(const llp::UlpduView& ulpdu, const wire::DdpUntaggedHeader& header);
   Fault check_and_place(const llp::UlpduView& ulpdu, base::ByteView prefix);
   [[nodiscard]] bool find_buffer(const Fault& fault, base::ByteView prefix, bool in_order);
   [[nodiscard]] bool waits(const Fault& fault, base::ByteView prefix, base::Now now);
+  [[nodiscard]] bool is_plain(const llp::UlpduView& ulpdu) const;
+  llp::PlaceVerdict place_any(const llp::UlpduView& ulpdu, bool in_order, base::Now now);
+  llp::PlaceVerdict take_in_steps(const llp::UlpduView& ulpdu, base::Now now);
   Fault deliver(base::ByteView prefix, uint32_t length, base::Now now);
+  Fault deliver_untagged(base::ByteView prefix, uint32_t length, base::Now now);
+  void fail(const Fault& fault, base::ByteView header, uint32_t ulpdu_length, base::Now now);
   void put(const llp::UlpduView& ulpdu, uint32_t skip, std::span<const base::ByteSpan> target);
   template <typename Find>
   void put_rest(const llp::UlpduView& ulpdu, uint32_t skip, Pieces& target, const Find& find);

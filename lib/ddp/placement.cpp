@@ -11,29 +11,14 @@ uint32_t Pieces::octets() const {
   return sum;
 }
 
-namespace {
-
-/// The whole access is allowed, and `grant` has its first piece. Pieces without a place in the
-/// list are not looked up.
-[[gnu::noinline]] void add_rest(const mem::StagTable& memory, mem::AccessRequest rest,
-                                mem::AccessGrant grant, Pieces& out) {
+void add_rest(const mem::StagTable& memory, mem::AccessRequest rest, mem::AccessGrant grant,
+              Pieces& out) {
   while (grant.run != rest.length && !out.is_cut()) {
     rest.to += grant.run;
     rest.length -= grant.run;
     grant = memory.access(rest);
     out.add(grant.at, grant.run);
   }
-}
-
-}  // namespace
-
-mem::AccessFault add_access(const mem::StagTable& memory, const mem::AccessRequest& request,
-                            Pieces& out) {
-  const mem::AccessGrant grant = memory.access(request);
-  if (grant.fault != mem::AccessFault::None) return grant.fault;
-  out.add(grant.at, grant.run);
-  if (grant.run != request.length) [[unlikely]] add_rest(memory, request, grant, out);
-  return mem::AccessFault::None;
 }
 
 mem::AccessFault locate(const mem::StagTable& memory, const Identity& who,
@@ -64,7 +49,8 @@ mem::AccessFault locate(const mem::StagTable& memory, const Identity& who,
   return length == 0 ? mem::AccessFault::None : mem::AccessFault::Bounds;
 }
 
-void place(const llp::UlpduView& ulpdu, uint32_t skip, std::span<const base::ByteSpan> target) {
+void place_pieces(const llp::UlpduView& ulpdu, uint32_t skip,
+                  std::span<const base::ByteSpan> target) {
   size_t t = 0;
   size_t filled = 0;
   for (base::ByteView piece : ulpdu.pieces) {

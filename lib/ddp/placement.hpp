@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 #include "base/bytes.hpp"
@@ -55,9 +56,21 @@ class Pieces {
   bool cut_ = false;
 };
 
+/// The access `rest` is allowed, and `grant` has its first piece, which `out` has, too. Adds the
+/// others; pieces without a place in the list are not looked up.
+void add_rest(const mem::StagTable& memory, mem::AccessRequest rest, mem::AccessGrant grant,
+              Pieces& out);
+
 /// Checks an access and adds the pieces of memory that it goes to.
-[[nodiscard]] mem::AccessFault add_access(const mem::StagTable& memory,
-                                          const mem::AccessRequest& request, Pieces& out);
+[[nodiscard]] inline mem::AccessFault add_access(const mem::StagTable& memory,
+                                                 const mem::AccessRequest& request, Pieces& out) {
+  const mem::AccessGrant grant = memory.access(request);
+  if (grant.fault != mem::AccessFault::None) return grant.fault;
+  out.add(grant.at, grant.run);
+  if (grant.run != request.length) [[unlikely]]
+    add_rest(memory, request, grant, out);
+  return mem::AccessFault::None;
+}
 
 /// Finds octets [offset, offset + length) of the list `sges` (covering at least that much) and
 /// checks the access to each piece that is touched, also to those that `out` has no place for.
@@ -68,6 +81,17 @@ class Pieces {
 
 /// Copies the octets of `ulpdu` after the first `skip` into `target`, whose sizes add up to at most
 /// as many octets.
-void place(const llp::UlpduView& ulpdu, uint32_t skip, std::span<const base::ByteSpan> target);
+void place_pieces(const llp::UlpduView& ulpdu, uint32_t skip,
+                  std::span<const base::ByteSpan> target);
+/// Does the same, with less ado for one piece that goes to one piece.
+inline void place(const llp::UlpduView& ulpdu, uint32_t skip,
+                  std::span<const base::ByteSpan> target) {
+  if (ulpdu.pieces.size() == 1 && target.size() == 1 && target[0].size() == ulpdu.length - skip)
+      [[likely]] {
+    std::memcpy(target[0].data(), ulpdu.pieces[0].data() + skip, target[0].size());
+  } else {
+    place_pieces(ulpdu, skip, target);
+  }
+}
 
 }  // namespace rnic::ddp

@@ -55,7 +55,15 @@ Fault Stream::place_tagged(const llp::UlpduView& ulpdu, const wire::DdpTaggedHea
   fault = check_tagged(memory_, config_.who, header, payload, buffer, target);
   if (fault.failed()) return fault;
   put(ulpdu, wire::kDdpTaggedSize, target.view());
-  if (!target.is_cut()) return kNoFault;
+  if (target.is_cut()) [[unlikely]]
+    place_tagged_rest(ulpdu, header, buffer, target);
+  return kNoFault;
+}
+
+[[gnu::noinline]] void Stream::place_tagged_rest(const llp::UlpduView& ulpdu,
+                                                 const wire::DdpTaggedHeader& header,
+                                                 const TaggedTarget& buffer, Pieces& target) {
+  const uint32_t payload = ulpdu.length - wire::kDdpTaggedSize;
   put_rest(ulpdu, wire::kDdpTaggedSize, target, [&](uint32_t placed, Pieces& rest) {
     wire::DdpTaggedHeader later = header;
     later.to += placed;
@@ -63,10 +71,10 @@ Fault Stream::place_tagged(const llp::UlpduView& ulpdu, const wire::DdpTaggedHea
     behind.offset += placed;
     static_cast<void>(check_tagged(memory_, config_.who, later, payload - placed, behind, rest));
   });
-  return kNoFault;
 }
 
-Fault Stream::place_untagged(const llp::UlpduView& ulpdu, const wire::DdpUntaggedHeader& header) {
+[[gnu::noinline]] Fault Stream::place_untagged(const llp::UlpduView& ulpdu,
+                                               const wire::DdpUntaggedHeader& header) {
   if (header.version != user_.version()) return kUntaggedVersion;
   const uint32_t payload = ulpdu.length - wire::kDdpUntaggedSize;
   // RFC 5041 s.7.1 holds for segments without payload, too: they consume a buffer as the others do.
@@ -125,22 +133,33 @@ bool Stream::waits(const Fault& fault, base::ByteView prefix, base::Now now) {
 
 bool Stream::may_wait(const llp::UlpduView& ulpdu) const {
   std::array<uint8_t, wire::kDdpHeaderMax> copied;
-  const auto header = wire::parse_ddp_untagged(
-      {copied.data(), ulpdu.copy_prefix(copied.data(), wire::kDdpHeaderMax)});
+  const auto header = wire::parse_ddp_untagged(ulpdu.prefix(copied.data(), wire::kDdpHeaderMax));
   return header && user_.may_wait(*header);
 }
 
+/// A tagged segment whose header is in one piece, while nothing keeps segments from being placed.
+inline bool Stream::is_plain(const llp::UlpduView& ulpdu) const {
+  return !stopped_ && !finished_ && !fault_.failed() && !ulpdu.pieces.empty() &&
+         wire::has_ddp_tagged(ulpdu.pieces[0]);
+}
+
+/// A plain segment that passes its checks needs nothing else. A check that fails has had no effect,
+/// and fails again.
 llp::PlaceVerdict Stream::place_ulpdu(const llp::UlpduView& ulpdu, bool in_order, base::Now now) {
+  if (is_plain(ulpdu)) [[likely]] {
+    const wire::DdpTaggedHeader header = wire::read_ddp_tagged(ulpdu.pieces[0].data());
+    if (!place_tagged(ulpdu, header).failed()) [[likely]]
+      return llp::PlaceVerdict::Placed;
+  }
+  return place_any(ulpdu, in_order, now);
+}
+
+[[gnu::noinline]] llp::PlaceVerdict Stream::place_any(const llp::UlpduView& ulpdu, bool in_order,
+                                                      base::Now now) {
   // DDP-7.1-11: after an error all later segments are silently dropped.
   if (stopped_ || fault_.failed()) return llp::PlaceVerdict::Placed;
   std::array<uint8_t, wire::kDdpHeaderMax> copied;
-  base::ByteView prefix;
-  const auto want = std::min<uint32_t>(ulpdu.length, wire::kDdpHeaderMax);
-  if (!ulpdu.pieces.empty() && ulpdu.pieces[0].size() >= want) {
-    prefix = ulpdu.pieces[0].first(want);
-  } else {
-    prefix = {copied.data(), ulpdu.copy_prefix(copied.data(), want)};
-  }
+  const base::ByteView prefix = ulpdu.prefix(copied.data(), wire::kDdpHeaderMax);
   Fault fault = check_and_place(ulpdu, prefix);
   if (!fault.failed()) return llp::PlaceVerdict::Placed;
   if (find_buffer(fault, prefix, in_order)) fault = check_and_place(ulpdu, prefix);
@@ -156,9 +175,15 @@ llp::PlaceVerdict Stream::place_ulpdu(const llp::UlpduView& ulpdu, bool in_order
 }
 
 Fault Stream::deliver(base::ByteView prefix, uint32_t length, base::Now now) {
-  if (const auto tagged = wire::parse_ddp_tagged(prefix)) {
-    return user_.deliver_tagged(*tagged, length - wire::kDdpTaggedSize);
+  if (wire::has_ddp_tagged(prefix)) {
+    return user_.deliver_tagged(wire::read_ddp_tagged(prefix.data()),
+                                length - wire::kDdpTaggedSize);
   }
+  return deliver_untagged(prefix, length, now);
+}
+
+[[gnu::noinline]] Fault Stream::deliver_untagged(base::ByteView prefix, uint32_t length,
+                                                 base::Now now) {
   const auto untagged = wire::parse_ddp_untagged(prefix);
   if (!untagged) return kShortHeader;
   if (untagged->qn >= config_.queues) return kUntaggedQn;
@@ -181,11 +206,39 @@ void Stream::deliver_ulpdu(base::ByteView header, uint32_t ulpdu_length, base::N
   if (stopped_) return;
   // Segments before the faulty one may still wait for their delivery. The faulty one is recognised
   // by its header.
-  const bool faulty = fault_.failed() && same(report(header, ulpdu_length), faulty_);
-  const Fault fault = faulty ? fault_ : deliver(header, ulpdu_length, now);
-  if (!fault.failed()) return;
+  if (fault_.failed()) [[unlikely]] {
+    if (same(report(header, ulpdu_length), faulty_)) return fail(fault_, header, ulpdu_length, now);
+  }
+  const Fault fault = deliver(header, ulpdu_length, now);
+  if (fault.failed()) [[unlikely]]
+    fail(fault, header, ulpdu_length, now);
+}
+
+[[gnu::noinline, gnu::cold]] void Stream::fail(const Fault& fault, base::ByteView header,
+                                               uint32_t ulpdu_length, base::Now now) {
   stopped_ = true;
   user_.fault(fault, report(header, ulpdu_length), now);
+}
+
+/// What place_ulpdu() and deliver_ulpdu() do to a tagged segment without a fault, with one look at
+/// its header. All else is left to the two: a check that has failed fails again.
+llp::PlaceVerdict Stream::take_ulpdu(const llp::UlpduView& ulpdu, base::Now now) {
+  if (is_plain(ulpdu)) [[likely]] {
+    const base::ByteView octets = ulpdu.pieces[0];
+    const wire::DdpTaggedHeader header = wire::read_ddp_tagged(octets.data());
+    if (!place_tagged(ulpdu, header).failed()) [[likely]] {
+      const Fault fault = user_.deliver_tagged(header, ulpdu.length - wire::kDdpTaggedSize);
+      if (fault.failed()) [[unlikely]]
+        fail(fault, octets.first(wire::kDdpTaggedSize), ulpdu.length, now);
+      return llp::PlaceVerdict::Placed;
+    }
+  }
+  return take_in_steps(ulpdu, now);
+}
+
+[[gnu::noinline]] llp::PlaceVerdict Stream::take_in_steps(const llp::UlpduView& ulpdu,
+                                                          base::Now now) {
+  return llp::FramingUser::take_ulpdu(ulpdu, now);
 }
 
 }  // namespace rnic::ddp

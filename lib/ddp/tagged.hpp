@@ -23,8 +23,27 @@ struct TaggedTarget {
 };
 
 /// The one access check of a tagged segment. A segment without payload is not checked (DDP-5.2-07).
-[[nodiscard]] Fault check_tagged(const mem::StagTable& memory, const Identity& who,
-                                 const wire::DdpTaggedHeader& header, uint32_t payload,
-                                 const TaggedTarget& target, Pieces& out);
+[[nodiscard]] inline Fault check_tagged(const mem::StagTable& memory, const Identity& who,
+                                        const wire::DdpTaggedHeader& header, uint32_t payload,
+                                        const TaggedTarget& target, Pieces& out) {
+  out.clear();
+  if (payload == 0) return kNoFault;
+  mem::AccessFault fault = mem::AccessFault::None;
+  if (!target.sges.empty()) {
+    fault = locate(memory, who, target.sges, target.offset, payload, target.rights, out);
+  } else {
+    fault = add_access(memory,
+                       {.stag = mem::Stag{header.stag},
+                        .to = header.to,
+                        .length = payload,
+                        .rights = target.rights,
+                        .pd = who.pd,
+                        .stream = who.stream},
+                       out);
+  }
+  if (fault == mem::AccessFault::None) [[likely]]
+    return kNoFault;
+  return tagged_fault(fault);
+}
 
 }  // namespace rnic::ddp

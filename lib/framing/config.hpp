@@ -15,6 +15,7 @@ struct Config {
   uint32_t receive_window = 4u << 20;  ///< octets offered past the delivery point
   uint32_t hold_limit = 1u << 20;      ///< octets held until they can be placed, per connection
   uint32_t early_limit = 4096;         ///< PDUs placed ahead of the order, per connection
+  bool fast_path = true;  ///< false, in tests: a segment in order takes the general way, too
 };
 
 }  // namespace rnic::framing

@@ -65,6 +65,7 @@ struct LocatedSegment {
   PduError bad = PduError::None;  ///< error of the PDU at `next`
   bool droppable = false;         ///< a retransmission of the bad PDU may be right
   bool cut = false;               ///< the PDU at `next` runs past the segment
+  bool plain = false;             ///< inspect() has found that it may take the fast path
   std::array<PduSpan, kLocatedMax> whole;
 };
 

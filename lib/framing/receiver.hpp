@@ -28,6 +28,7 @@ struct ReceiverLimits {
   uint32_t hold = 0;          ///< octets of held data
   uint32_t early = 0;         ///< PDUs placed ahead of the order
   bool out_of_order = false;  ///< place PDUs that are found in held octets ahead of the order
+  bool fast_path = true;      ///< plain segments take it (Receiver)
 };
 
 /// The session that owns a receiver: it hears of events that the FramingUser is not told of.
@@ -44,6 +45,11 @@ class ReceiverOwner {
 /// The four steps of llp::StreamUser's receiving half: clipped, inspect, place, ordered. Its
 /// members are in receiver_steps.hpp, for the source that makes the receiver of a protocol's
 /// Locator.
+///
+/// Without loss nearly every segment is plain: is_plain() is true of it. Such a segment takes the
+/// fast path, place_ordered(), which does what place() and ordered() would do to it, in the same
+/// order of calls, and leaves out what has no effect then (decision 62). All others take the
+/// general way.
 template <Locator L>
 class Receiver final : private Arrivals {
  public:
@@ -52,7 +58,10 @@ class Receiver final : private Arrivals {
 
   /// Sets the stream. nullptr: the stream is gone.
   void attach(llp::Stream* stream);
-  void bind(llp::FramingUser* user) { user_ = user; }
+  void bind(llp::FramingUser* user) {
+    user_ = user;
+    ever_waits_ = user->ever_waits();
+  }
   /// PDUs begin at `offset` of the stream.
   void start(uint64_t offset);
   /// Throws away all held octets, and from now on all that arrive.
@@ -66,6 +75,8 @@ class Receiver final : private Arrivals {
   [[nodiscard]] uint32_t takes(base::Range range, base::ByteView octets);
   void place(base::Range range, base::ByteView octets, base::Now now);
   void ordered(uint64_t offset, base::Now now);
+  /// As in llp::StreamUser.
+  [[nodiscard]] bool place_ordered(base::Range range, base::ByteView octets, base::Now now);
   /// See llp::Framing.
   bool resume(base::Now now);
 
@@ -110,15 +121,28 @@ class Receiver final : private Arrivals {
 
   [[nodiscard]] const Arrivals& arrivals() const { return *this; }
   void locate(base::Range range, base::ByteView octets, LocatedSegment& out);
+  [[nodiscard]] llp::InspectVerdict judge(LocatedSegment& segment, base::ByteView octets,
+                                          base::Now now);
   [[nodiscard]] bool has_room(const LocatedSegment& segment, base::ByteView octets);
   [[nodiscard]] bool may_wait(const LocatedSegment& segment, base::ByteView octets);
+  [[nodiscard]] bool is_plain(const LocatedSegment& segment) const;
+  [[nodiscard]] bool take_one(const LocatedSegment& segment, base::Range range,
+                              base::ByteView octets, base::Now now);
+  [[nodiscard]] bool place_plain(const LocatedSegment& segment, base::ByteView octets,
+                                 base::Now now);
+  void deliver_plain(const LocatedSegment& segment, base::ByteView octets, base::Now now);
+  void leave_fast_path(const LocatedSegment& segment, base::ByteView octets, uint32_t waiting,
+                       base::Now now);
   void place_in_order(const LocatedSegment& segment, base::ByteView octets, base::Now now);
+  void keep_from(const LocatedSegment& segment, base::ByteView octets, uint32_t first,
+                 base::Now now);
   void place_early(const LocatedSegment& segment, base::ByteView octets, base::Now now);
   [[nodiscard]] bool place_front(const LocatedSegment& segment, base::ByteView octets,
                                  base::Now now);
   void hold_waiting(base::Range range, base::ByteView octets, uint64_t next_pdu, base::Now now);
   bool place_whole(const PduSpan& span, const uint8_t* data, bool in_order, base::Now now,
                    bool& limited);
+  void list_placed(const PduSpan& span, const llp::UlpduView& ulpdu, bool early);
   uint32_t hold(base::Range range, base::ByteView octets, bool in_order, uint64_t next_pdu,
                 base::Now now);
   void scan(uint32_t node, base::Now now);
@@ -129,6 +153,7 @@ class Receiver final : private Arrivals {
   void deliver(PlacedPdu& entry, base::Now now);
   void drain(uint64_t offset, base::Now now);
   void raise(PduError error, base::Now now);
+  [[nodiscard]] bool is_traced() const;
   void trace(TraceKind kind, base::Range range, base::Now now);
 
   HoldStore& store_;
@@ -141,8 +166,10 @@ class Receiver final : private Arrivals {
 
   uint64_t held_told_ = 0;  // the most octets held since ordered() last told of room
   bool out_of_order_;
+  bool fast_path_;
   bool can_drop_ = false;  // the transport can drop a segment (llp::StreamTraits)
   bool first_seen_ = false;
+  bool ever_waits_ = true;  // the user's answer
   bool stopped_ = false;
   PduError error_at_next_ = PduError::None;  // error of the PDU at place_next_
 };

@@ -17,7 +17,8 @@ Receiver<L>::Receiver(HoldStore& store, const ReceiverLimits& limits,
       locator_(locator),
       owner_(owner),
       counters_(counters),
-      out_of_order_(limits.out_of_order) {}
+      out_of_order_(limits.out_of_order),
+      fast_path_(limits.fast_path) {}
 
 template <Locator L>
 void Receiver<L>::attach(llp::Stream* stream) {
@@ -67,7 +68,7 @@ void Receiver<L>::locate(base::Range range, base::ByteView octets, LocatedSegmen
   out.next = kUnlocated;
   out.count = 0;
   out.bad = PduError::None;
-  out.droppable = out.cut = false;
+  out.droppable = out.cut = out.plain = false;
   locator_.locate(arrivals(), octets, out);
 }
 
@@ -79,6 +80,17 @@ llp::InspectVerdict Receiver<L>::inspect(base::Range range, base::ByteView octet
   LocatedSegment& segment = store_.segment();
   locate(range, octets, segment);
   if (!can_drop_) return llp::InspectVerdict::Accept;
+  segment.plain = is_plain(segment);
+  if (segment.plain) [[likely]]
+    return llp::InspectVerdict::Accept;
+  return judge(segment, octets, now);
+}
+
+/// Decides whether the transport is to drop a located segment that is not plain.
+template <Locator L>
+[[gnu::noinline]] llp::InspectVerdict Receiver<L>::judge(LocatedSegment& segment,
+                                                         base::ByteView octets, base::Now now) {
+  const base::Range range = segment.range;
   const Refusal refusal = locator_.refuses(arrivals(), segment, octets);
   if (refusal == Refusal::None && has_room(segment, octets)) return llp::InspectVerdict::Accept;
   segment.owner = nullptr;
@@ -145,6 +157,116 @@ uint32_t Receiver<L>::takes(base::Range range, base::ByteView octets) {
   return whole + held_.room_in({segment.next, range.end}, whole == 0);
 }
 
+// --- the fast path: steps 3 and 4 of a plain segment ---
+
+/// The one test at its entry, made by inspect() of a segment that was located. The segment is in
+/// order and consists of whole PDUs, which are all proven; no earlier PDU is started, held, placed
+/// and not delivered, or found bad; and none of these may have to wait. So the general way would
+/// refuse nothing, hold nothing, place every PDU, and deliver all of them in ordered().
+template <Locator L>
+bool Receiver<L>::is_plain(const LocatedSegment& segment) const {
+  const base::Range range = segment.range;
+  return in_order(range) && place_next_ == range.begin && segment.next == range.end &&
+         held_.empty() && placed_.empty() && held_told_ == 0 && first_seen_ && fast_path_ &&
+         error_at_next_ == PduError::None && !(ever_waits_ && user_->may_wait(segment.count + 1));
+}
+
+/// Nothing but discard() changes what is_plain() has found, before the segment is placed.
+template <Locator L>
+bool Receiver<L>::place_ordered(base::Range range, base::ByteView octets, base::Now now) {
+  LocatedSegment& segment = store_.segment();
+  if (!segment.plain || segment.owner != this || segment.range != range || stopped_) {
+    place(range, octets, now);
+    return false;
+  }
+  segment.owner = nullptr;
+  locator_.arriving(arrivals(), range, octets, now);
+  if (segment.count == 1) return take_one(segment, range, octets, now);
+  if (!place_plain(segment, octets, now)) return false;
+  deliver_plain(segment, octets, now);
+  return true;
+}
+
+/// Takes the only PDU of a plain segment: its delivery follows its placement.
+template <Locator L>
+inline bool Receiver<L>::take_one(const LocatedSegment& segment, base::Range range,
+                                  base::ByteView octets, base::Now now) {
+  const PduSpan& span = segment.whole[0];
+  const llp::PlaceVerdict verdict = user_->take_ulpdu(locator_.view(span, octets.data()), now);
+  if (verdict == llp::PlaceVerdict::Wait) [[unlikely]] {
+    leave_fast_path(segment, octets, 0, now);
+    return false;
+  }
+  locator_.placed(span, octets.data());
+  pass(range.end, span.unit_end);
+  counters_.placed_in_order_octets += octets.size();
+  arrived_ = ordered_ = deliver_next_ = range.end;
+  ++counters_.pdus_in;
+  if (is_traced()) [[unlikely]] {
+    trace(TraceKind::InOrder, range, now);
+    if (!stopped_) trace(TraceKind::Delivered, range, now);
+  }
+  return true;
+}
+
+/// Does to each PDU what place_in_order() does. The list of placed PDUs stays empty, since no other
+/// PDU comes between these and their delivery. False: the segment has left the fast path.
+template <Locator L>
+bool Receiver<L>::place_plain(const LocatedSegment& segment, base::ByteView octets, base::Now now) {
+  const uint8_t* data = octets.data();
+  for (uint32_t i = 0; i < segment.count && !stopped_; ++i) {
+    const PduSpan& span = segment.whole[i];
+    const llp::PlaceVerdict verdict = user_->place_ulpdu(locator_.view(span, data), true, now);
+    if (!stopped_) [[likely]] {
+      if (verdict == llp::PlaceVerdict::Wait) [[unlikely]] {
+        leave_fast_path(segment, octets, i, now);
+        return false;
+      }
+      locator_.placed(span, data);
+    }
+    pass(span.end, span.unit_end);
+    counters_.placed_in_order_octets += span.size();
+    data += span.size();
+  }
+  if (!stopped_) trace(TraceKind::InOrder, segment.range, now);
+  arrived_ = segment.range.end;
+  return true;
+}
+
+/// Does what ordered() does.
+template <Locator L>
+void Receiver<L>::deliver_plain(const LocatedSegment& segment, base::ByteView octets,
+                                base::Now now) {
+  ordered_ = segment.range.end;
+  const uint8_t* data = octets.data();
+  std::array<uint8_t, llp::kUlpduHeaderMax> copied;
+  for (uint32_t i = 0; i < segment.count && !stopped_; ++i) {
+    const PduSpan& span = segment.whole[i];
+    deliver_next_ = span.end;
+    ++counters_.pdus_in;
+    user_->deliver_ulpdu(locator_.view(span, data).prefix(copied.data(), llp::kUlpduHeaderMax),
+                         span.ulpdu_length, now);
+    data += span.size();
+  }
+  if (!stopped_) trace(TraceKind::Delivered, segment.range, now);
+}
+
+/// The one exit: PDU `waiting` waits, although may_wait() has said that none would. The PDUs before
+/// it are listed, as they would be now on the general way, which goes on from here.
+template <Locator L>
+[[gnu::noinline, gnu::cold]] void Receiver<L>::leave_fast_path(const LocatedSegment& segment,
+                                                               base::ByteView octets,
+                                                               uint32_t waiting, base::Now now) {
+  for (uint32_t i = 0; i < waiting; ++i) {
+    const PduSpan& span = segment.whole[i];
+    list_placed(span, locator_.view(span, octets.data() + (span.begin - segment.range.begin)),
+                false);
+  }
+  waits_ = true;
+  keep_from(segment, octets, waiting, now);
+  arrived_ = segment.range.end;
+}
+
 // --- step 3: place ---
 
 template <Locator L>
@@ -201,10 +323,7 @@ void Receiver<L>::place_in_order(const LocatedSegment& segment, base::ByteView o
     const PduSpan& span = segment.whole[i];
     bool limited = false;
     if (!place_whole(span, octets.data() + (span.begin - range.begin), true, now, limited)) {
-      if (i != 0) trace(TraceKind::InOrder, {segment.front_end, span.begin}, now);
-      if (waits_) return hold_waiting({span.begin, range.end}, behind(span.begin), span.end, now);
-      hold({span.begin, range.end}, behind(span.begin), true, span.begin, now);
-      return;
+      return keep_from(segment, octets, i, now);
     }
     pass(span.end, span.unit_end);
     counters_.placed_in_order_octets += span.size();
@@ -217,6 +336,18 @@ void Receiver<L>::place_in_order(const LocatedSegment& segment, base::ByteView o
   } else if (segment.next < range.end) {
     hold({segment.next, range.end}, behind(segment.next), true, segment.next, now);
   }
+}
+
+/// Keeps a segment in order from its PDU `first` on, which was not placed.
+template <Locator L>
+void Receiver<L>::keep_from(const LocatedSegment& segment, base::ByteView octets, uint32_t first,
+                            base::Now now) {
+  const PduSpan& span = segment.whole[first];
+  const base::Range rest{span.begin, segment.range.end};
+  const base::ByteView behind = octets.subspan(rest.begin - segment.range.begin);
+  if (first != 0) trace(TraceKind::InOrder, {segment.front_end, rest.begin}, now);
+  if (waits_) return hold_waiting(rest, behind, span.end, now);
+  hold(rest, behind, true, rest.begin, now);
 }
 
 /// Holds octets that contain or follow a PDU which waits, and places those PDUs of them that can be
@@ -277,13 +408,18 @@ bool Receiver<L>::place_whole(const PduSpan& span, const uint8_t* data, bool in_
     return false;
   }
   locator_.placed(span, data);
-  PlacedPdu& entry = placed_.insert(span, !in_order);
-  ulpdu.copy_prefix(entry.header.data(), llp::kUlpduHeaderMax);
+  list_placed(span, ulpdu, !in_order);
   if (in_order) return true;
   counters_.placed_early_octets += span.size();
   stats_.placed_early += span.size();
   trace(TraceKind::PlacedEarly, {span.begin, span.end}, now);
   return true;
+}
+
+template <Locator L>
+void Receiver<L>::list_placed(const PduSpan& span, const llp::UlpduView& ulpdu, bool early) {
+  PlacedPdu& entry = placed_.insert(span, early);
+  ulpdu.copy_prefix(entry.header.data(), llp::kUlpduHeaderMax);
 }
 
 template <Locator L>
@@ -458,6 +594,11 @@ template <Locator L>
 void Receiver<L>::raise(PduError error, base::Now now) {
   discard();
   owner_.broken(error, now);
+}
+
+template <Locator L>
+bool Receiver<L>::is_traced() const {
+  return stream_ != nullptr && stream_->trace() != nullptr;
 }
 
 template <Locator L>

@@ -86,8 +86,9 @@ class SessionBase : public StartSession, private ReceiverOwner {
  protected:
   /// \param locator a member of the derived session, of which only the reference is kept here
   SessionBase(const Config& config, HoldStore& hold, const ReceiverCounters& counters, L& locator)
-      : receiver_(hold, {config.hold_limit, config.early_limit, config.out_of_order}, counters,
-                  locator, *this),
+      : receiver_(hold,
+                  {config.hold_limit, config.early_limit, config.out_of_order, config.fast_path},
+                  counters, locator, *this),
         receive_window_(config.receive_window) {}
 
   /// nullptr: no stream was attached yet, or it is gone.

@@ -19,7 +19,7 @@ const char* to_string(FramingError error) {
   return "unknown";
 }
 
-uint32_t UlpduView::copy_prefix(uint8_t* dst, uint32_t n) const {
+[[gnu::noinline]] uint32_t UlpduView::copy_prefix(uint8_t* dst, uint32_t n) const {
   uint32_t done = 0;
   for (const base::ByteView piece : pieces) {
     if (done == n) break;

@@ -2,6 +2,8 @@
 /// Framing: the service that MPA (or TUF) gives to DDP, in the terms of RFC 5041 section 3.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <span>
 
@@ -52,6 +54,14 @@ struct UlpduView {
 
   /// Copies min(n, length) octets from the start into dst; \return how many.
   uint32_t copy_prefix(uint8_t* dst, uint32_t n) const;
+  /// The first min(n, length) octets: where they are, or copied to `buffer` if they are in several
+  /// pieces.
+  [[nodiscard]] base::ByteView prefix(uint8_t* buffer, uint32_t n) const {
+    n = std::min(n, length);
+    if (!pieces.empty() && pieces[0].size() >= n) [[likely]]
+      return pieces[0].first(n);
+    return {buffer, copy_prefix(buffer, n)};
+  }
 };
 
 enum class PlaceVerdict : uint8_t {
@@ -99,6 +109,9 @@ class FramingUser {
   /// Places a ULPDU, in or out of order. It is not called again for a ULPDU that got the verdict
   /// Placed.
   virtual PlaceVerdict place_ulpdu(const UlpduView& ulpdu, bool in_order, base::Now now) = 0;
+  /// False: no ULPDU ever gets the verdict Wait, so the calls below say so each time. It never
+  /// becomes true.
+  [[nodiscard]] virtual bool ever_waits() const { return true; }
   /// \return one of the next `ulpdus` ULPDUs in order may get the verdict Wait now, so there has to
   /// be room to hold the octets behind it
   [[nodiscard]] virtual bool may_wait(uint32_t ulpdus) const {
@@ -117,6 +130,16 @@ class FramingUser {
   /// The order has reached a placed (or faulty) ULPDU: deliver. `header` is its first
   /// min(length, kUlpduHeaderMax) octets.
   virtual void deliver_ulpdu(base::ByteView header, uint32_t ulpdu_length, base::Now now) = 0;
+
+  /// place_ulpdu() of a ULPDU in order, and where the verdict is not Wait its deliver_ulpdu(), for
+  /// a ULPDU that nothing can come between the two of. \return the verdict
+  virtual PlaceVerdict take_ulpdu(const UlpduView& ulpdu, base::Now now) {
+    const PlaceVerdict verdict = place_ulpdu(ulpdu, true, now);
+    if (verdict == PlaceVerdict::Wait) return verdict;
+    std::array<uint8_t, kUlpduHeaderMax> copied;
+    deliver_ulpdu(ulpdu.prefix(copied.data(), kUlpduHeaderMax), ulpdu.length, now);
+    return verdict;
+  }
 
   /// The user may send from now on (RFC 5044 s.7.1.2): the initiator has the Reply, or the
   /// responder has validated an FPDU.

@@ -130,6 +130,14 @@ class StreamUser {
   /// Step 4: the stream is complete up to `offset`. Deliveries and errors take effect here.
   virtual void ordered(uint64_t offset, base::Now now) = 0;
 
+  /// Steps 3 and 4 of a segment that is in order while nothing beyond it has come: a user that can
+  /// takes both at once. \return step 4 is done; false: the transport calls ordered(range.end) next
+  [[nodiscard]] virtual bool place_ordered(base::Range range, base::ByteView octets,
+                                           base::Now now) {
+    place(range, octets, true, now);
+    return false;
+  }
+
   /// EMSS has changed. The user learns it before the next pull.
   virtual void emss_changed(uint32_t emss) = 0;
 

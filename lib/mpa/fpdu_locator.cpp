@@ -20,12 +20,16 @@ void FpduLocator::locate(const framing::Arrivals& arrivals, base::ByteView octet
   uint64_t at = 0;
   if (!find_first(arrivals, out, octets, at)) return;
   out.front_end = at;
-  while (at < range.end && out.count < framing::kLocatedMax) {
+  const uint8_t* data = octets.data() + (at - range.begin);
+  uint32_t count = 0;
+  while (at < range.end && count < framing::kLocatedMax) {
     const uint64_t header = fpdu_header(grid, at);
-    out.cut = header + wire::kMpaLengthSize > range.end;
-    if (out.cut) break;
-    const uint8_t* data = octets.data() + (at - range.begin);
-    const framing::PduSpan span = fpdu_span(grid, at, base::load_be16(data + (header - at)));
+    if (header + wire::kMpaLengthSize > range.end) {
+      out.cut = true;
+      break;
+    }
+    framing::PduSpan& span = out.whole[count];
+    span = fpdu_span(grid, at, base::load_be16(data + (header - at)));
     if (span.end > range.end) {
       out.cut = true;
       // It would reach into an FPDU that was proven, so its length is wrong.
@@ -36,12 +40,16 @@ void FpduLocator::locate(const framing::Arrivals& arrivals, base::ByteView octet
       break;
     }
     const PduError error = reader_.verify(span, data);
-    out.bad = error;
-    out.droppable = error == PduError::Crc;
-    if (error != PduError::None) break;
-    out.whole[out.count++] = span;
+    if (error != PduError::None) [[unlikely]] {
+      out.bad = error;
+      out.droppable = error == PduError::Crc;
+      break;
+    }
+    ++count;
+    data += span.size();
     at = span.end;
   }
+  out.count = count;
   out.next = at;
 }
 
@@ -52,10 +60,16 @@ bool FpduLocator::find_first(const framing::Arrivals& arrivals,
   const base::Range range = segment.range;
   if (arrivals.in_order(range)) {
     first = range.begin;
-    if (arrivals.place_next() == range.begin) return true;
+    if (arrivals.place_next() == range.begin) [[likely]]
+      return true;
     return end_of_started(arrivals, arrivals.place_next(), range, octets, first) &&
            first >= range.begin && first <= range.end;
   }
+  return find_early(arrivals, range, octets, first);
+}
+
+[[gnu::noinline]] bool FpduLocator::find_early(const framing::Arrivals& arrivals, base::Range range,
+                                               base::ByteView octets, uint64_t& first) const {
   if (!out_of_order_) return false;
   bool inside = false;
   if (find_by_neighbour(arrivals, range, octets, first, inside)) return true;
@@ -87,8 +101,9 @@ bool FpduLocator::find_by_neighbour(const framing::Arrivals& arrivals, base::Ran
   return false;
 }
 
-bool FpduLocator::end_of_started(const framing::Arrivals& arrivals, uint64_t begin,
-                                 base::Range range, base::ByteView octets, uint64_t& end) const {
+[[gnu::noinline]] bool FpduLocator::end_of_started(const framing::Arrivals& arrivals,
+                                                   uint64_t begin, base::Range range,
+                                                   base::ByteView octets, uint64_t& end) const {
   framing::PduSpan span;
   if (!reader_.find(arrivals.held(), begin, range, octets, span)) return false;
   end = span.end;
@@ -133,18 +148,16 @@ framing::Extent FpduLocator::extent(const framing::Arrivals& arrivals, uint64_t 
 static_assert(wire::kMpaMarkerInterval >= framing::kMarkerIntervalMin, "as many pieces as fit");
 
 /// Collects the pieces of the ULPDU between its markers.
-llp::UlpduView FpduLocator::view(const framing::PduSpan& span, const uint8_t* data) {
+llp::UlpduView FpduLocator::view_between_markers(const framing::PduSpan& span,
+                                                 const uint8_t* data) {
   const MarkerGrid& grid = reader_.grid();
   base::ByteView* pieces = store_.pieces();
   size_t count = 0;
   uint64_t at = span.header + wire::kMpaLengthSize;
   uint32_t left = span.ulpdu_length;
   while (left != 0) {
-    uint32_t run = left;
-    if (grid.on()) {
-      if (grid.at(at)) at += wire::kMpaMarkerSize;
-      run = std::min<uint32_t>(left, grid.distance(at));
-    }
+    if (grid.at(at)) at += wire::kMpaMarkerSize;
+    const uint32_t run = std::min<uint32_t>(left, grid.distance(at));
     pieces[count++] = {data + (at - span.begin), run};
     at += run;
     left -= run;

@@ -40,7 +40,11 @@ class FpduLocator final : public framing::LocatorDefaults {
     if (drop_policy_.has_proven(span)) return framing::PduError::None;
     return reader_.verify(span, data);
   }
-  [[nodiscard]] llp::UlpduView view(const framing::PduSpan& span, const uint8_t* data);
+  [[nodiscard]] llp::UlpduView view(const framing::PduSpan& span, const uint8_t* data) {
+    if (reader_.grid().on() || span.ulpdu_length == 0) return view_between_markers(span, data);
+    store_.pieces()[0] = {data + wire::kMpaLengthSize, span.ulpdu_length};
+    return {{store_.pieces(), 1}, span.ulpdu_length};
+  }
   void placed(const framing::PduSpan& span, const uint8_t* data) {
     drop_policy_.placed(span, data);
   }
@@ -51,10 +55,14 @@ class FpduLocator final : public framing::LocatorDefaults {
   [[nodiscard]] bool find_first(const framing::Arrivals& arrivals,
                                 const framing::LocatedSegment& segment, base::ByteView octets,
                                 uint64_t& first) const;
+  [[nodiscard]] bool find_early(const framing::Arrivals& arrivals, base::Range range,
+                                base::ByteView octets, uint64_t& first) const;
   [[nodiscard]] bool find_by_neighbour(const framing::Arrivals& arrivals, base::Range range,
                                        base::ByteView octets, uint64_t& first, bool& inside) const;
   [[nodiscard]] bool end_of_started(const framing::Arrivals& arrivals, uint64_t begin,
                                     base::Range range, base::ByteView octets, uint64_t& end) const;
+  [[nodiscard]] llp::UlpduView view_between_markers(const framing::PduSpan& span,
+                                                    const uint8_t* data);
   [[nodiscard]] uint64_t find_by_marker(base::Range range, base::ByteView octets) const;
 
   const bool all_markers_;   // Config::check_all_markers

@@ -1,8 +1,5 @@
 #include "mpa/fpdu_reader.hpp"
 
-#include "base/endian.hpp"
-#include "crc/crc.hpp"
-
 namespace rnic::mpa {
 
 using framing::PduError;
@@ -43,16 +40,8 @@ bool FpduReader::find(const framing::HeldOctets& held, uint64_t begin, base::Ran
   return true;
 }
 
-/// The CRC comes first (RFC 5044 s.4.4), then the markers inside (s.8, error 3).
-PduError FpduReader::verify(const framing::PduSpan& span, const uint8_t* data) const {
-  if (crc_) {
-    const size_t covered = span.size() - wire::kMpaCrcSize;
-    const uint32_t value = crc::finish(crc::update(crc::kInit, data, covered));
-    if (value != base::load_le32(data + covered)) return PduError::Crc;
-  }
-  // RFC 5044 s.8 leaves open which markers are checked. Without a CRC all are checked, since
-  // nothing else would reveal a wrong pointer.
-  if (!grid_.on() || !all_markers_) return PduError::None;
+[[gnu::noinline]] PduError FpduReader::verify_markers(const framing::PduSpan& span,
+                                                      const uint8_t* data) const {
   for (uint64_t marker = grid_.next(span.begin); marker < span.end;
        marker += wire::kMpaMarkerInterval) {
     const uint64_t expected = marker < span.header ? 0 : marker - span.header;

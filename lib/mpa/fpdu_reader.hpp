@@ -5,6 +5,8 @@
 #include <cstdint>
 
 #include "base/bytes.hpp"
+#include "base/endian.hpp"
+#include "crc/crc.hpp"
 #include "framing/hold_store.hpp"
 #include "framing/pdu_span.hpp"
 #include "llp/framing.hpp"
@@ -36,9 +38,23 @@ class FpduReader {
   [[nodiscard]] uint64_t marker_target(uint64_t marker, const uint8_t* octets) const;
   /// Checks the CRC and the markers of an FPDU whose octets lie at `data` in one piece. \return its
   /// error, or None
-  [[nodiscard]] framing::PduError verify(const framing::PduSpan& span, const uint8_t* data) const;
+  [[nodiscard]] framing::PduError verify(const framing::PduSpan& span, const uint8_t* data) const {
+    // The CRC comes first (RFC 5044 s.4.4), then the markers inside (s.8, error 3).
+    if (crc_) {
+      const size_t covered = span.size() - wire::kMpaCrcSize;
+      const uint32_t value = crc::finish(crc::update(crc::kInit, data, covered));
+      if (value != base::load_le32(data + covered)) return framing::PduError::Crc;
+    }
+    // RFC 5044 s.8 leaves open which markers are checked. Without a CRC all are checked, since
+    // nothing else would reveal a wrong pointer.
+    if (!grid_.on() || !all_markers_) return framing::PduError::None;
+    return verify_markers(span, data);
+  }
 
  private:
+  [[nodiscard]] framing::PduError verify_markers(const framing::PduSpan& span,
+                                                 const uint8_t* data) const;
+
   MarkerGrid grid_;
   bool crc_ = true;
   bool all_markers_ = true;

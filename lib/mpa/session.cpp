@@ -157,6 +157,15 @@ void Session::ordered(uint64_t offset, base::Now now) {
   receiver_.ordered(offset, now);
 }
 
+bool Session::place_ordered(base::Range range, base::ByteView octets, base::Now now) {
+  if (!full_operation()) {
+    place(range, octets, true, now);
+    return false;
+  }
+  end_start_up();
+  return receiver_.place_ordered(range, octets, now);
+}
+
 // --- the end ---
 
 /// RFC 5044 s.8: after an error nothing more goes up; TCP stays open.

@@ -67,6 +67,8 @@ class Session final : public framing::SessionBase<FpduLocator> {
   llp::InspectVerdict inspect(base::Range range, base::ByteView octets, base::Now now) override;
   void place(base::Range range, base::ByteView octets, bool in_order, base::Now now) override;
   void ordered(uint64_t offset, base::Now now) override;
+  [[nodiscard]] bool place_ordered(base::Range range, base::ByteView octets,
+                                   base::Now now) override;
   void peer_finished(base::Now now) override;
   void ended(StreamEnd how, base::Now now) override;
 

@@ -77,6 +77,7 @@ class Endpoint::Impl final : public ddp::User, private OutboundOwner, private In
   bool waits_for_buffer(const wire::DdpUntaggedHeader& header, base::Now now) override {
     return inbound_.waits_for_buffer(header, now);
   }
+  [[nodiscard]] bool ever_waits() const override { return inbound_.wait().is_allowed(); }
   [[nodiscard]] bool may_wait(uint32_t segments) const override {
     return inbound_.may_wait(segments);
   }

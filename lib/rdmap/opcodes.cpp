@@ -1,7 +1,5 @@
 #include "rdmap/opcodes.hpp"
 
-#include <array>
-
 #include "mem/stag_table.hpp"
 
 namespace rnic::rdmap {
@@ -15,7 +13,9 @@ using wire::kRdmapTerminateQn;
 
 using D = Deliveries;
 
-constexpr std::array<OpcodeRow, 12> kRows{{
+}  // namespace
+
+constexpr std::array<OpcodeRow, kOpcodes> kOpcodeRows{{
     {.name = "Write",
      .tagged = true,
      .rights = Access::RemoteWrite,
@@ -69,23 +69,5 @@ constexpr std::array<OpcodeRow, 12> kRows{{
      .extension = true,
      .deliver_message = &D::deliver_atomic_response},
 }};
-
-}  // namespace
-
-const OpcodeRow* opcode_row(uint8_t opcode) {
-  return opcode < kRows.size() ? &kRows[opcode] : nullptr;
-}
-
-Fault check_control(uint8_t control, const OpcodeContext& context, const OpcodeRow*& row) {
-  // RFC 5040 s.7.2: the version is checked first, as another version may give an opcode another
-  // meaning.
-  if (wire::rdmap_version(control) != context.version) return kWrongVersion;
-  row = opcode_row(wire::rdmap_opcode(control));
-  if (row == nullptr || row->tagged != context.tagged) return kUnexpectedOpcode;
-  if (!row->tagged && row->qn != context.qn) return kUnexpectedOpcode;
-  // R7306-4-01: the opcodes of RFC 7306 exist with RV 1 only.
-  if (row->extension && (!context.extensions || context.version != 1)) return kUnexpectedOpcode;
-  return ddp::kNoFault;
-}
 
 }  // namespace rnic::rdmap

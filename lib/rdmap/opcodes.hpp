@@ -2,6 +2,7 @@
 /// One row per opcode (RFC 5040 figure 4, RFC 7306 figure 2).
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "ddp/fault.hpp"
@@ -32,8 +33,14 @@ struct OpcodeRow {
   Fault (Deliveries::*deliver_message)(const UntaggedMessage& message) = nullptr;
 };
 
+/// The number of opcodes; those above are reserved.
+inline constexpr size_t kOpcodes = 12;
+extern const std::array<OpcodeRow, kOpcodes> kOpcodeRows;
+
 /// The row of an opcode; nullptr for the reserved opcodes 12..15.
-[[nodiscard]] const OpcodeRow* opcode_row(uint8_t opcode);
+[[nodiscard]] inline const OpcodeRow* opcode_row(uint8_t opcode) {
+  return opcode < kOpcodes ? &kOpcodeRows[opcode] : nullptr;
+}
 
 // RDMAP remote operation errors (RFC 5040 figure 9).
 inline constexpr Fault kWrongVersion{FaultLayer::Rdmap, 0x2, 0x05, "RDMAP-4.1-02"};
@@ -49,7 +56,17 @@ struct OpcodeContext {
 
 /// Checks RV and the opcode, and that the opcode belongs to this buffer model and queue. `row` is
 /// set if there is no fault.
-[[nodiscard]] Fault check_control(uint8_t control, const OpcodeContext& context,
-                                  const OpcodeRow*& row);
+[[nodiscard]] inline Fault check_control(uint8_t control, const OpcodeContext& context,
+                                         const OpcodeRow*& row) {
+  // RFC 5040 s.7.2: the version is checked first, as another version may give an opcode another
+  // meaning.
+  if (wire::rdmap_version(control) != context.version) return kWrongVersion;
+  row = opcode_row(wire::rdmap_opcode(control));
+  if (row == nullptr || row->tagged != context.tagged) return kUnexpectedOpcode;
+  if (!row->tagged && row->qn != context.qn) return kUnexpectedOpcode;
+  // R7306-4-01: the opcodes of RFC 7306 exist with RV 1 only.
+  if (row->extension && (!context.extensions || context.version != 1)) return kUnexpectedOpcode;
+  return ddp::kNoFault;
+}
 
 }  // namespace rnic::rdmap

@@ -90,8 +90,9 @@ class Receiver {
     core_.tcb.rcv_nxt = range.end;
     core_.prediction.expect(core_.tcb.rcv_seq(range.end));
     core_.shared.counters.octets_in += text.size();
-    core_.binding().user->place(range, text, true, now);
+    // Before the user takes both steps at once, since what it delivers may ask for more of us.
     if (ack_.note_in_order(static_cast<uint32_t>(text.size()), push, now)) core_.ask_turn();
+    if (core_.binding().user->place_ordered(range, text, now)) return;
     if (!core_.life.over()) core_.binding().user->ordered(range.end, now);
   }
 

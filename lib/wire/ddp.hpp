@@ -61,15 +61,23 @@ struct DdpUntaggedHeader {
   return is_ddp_tagged(control) ? kDdpTaggedSize : kDdpUntaggedSize;
 }
 
-/// Empty when `in` is too short or the T bit says untagged.
-[[nodiscard]] inline std::optional<DdpTaggedHeader> parse_ddp_tagged(base::ByteView in) {
-  if (in.size() < kDdpTaggedSize || !is_ddp_tagged(in[kDdpControlAt])) return std::nullopt;
-  const uint8_t* p = in.data();
+/// `in` is long enough for a tagged header, and the T bit says that it is one.
+[[nodiscard]] inline bool has_ddp_tagged(base::ByteView in) {
+  return in.size() >= kDdpTaggedSize && is_ddp_tagged(in[kDdpControlAt]);
+}
+/// Reads kDdpTaggedSize octets for which has_ddp_tagged() is true.
+[[nodiscard]] inline DdpTaggedHeader read_ddp_tagged(const uint8_t* p) {
   return DdpTaggedHeader{.last = (p[kDdpControlAt] & kDdpLastBit) != 0,
                          .version = static_cast<uint8_t>(p[kDdpControlAt] & kDdpVersionMask),
                          .rsvd_ulp = p[kDdpRsvdUlpAt],
                          .stag = base::load_be32(p + kDdpStagAt),
                          .to = base::load_be64(p + kDdpToAt)};
+}
+
+/// Empty when `in` is too short or the T bit says untagged.
+[[nodiscard]] inline std::optional<DdpTaggedHeader> parse_ddp_tagged(base::ByteView in) {
+  if (!has_ddp_tagged(in)) return std::nullopt;
+  return read_ddp_tagged(in.data());
 }
 
 /// Empty when `in` is too short or the T bit says tagged.

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -331,6 +332,12 @@ class MpaEnd {
     if (dropped) return false;
     committed[range.begin] = range.end;
     const bool in_order = range.begin == complete;
+    // As TCP does: a segment in order while nothing beyond it has come is taken at once.
+    if (in_order && std::prev(committed.end())->first == range.begin) {
+      complete = range.end;
+      if (!octets_user().place_ordered(range, octets, now)) octets_user().ordered(complete, now);
+      return true;
+    }
     octets_user().place(range, octets, in_order, now);
     if (in_order) {
       for (auto it = committed.find(complete); it != committed.end();

@@ -42,6 +42,7 @@ class RecordingUser final : public User {
     return kNoFault;
   }
   Fault deliver_tagged(const DdpTaggedHeader& header, uint32_t payload) override {
+    if (refuses_tagged) return kCatastrophic;
     if (header.last) delivered.push_back({true, payload});
     return kNoFault;
   }
@@ -60,6 +61,7 @@ class RecordingUser final : public User {
   void peer_finished(bool, base::Now) override {}
   void ended(StreamEnd, base::Now) override { ++ends; }
 
+  bool refuses_tagged = false;  ///< at their delivery
   uint32_t first_msn = 1;
   std::vector<std::vector<Sge>> sges;  // of the buffers of queue 0, from first_msn on
   std::vector<Delivered> delivered;
