@@ -32,6 +32,7 @@ struct Options {
   std::string fingerprints;
   bool accept = false;
   bool show_fingerprints = false;
+  bool twins = false;
   std::string profile;
   uint64_t replay = 0;
   uint32_t jobs = 2;
@@ -104,6 +105,7 @@ bool run_seeds(const Options& options, uint64_t first, uint64_t count, Report& r
     if (chosen.empty()) return false;
     tasks.insert(tasks.end(), chosen.begin(), chosen.end());
   }
+  for (Task& task : tasks) task.twin = options.twins;
   uint64_t finished = 0;
   run_tasks(tasks, options.jobs, [&](const TaskResult& result) {
     report.add(result);
@@ -296,6 +298,9 @@ int run(int argc, char** argv) {
       ->needs(fingerprints);
   app.add_flag("--show-fingerprints", options.show_fingerprints,
                "print the fingerprint of each world: a number over all that it shows");
+  app.add_flag("--twins", options.twins,
+               "run each world of devices once more without the fast path of received segments: "
+               "frames, completions and counters must be the same");
   app.add_flag("--list", options.list, "list the profiles");
   try {
     app.parse(argc, argv);

@@ -18,6 +18,19 @@ std::vector<Scene> all_scenes() {
   return all;
 }
 
+Outcome run_world(const WorldPlan& plan, const Recording& recording) {
+  World world(plan, recording);
+  return world.run();
+}
+
+void compare(Outcome& outcome, const Outcome& twin) {
+  if (twin.ok && outcome.fingerprint == twin.fingerprint) return;
+  outcome.ok = false;
+  outcome.checker = "twin";
+  outcome.message = twin.ok ? "without the receiver's fast path the world looks different"
+                            : "without the receiver's fast path: " + twin.message;
+}
+
 }  // namespace
 
 std::span<const Scene> scenes() {
@@ -44,8 +57,12 @@ std::vector<Task> tasks_of_seed(uint64_t seed) {
 
 Outcome run_task(const Task& task, const Recording& recording) {
   if (task.scene->device != nullptr) {
-    World world(make_plan(*task.scene->device, task.seed), recording);
-    return world.run();
+    WorldPlan plan = make_plan(*task.scene->device, task.seed);
+    Outcome outcome = run_world(plan, recording);
+    if (!task.twin || !outcome.ok) return outcome;
+    for (device::DeviceConfig& device : plan.devices) device.mpa.fast_path = false;
+    compare(outcome, run_world(plan, {}));
+    return outcome;
   }
   if (task.scene->sockets != nullptr) {
     SocketWorld world(make_socket_plan(*task.scene->sockets, task.seed), recording);
