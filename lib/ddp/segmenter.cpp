@@ -36,9 +36,8 @@ void write(const OutboundMessage& message, const Cut& segment,
                                                            .msn = message.msn,
                                                            .mo = segment.offset});
   }
-  out.begin(message.header_size() + segment.length);
-  out.put({header.data(), message.header_size()});
-  for (const base::ByteSpan piece : payload) out.put(piece);
+  const uint32_t size = message.header_size();
+  out.write(size + segment.length, {header.data(), size}, payload);
 }
 
 }  // namespace rnic::ddp

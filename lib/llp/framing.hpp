@@ -29,15 +29,14 @@ enum class FramingError : uint8_t {
 
 [[nodiscard]] const char* to_string(FramingError error);
 
-/// Takes the octets of one ULPDU while it is being built, inserts markers and computes the CRC in
-/// one pass over the octets.
+/// Takes the octets of one ULPDU, inserts markers and computes the CRC.
 class UlpduWriter {
  public:
   virtual ~UlpduWriter() = default;
-  /// Begins the ULPDU; called exactly once, before put(). \param ulpdu_length its length in octets
-  virtual void begin(uint32_t ulpdu_length) = 0;
-  /// Copies the next octets of the ULPDU into the frame.
-  virtual void put(base::ByteView octets) = 0;
+  /// Copies the ULPDU into the frame: `header`, and behind it the pieces of `payload`. Called
+  /// exactly once. \param ulpdu_length octets of all of these together
+  virtual void write(uint32_t ulpdu_length, base::ByteView header,
+                     std::span<const base::ByteSpan> payload) = 0;
 };
 
 /// The ULPDU that pull_ulpdu() wrote.

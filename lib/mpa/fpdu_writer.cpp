@@ -10,40 +10,80 @@
 namespace rnic::mpa {
 namespace {
 
-constexpr uint32_t kFused = 64;  // pieces from here on are copied and summed in one pass
+// A piece of so many octets is copied and summed in one pass. For a shorter one a second call of
+// the CRC's kernel would cost more than the second look at its octets.
+constexpr uint32_t kFused = 256;
 
 }  // namespace
 
-void FpduWriter::begin(uint32_t ulpdu_length) {
-  RNIC_CHECK(!begun_ && ulpdu_length <= max_);
-  span_ = fpdu_span(grid_, offset_, ulpdu_length);
-  RNIC_CHECK(span_.size() <= out_.room_left());
-  begun_ = true;
-  left_ = ulpdu_length;
-  at_ = summed_ = out_.append(span_.size());
-  crc_ = crc::kInit;
+void FpduWriter::write(uint32_t ulpdu_length, base::ByteView header,
+                       std::span<const base::ByteSpan> payload) {
+  RNIC_CHECK(at_ == nullptr && ulpdu_length <= max_);
+  uint32_t size = wire::mpa_fpdu_size(ulpdu_length);
+  if (grid_.on()) [[unlikely]] {
+    span_ = fpdu_span(grid_, offset_, ulpdu_length);
+    size = span_.size();
+  }
+  RNIC_CHECK(size <= out_.room_left());
+  at_ = summed_ = out_.append(size);
   to_marker_ = grid_.on() ? grid_.distance(offset_) : UINT32_MAX;
   write_due_marker();
   base::store_be16(at_, static_cast<uint16_t>(ulpdu_length));
   at_ += wire::kMpaLengthSize;
   to_marker_ -= wire::kMpaLengthSize;
+  if (grid_.on()) [[unlikely]] {
+    put_between_markers(header, payload, ulpdu_length);
+  } else {
+    put(header, payload, ulpdu_length);
+  }
+  finish(wire::mpa_pad(ulpdu_length));
 }
 
-void FpduWriter::put(base::ByteView octets) {
-  RNIC_CHECK(begun_ && octets.size() <= left_);
-  left_ -= static_cast<uint32_t>(octets.size());
-  const uint8_t* src = octets.data();
-  auto n = static_cast<uint32_t>(octets.size());
+/// \param left octets of all of these
+[[gnu::always_inline]] inline void FpduWriter::put(base::ByteView header,
+                                                   std::span<const base::ByteSpan> payload,
+                                                   size_t left) {
+  RNIC_CHECK(header.size() <= left);
+  left -= header.size();
+  uint8_t* at = at_;  // a copy, since octets that are written might be those of the member
+  std::memcpy(at, header.data(), header.size());
+  at += header.size();
+  for (const base::ByteSpan piece : payload) {
+    const size_t n = piece.size();
+    RNIC_CHECK(n <= left);
+    left -= n;
+    if (n >= kFused && crc_on_) {
+      crc_ = crc::update(crc_, summed_, static_cast<size_t>(at - summed_));
+      crc_ = crc::copy(crc_, at, piece.data(), n);
+      summed_ = at + n;
+    } else {
+      std::memcpy(at, piece.data(), n);
+    }
+    at += n;
+  }
+  RNIC_CHECK(left == 0);
+  at_ = at;
+}
+
+void FpduWriter::put_between_markers(base::ByteView header,
+                                     std::span<const base::ByteSpan> payload, size_t left) {
+  RNIC_CHECK(header.size() <= left);
+  left -= header.size();
+  put_between_markers(header.data(), static_cast<uint32_t>(header.size()));
+  for (const base::ByteSpan piece : payload) {
+    RNIC_CHECK(piece.size() <= left);
+    left -= piece.size();
+    put_between_markers(piece.data(), static_cast<uint32_t>(piece.size()));
+  }
+  RNIC_CHECK(left == 0);
+}
+
+/// Only copies: the runs between markers are short, and finish() sums all of them at once.
+void FpduWriter::put_between_markers(const uint8_t* src, uint32_t n) {
   while (n != 0) {
     write_due_marker();
     const uint32_t run = std::min(n, to_marker_);
-    if (crc_on_ && run >= kFused) {
-      sum();
-      crc_ = crc::copy(crc_, at_, src, run);
-      summed_ = at_ + run;
-    } else {
-      std::memcpy(at_, src, run);
-    }
+    std::memcpy(at_, src, run);
     at_ += run;
     src += run;
     n -= run;
@@ -51,10 +91,7 @@ void FpduWriter::put(base::ByteView octets) {
   }
 }
 
-bool FpduWriter::finish() {
-  if (!begun_) return false;
-  RNIC_CHECK(left_ == 0);
-  const uint32_t pad = wire::mpa_pad(span_.ulpdu_length);
+[[gnu::always_inline]] inline void FpduWriter::finish(uint32_t pad) {
   if (pad != 0) {
     write_due_marker();
     std::memset(at_, 0, pad);
@@ -64,11 +101,10 @@ bool FpduWriter::finish() {
   write_due_marker();  // between pad and CRC: covered by this CRC (RFC 5044 s.4.4, rule 1)
   uint32_t value = 0;
   if (crc_on_) {
-    sum();
+    if (at_ != summed_) crc_ = crc::update(crc_, summed_, static_cast<size_t>(at_ - summed_));
     value = crc::finish(crc_);
   }
   base::store_le32(at_, value);
-  return true;
 }
 
 void FpduWriter::write_due_marker() {
@@ -81,12 +117,6 @@ void FpduWriter::write_due_marker() {
   at_ += wire::kMpaMarkerSize;
   to_marker_ = wire::kMpaMarkerInterval - wire::kMpaMarkerSize;
   ++markers_;
-}
-
-void FpduWriter::sum() {
-  if (at_ == summed_) return;
-  crc_ = crc::update(crc_, summed_, static_cast<size_t>(at_ - summed_));
-  summed_ = at_;
 }
 
 }  // namespace rnic::mpa

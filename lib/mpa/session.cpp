@@ -48,7 +48,7 @@ llp::Pulled Session::pull_fpdu(uint32_t n, uint64_t offset, llp::Frame& out, bas
   FpduWriter writer(send_grid_, offset, agreed_.crc, max, out);
   const llp::PulledUlpdu ulpdu = user()->pull_ulpdu(max, whole_only, writer, now);
   if (ulpdu.length == 0) return {};
-  RNIC_CHECK(writer.finish());
+  RNIC_CHECK(writer.complete());
   ++counters_.fpdus_out;
   counters_.markers_out += writer.markers();
   return {out.length() - before, ulpdu.last, true, ulpdu.tag};
@@ -75,7 +75,7 @@ bool Session::rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t lengt
   const uint32_t before = out.length();
   FpduWriter writer(send_grid_, offset, agreed_.crc, wire::kMpaUlpduMax, out);
   if (!user()->rebuild_ulpdu(tag, writer)) return false;
-  RNIC_CHECK(writer.finish() && out.length() - before == length);
+  RNIC_CHECK(writer.complete() && out.length() - before == length);
   ++counters_.fpdus_rebuilt;
   counters_.markers_out += writer.markers();
   return true;

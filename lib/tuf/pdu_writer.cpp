@@ -8,6 +8,13 @@
 
 namespace rnic::tuf {
 
+void PduWriter::write(uint32_t ulpdu_length, base::ByteView header,
+                      std::span<const base::ByteSpan> payload) {
+  begin(ulpdu_length);
+  put(header);
+  for (const base::ByteSpan piece : payload) put(piece);
+}
+
 void PduWriter::begin(uint32_t ulpdu_length) {
   RNIC_CHECK(!begun_ && ulpdu_length <= max_);
   begun_ = true;
@@ -21,16 +28,16 @@ void PduWriter::begin(uint32_t ulpdu_length) {
   if (!prefix_) return;
   std::array<uint8_t, kUlpduLengthSize> length;
   base::store_be16(length.data(), static_cast<uint16_t>(ulpdu_length));
-  write(length.data(), kUlpduLengthSize);
+  copy(length.data(), kUlpduLengthSize);
 }
 
 void PduWriter::put(base::ByteView octets) {
   RNIC_CHECK(begun_ && octets.size() <= left_);
   left_ -= static_cast<uint32_t>(octets.size());
-  write(octets.data(), static_cast<uint32_t>(octets.size()));
+  copy(octets.data(), static_cast<uint32_t>(octets.size()));
 }
 
-void PduWriter::write(const uint8_t* src, uint32_t n) {
+void PduWriter::copy(const uint8_t* src, uint32_t n) {
   while (n != 0) {
     write_due_marker();
     const auto run = static_cast<uint32_t>(std::min<uint64_t>(grid_.next(offset_) - offset_, n));

@@ -23,16 +23,18 @@ class PduWriter final : public llp::UlpduWriter {
             llp::Frame& out)
       : grid_(grid), out_(out), offset_(offset), header_(header), max_(max), prefix_(prefix) {}
 
-  void begin(uint32_t ulpdu_length) override;
-  void put(base::ByteView octets) override;
-  /// A ULPDU of the announced length was put.
+  void write(uint32_t ulpdu_length, base::ByteView header,
+             std::span<const base::ByteSpan> payload) override;
+  /// A ULPDU of the announced length was written.
   [[nodiscard]] bool complete() const { return begun_ && left_ == 0; }
   [[nodiscard]] uint32_t markers() const { return markers_; }
-  /// The place of the framing header; valid after begin().
+  /// The place of the framing header; valid after write().
   [[nodiscard]] uint8_t* frame() const { return frame_; }
 
  private:
-  void write(const uint8_t* src, uint32_t n);
+  void begin(uint32_t ulpdu_length);
+  void put(base::ByteView octets);
+  void copy(const uint8_t* src, uint32_t n);
   void write_due_marker();
 
   const MarkerGrid& grid_;

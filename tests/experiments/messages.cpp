@@ -28,9 +28,10 @@ void write(uint64_t offset, uint32_t length, llp::UlpduWriter& out) {
   std::array<uint8_t, kTaggedHeader> header{kTaggedControl, kWriteControl};
   base::store_be32(header.data() + 2, 0x1234);
   base::store_be64(header.data() + 6, offset);
-  out.begin(kTaggedHeader + length);
-  out.put(header);
-  if (length != 0) out.put(pattern(offset, length));
+  const base::ByteView octets = pattern(offset, length);
+  // A writer only reads its pieces.
+  const base::ByteSpan piece(const_cast<uint8_t*>(octets.data()), octets.size());
+  out.write(kTaggedHeader + length, header, {&piece, length != 0 ? size_t{1} : size_t{0}});
 }
 
 }  // namespace

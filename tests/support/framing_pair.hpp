@@ -18,9 +18,13 @@ namespace rnic::test {
 /// Collects one ULPDU and checks that its announced length is kept.
 class CollectingWriter final : public llp::UlpduWriter {
  public:
-  void begin(uint32_t ulpdu_length) override { announced_ = ulpdu_length; }
-  void put(base::ByteView octets) override {
-    octets_.insert(octets_.end(), octets.begin(), octets.end());
+  void write(uint32_t ulpdu_length, base::ByteView header,
+             std::span<const base::ByteSpan> payload) override {
+    announced_ = ulpdu_length;
+    octets_.assign(header.begin(), header.end());
+    for (const base::ByteSpan piece : payload) {
+      octets_.insert(octets_.end(), piece.begin(), piece.end());
+    }
   }
   [[nodiscard]] std::vector<uint8_t> take() {
     EXPECT_EQ(announced_, octets_.size());

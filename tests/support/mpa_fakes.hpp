@@ -180,14 +180,15 @@ class FakeFramingUser final : public llp::FramingUser {
 
  private:
   void write(const Octets& octets, llp::UlpduWriter& out) const {
-    out.begin(static_cast<uint32_t>(octets.size()));
-    size_t at = 0;
-    while (at < octets.size()) {
-      size_t n = put_size != 0 ? put_size : (at == 0 ? 14 : octets.size());
-      n = std::min(n, octets.size() - at);
-      out.put({octets.data() + at, n});
+    const size_t head = std::min<size_t>(put_size != 0 ? put_size : 14, octets.size());
+    Octets rest(octets.begin() + static_cast<long>(head), octets.end());
+    std::vector<base::ByteSpan> pieces;
+    for (size_t at = 0; at < rest.size();) {
+      const size_t n = std::min(put_size != 0 ? put_size : rest.size(), rest.size() - at);
+      pieces.emplace_back(rest.data() + at, n);
       at += n;
     }
+    out.write(static_cast<uint32_t>(octets.size()), base::ByteView(octets).first(head), pieces);
   }
 };
 

@@ -104,9 +104,8 @@ TEST(Exhaustive, WriterAtEveryPlace_MPA_3_01_MPA_4_3_12) {
       Octets room(800);
       llp::Frame frame(room.data(), 800);
       FpduWriter writer(grid, kStart + from, true, 700, frame);
-      writer.begin(static_cast<uint32_t>(length));
-      writer.put(ulpdu);
-      ASSERT_TRUE(writer.finish());
+      writer.write(static_cast<uint32_t>(length), ulpdu, {});
+      ASSERT_TRUE(writer.complete());
       ASSERT_TRUE(std::equal(slow.stream.begin() + static_cast<long>(from), slow.stream.end(),
                              room.begin(), room.begin() + frame.length()))
           << shift << " " << length;
@@ -348,9 +347,8 @@ Octets written(const MarkerGrid& grid, uint64_t offset, const Octets& ulpdu) {
   Octets room(200);
   llp::Frame frame(room.data(), 200);
   FpduWriter writer(grid, offset, true, 200, frame);
-  writer.begin(static_cast<uint32_t>(ulpdu.size()));
-  writer.put(ulpdu);
-  EXPECT_TRUE(writer.finish());
+  writer.write(static_cast<uint32_t>(ulpdu.size()), ulpdu, {});
+  EXPECT_TRUE(writer.complete());
   room.resize(frame.length());
   return room;
 }

@@ -17,9 +17,8 @@ Octets build(const MarkerGrid& grid, uint64_t offset, bool crc, const Octets& ul
   Octets room(70000);
   llp::Frame frame(room.data(), static_cast<uint32_t>(room.size()));
   FpduWriter writer(grid, offset, crc, 65535, frame);
-  writer.begin(static_cast<uint32_t>(ulpdu.size()));
-  writer.put(ulpdu);
-  EXPECT_TRUE(writer.finish());
+  writer.write(static_cast<uint32_t>(ulpdu.size()), ulpdu, {});
+  EXPECT_TRUE(writer.complete());
   room.resize(frame.length());
   return room;
 }
@@ -95,22 +94,47 @@ TEST(FpduWriter, EveryMarkerPositionEqualsTheSlowEncoder_MPA_4_3_12) {
   }
 }
 
-// Pieces of any size give the same octets.
+/// Builds an FPDU at stream offset 44 from a header of 14 octets and pieces of `piece` octets.
+Octets build_of_pieces(const MarkerGrid& grid, bool crc, Octets ulpdu, size_t piece) {
+  Octets room(2000);
+  llp::Frame frame(room.data(), 2000);
+  FpduWriter writer(grid, 44, crc, 1500, frame);
+  std::vector<base::ByteSpan> pieces;
+  for (size_t at = 14; at < ulpdu.size(); at += piece) {
+    pieces.emplace_back(ulpdu.data() + at, std::min(piece, ulpdu.size() - at));
+  }
+  writer.write(static_cast<uint32_t>(ulpdu.size()), base::ByteView(ulpdu).first(14), pieces);
+  EXPECT_TRUE(writer.complete());
+  room.resize(frame.length());
+  return room;
+}
+
+// Pieces of any size give the same octets, whether a piece is copied and summed in one pass or not.
 TEST(FpduWriter, PiecesOfAnySizeGiveTheSameFpdu_MPA_3_01) {
-  const MarkerGrid grid(true, 0);
   const Octets ulpdu = numbered_ulpdu(9, 1401);
-  const Octets whole = build(grid, 44, true, ulpdu);
-  for (size_t piece = 1; piece < 700; piece += 13) {
-    Octets room(2000);
-    llp::Frame frame(room.data(), 2000);
-    FpduWriter writer(grid, 44, true, 1500, frame);
-    writer.begin(1401);
-    for (size_t at = 0; at < ulpdu.size(); at += piece) {
-      writer.put({ulpdu.data() + at, std::min(piece, ulpdu.size() - at)});
+  for (const bool markers : {true, false}) {
+    const MarkerGrid grid(markers, 0);
+    for (const bool crc : {true, false}) {
+      SlowEncoder slow(44, false, crc);
+      slow.add(ulpdu);
+      const Octets whole = markers ? build(grid, 44, crc, ulpdu) : slow.stream;
+      for (size_t piece = 1; piece < 1401; piece += 13) {
+        ASSERT_EQ(build_of_pieces(grid, crc, ulpdu, piece), whole) << piece << markers << crc;
+      }
     }
-    ASSERT_TRUE(writer.finish());
-    room.resize(frame.length());
-    ASSERT_EQ(room, whole) << piece;
+  }
+}
+
+// Without markers an FPDU is that of the slow encoder, at every length and pad.
+TEST(FpduWriter, EveryLengthEqualsTheSlowEncoder_MPA_3_01_MPA_4_4_07) {
+  const MarkerGrid grid;
+  for (size_t length = 14; length < 600; ++length) {
+    const Octets ulpdu = numbered_ulpdu(5, length);
+    for (const bool crc : {true, false}) {
+      SlowEncoder slow(44, false, crc);
+      slow.add(ulpdu);
+      ASSERT_EQ(build_of_pieces(grid, crc, ulpdu, 600), slow.stream) << length;
+    }
   }
 }
 

@@ -36,9 +36,8 @@ TEST(LongStream, FpdusAroundTheWrapEqualTheSlowEncoder_MPA_4_3_06_MPA_4_3_05) {
       Octets room(1000);
       llp::Frame frame(room.data(), 1000);
       FpduWriter writer(grid, begin, true, kLength, frame);
-      writer.begin(kLength);
-      writer.put(numbered_ulpdu(before, kLength));
-      ASSERT_TRUE(writer.finish());
+      writer.write(kLength, numbered_ulpdu(before, kLength), {});
+      ASSERT_TRUE(writer.complete());
       room.resize(frame.length());
       ASSERT_EQ(room, Octets(slow.stream.begin() + front, slow.stream.end()))
           << into << " " << before;
