@@ -55,6 +55,9 @@ class User {
                                 base::Now now) = 0;
   virtual bool rebuild(const llp::RecordTag& tag, llp::UlpduWriter& out) = 0;
   virtual void released(const llp::RecordTag& tag) = 0;
+  virtual void released_run(llp::RecordRun run) {
+    for (uint32_t i = 0; i < run.size(); ++i) released(run[i].tag);
+  }
   [[nodiscard]] virtual bool fills_segment(uint32_t octets, uint32_t overhead) const {
     static_cast<void>(octets);
     static_cast<void>(overhead);
@@ -155,6 +158,7 @@ class Stream final : public llp::FramingUser {
     return user_.rebuild(tag, out);
   }
   void released_ulpdu(const llp::RecordTag& tag) override { user_.released(tag); }
+  void released_ulpdus(llp::RecordRun run) override { user_.released_run(run); }
   [[nodiscard]] bool fills_segment(uint32_t octets, uint32_t overhead) const override {
     return user_.fills_segment(octets, overhead);
   }

@@ -44,6 +44,7 @@ struct PulledUlpdu {
   uint32_t length = 0;  ///< octets of the ULPDU; 0: nothing to send (a ULPDU is never empty)
   bool last = false;    ///< last ULPDU of a DDP message
   RecordTag tag;
+  bool more = true;  ///< false: another call gives nothing before Framing::ready() is called
 };
 
 /// A whole ULPDU that was located and whose CRC was checked: its pieces in order, without markers.
@@ -104,6 +105,10 @@ class FramingUser {
   virtual bool rebuild_ulpdu(const RecordTag& tag, UlpduWriter& out) = 0;
   /// The peer's TCP has all of this ULPDU.
   virtual void released_ulpdu(const RecordTag& tag) = 0;
+  /// The peer's TCP has all of these ULPDUs. For a ULPDU this or released_ulpdu() is called.
+  virtual void released_ulpdus(RecordRun run) {
+    for (uint32_t i = 0; i < run.size(); ++i) released_ulpdu(run[i].tag);
+  }
 
   /// Places a ULPDU, in or out of order. It is not called again for a ULPDU that got the verdict
   /// Placed.

@@ -64,6 +64,7 @@ struct Pulled {
   bool push = false;    ///< last record of a message: the segment carries PSH
   bool atomic = false;  ///< an FPDU: keep it whole; false for streaming octets
   RecordTag tag;
+  bool more = true;  ///< false: another call gives nothing before Stream::ready() is called
 };
 
 enum class InspectVerdict : uint8_t {

@@ -92,7 +92,8 @@ StagTable::StagTable(const TableLimits& limits, const base::Secret& secret)
       entries_(size_t{names_.limit()} + 1),
       slots_(size_t{names_.limit()} + 1),
       holdings_(limits.max_pieces),
-      watches_aliases_(limits.watch_aliases) {
+      watches_aliases_(limits.watch_aliases),
+      lasting_(limits.lasting) {
   entries_[0].stag = Stag{1u << 8}.value;
 }
 
@@ -183,6 +184,7 @@ Result<Stag> StagTable::change(Stag stag, const RegionSpec& spec) {
   }
   const auto holding = holding_for(spec);
   if (!holding) return tl::unexpected(holding.error());
+  end(names_.slot_of(stag));
   if (slot->holding != nullptr) holdings_.drop(slot->holding);
   const Stag renamed = spec.key ? stag.with_key(*spec.key) : names_.with_new_key(stag);
   set_region(renamed, spec, *holding);
@@ -250,6 +252,7 @@ std::string StagTable::dependents_in_words(Stag stag) const {
 
 /// Ends a slot: no STag names it any more, and it stands on no region.
 void StagTable::end(uint32_t slot) {
+  ++ends_;
   entries_[slot].stag = kNobody;
   if (slots_[slot].kind != Kind::Region && slots_[slot].holding != nullptr) {
     slots_[slot].holding->clear();

@@ -96,6 +96,8 @@ struct TableLimits {
   /// Look for memory to which peers may write that may not trust each other: see aliased(). It
   /// costs a walk over the table for each STag that lets a peer write.
   bool watch_aliases = false;
+  /// False, for tests: what access() has allowed is to be asked again each time, see holds_since().
+  bool lasting = true;
 };
 
 class StagTable {
@@ -160,6 +162,11 @@ class StagTable {
   /// The one check of identity, rights, wrap and bounds, in the order of RFC 5041 s.7.1 (but wrap
   /// before bounds, so that the two can be told apart).
   [[nodiscard]] AccessGrant access(const AccessRequest& request) const;
+  /// Counts STags that have ended.
+  [[nodiscard]] uint64_t ends() const { return ends_; }
+  /// What access() has allowed when ends() was `then`, it would allow again, with the same memory:
+  /// no STag has ended since. False: it has to be asked again.
+  [[nodiscard]] bool holds_since(uint64_t then) const { return then == ends_ && lasting_; }
 
   // --- Facts ---
 
@@ -240,7 +247,9 @@ class StagTable {
   base::ZeroArray<Slot> slots_;
   Holdings holdings_;
   const bool watches_aliases_;
+  const bool lasting_;
   uint64_t streams_ = 0;
+  uint64_t ends_ = 0;
   uint64_t aliased_ = 0;
 };
 

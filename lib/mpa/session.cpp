@@ -51,7 +51,7 @@ llp::Pulled Session::pull_fpdu(uint32_t n, uint64_t offset, llp::Frame& out, bas
   RNIC_CHECK(writer.complete());
   ++counters_.fpdus_out;
   counters_.markers_out += writer.markers();
-  return {out.length() - before, ulpdu.last, true, ulpdu.tag};
+  return {out.length() - before, ulpdu.last, true, ulpdu.tag, ulpdu.more};
 }
 
 bool Session::all_fits(uint32_t octets) const {

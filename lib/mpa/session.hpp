@@ -49,6 +49,11 @@ class Session final : public framing::SessionBase<FpduLocator> {
   bool rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length,
                llp::Frame& out) override;
   void released(const llp::RecordTag& tag, uint64_t end_offset) override;
+  /// Once the start-up is over, all records are FPDUs.
+  void released_run(llp::RecordRun run) override {
+    if (start_ != nullptr) return StreamUser::released_run(run);
+    user()->released_ulpdus(run);
+  }
   void emss_changed(uint32_t emss) override;
   /// With Nagle's rule small FPDUs wait for each other (RFC 5044 s.A.2).
   [[nodiscard]] bool fills_segment(uint32_t octets) const override;

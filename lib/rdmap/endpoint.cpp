@@ -45,6 +45,7 @@ Endpoint::Impl::Impl(const EndpointConfig& config, mem::StagTable& memory, Count
                  .responder = responder_,
                  .completions = completions_,
                  .stream = stream_,
+                 .memory = {memory, {config.pd, config.stream}},
                  .counters = counters,
                  .owner = *this}),
       inbound_({.extensions = config.extensions, .receive_wait = config.receive_wait},

@@ -56,6 +56,7 @@ class Endpoint::Impl final : public ddp::User, private OutboundOwner, private In
     return outbound_.rebuild(tag, out);
   }
   void released(const llp::RecordTag& tag) override { outbound_.released(tag); }
+  void released_run(llp::RecordRun run) override { outbound_.released_run(run); }
   [[nodiscard]] bool fills_segment(uint32_t octets, uint32_t overhead) const override {
     return outbound_.fills_segment(octets, overhead);
   }

@@ -39,6 +39,7 @@ Outbound::Outbound(const Links& links)
       responder_(links.responder),
       completions_(links.completions),
       stream_(links.stream),
+      memory_(links.memory),
       counters_(links.counters),
       owner_(links.owner) {}
 
@@ -105,6 +106,22 @@ bool Outbound::choose(base::Now now) {
   return choose_response(now);
 }
 
+/// Finds the payload of the next segment. The first of several segments has the memory of the whole
+/// message looked up.
+mem::AccessFault Outbound::find_payload(const ddp::Cut& cut, Payload& out) {
+  if (cut.offset == 0 && !cut.last) {
+    if (current_.kind == Kind::Response) {
+      responder_.open(current_.seq, current_.source);
+    } else if (const auto fault =
+                   requester_.check_source(current_.seq, current_.part, current_.source);
+               fault != mem::AccessFault::None) {
+      return fault;
+    }
+  }
+  if (out.take(memory_, current_.source, cut)) return mem::AccessFault::None;
+  return locate(current_.kind, current_.seq, current_.part, cut, out);
+}
+
 /// Finds the payload of a part of a message, when the part is first built and when it is rebuilt.
 mem::AccessFault Outbound::locate(Kind kind, uint32_t seq, uint8_t part, const ddp::Cut& cut,
                                   Payload& out) const {
@@ -156,13 +173,7 @@ llp::PulledUlpdu Outbound::pull(uint32_t max, bool whole_only, llp::UlpduWriter&
   ddp::Cut cut = ddp::cut(current_.message, current_.offset, max, whole_only);
   if (!cut.possible) return {};
   Payload payload;
-  mem::AccessFault fault = mem::AccessFault::None;
-  if (current_.kind == Kind::Send && cut.offset == 0 && !cut.last) {
-    fault = requester_.check_source(current_.seq, current_.part);
-  }
-  if (fault == mem::AccessFault::None) {
-    fault = locate(current_.kind, current_.seq, current_.part, cut, payload);
-  }
+  const mem::AccessFault fault = find_payload(cut, payload);
   if (fault != mem::AccessFault::None) {
     refuse_payload(cut, fault, now);
     return pull_terminate(max, out);
@@ -222,23 +233,40 @@ bool Outbound::rebuild(const llp::RecordTag& tag, llp::UlpduWriter& out) {
 }
 
 void Outbound::released(const llp::RecordTag& tag) {
-  const ddp::Cut cut = cut_of(tag);
-  if (!cut.last) return;
+  if (release(tag)) complete_released();
+}
+
+void Outbound::released_run(llp::RecordRun run) {
+  bool sends = false;
+  for (uint32_t i = 0; i < run.size(); ++i) {
+    if (release(run[i].tag)) sends = true;
+  }
+  if (sends) complete_released();
+}
+
+/// The peer's TCP has all of that record. \return it ended a message of the send queue
+bool Outbound::release(const llp::RecordTag& tag) {
+  if (!cut_of(tag).last) return false;
   const uint32_t seq = seq_of(tag);
   switch (static_cast<Kind>(kind_of(tag))) {
     case Kind::None:
     case Kind::Terminate:
     case Kind::Rtr:
-    case Kind::Nudge: return;
+    case Kind::Nudge: return false;
     case Kind::Response:
       responder_.release(seq);
       provide_requests();
-      return;
+      return false;
     case Kind::Send: break;
   }
-  if (!sends_.holds(seq)) return;
+  if (!sends_.holds(seq)) return false;
   requester_.release(seq, part_of(tag));
-  // After a flush the request has completed already, and only its slot was left to be freed.
+  return true;
+}
+
+/// Reports what has completed by releases.
+void Outbound::complete_released() {
+  // After a flush the requests have completed already, and only their slots were left to be freed.
   if (!life_.running()) return;
   completions_.complete_sends();
   if (requester_.local_work_is_due()) life_.call_ready();

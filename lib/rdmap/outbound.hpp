@@ -17,6 +17,8 @@
 #include "rdmap/responder.hpp"
 #include "rdmap/rtr_message.hpp"
 #include "rdmap/send_queue.hpp"
+#include "rdmap/source_run.hpp"
+#include "rdmap/stream_memory.hpp"
 #include "rdmap/terminate.hpp"
 
 namespace rnic::rdmap {
@@ -57,6 +59,7 @@ class Outbound {
     Responder& responder;
     Completions& completions;
     ddp::Stream& stream;
+    StreamMemory memory;
     Counters& counters;
     OutboundOwner& owner;
   };
@@ -90,6 +93,7 @@ class Outbound {
   llp::PulledUlpdu pull(uint32_t max, bool whole_only, llp::UlpduWriter& out, base::Now now);
   bool rebuild(const llp::RecordTag& tag, llp::UlpduWriter& out);
   void released(const llp::RecordTag& tag);
+  void released_run(llp::RecordRun run);
   [[nodiscard]] bool fills_segment(uint32_t octets, uint32_t overhead) const;
   [[nodiscard]] bool all_fits(uint32_t octets, uint32_t overhead) const;
   void may_send() const;
@@ -109,11 +113,13 @@ class Outbound {
     uint8_t part = 0;     // of a slot in the send queue: which of its messages
     uint32_t offset = 0;  // octets of the message pulled so far
     ddp::OutboundMessage message;
+    SourceRun source;  // of a message of several segments
   };
 
   bool choose(base::Now now);
   bool choose_send(base::Now now);
   bool choose_response(base::Now now);
+  [[nodiscard]] mem::AccessFault find_payload(const ddp::Cut& cut, Payload& out);
   [[nodiscard]] mem::AccessFault locate(Kind kind, uint32_t seq, uint8_t part, const ddp::Cut& cut,
                                         Payload& out) const;
   void refuse_payload(const ddp::Cut& cut, mem::AccessFault fault, base::Now now);
@@ -126,6 +132,8 @@ class Outbound {
   [[nodiscard]] bool is_replaced() const { return terminate_at_ == messages_ + 1; }
   /// \return whether it goes before everything but an RTR, which completes the connection
   [[nodiscard]] bool is_cut_off() const { return terminate_at_ == 0u; }
+  bool release(const llp::RecordTag& tag);
+  void complete_released();
   void provide_requests();
   llp::PulledUlpdu pull_terminate(uint32_t max, llp::UlpduWriter& out);
   llp::PulledUlpdu pull_planned(uint32_t max, llp::UlpduWriter& out, base::Now now);
@@ -139,6 +147,7 @@ class Outbound {
   Responder& responder_;
   Completions& completions_;
   ddp::Stream& stream_;
+  StreamMemory memory_;
   Counters& counters_;
   OutboundOwner& owner_;
 

@@ -32,6 +32,14 @@ class Payload {
                                         const ddp::Cut& cut, AccessSet rights) {
     return memory.locate(sges, cut.offset, cut.length, rights, pieces_);
   }
+  /// Takes octets of a message whose memory is known. \return false: it has to be looked up
+  [[nodiscard]] bool take(const StreamMemory& memory, const SourceRun& run, const ddp::Cut& cut) {
+    uint8_t* const at = memory.find(run, cut);
+    if (at == nullptr) return false;
+    pieces_.clear();
+    pieces_.add(at, cut.length);
+    return true;
+  }
   /// Takes octets that are kept with the request.
   void take(std::span<const std::byte> kept) {
     pieces_.clear();

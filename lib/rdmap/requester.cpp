@@ -120,10 +120,12 @@ ddp::OutboundMessage Requester::message(uint32_t seq, uint8_t part, uint8_t vers
   return message;
 }
 
-mem::AccessFault Requester::check_source(uint32_t seq, uint8_t part) const {
+mem::AccessFault Requester::check_source(uint32_t seq, uint8_t part, SourceRun& out) const {
   const SendSlot& slot = sends_.at(seq);
   if (!slot.message_row(part).sends_memory()) return mem::AccessFault::None;
-  return memory_.check(slot.work->sges(), Access::LocalRead);
+  const std::span<const Sge> sges = slot.work->sges();
+  if (sges.size() == 1) return memory_.open(sges[0], Access::LocalRead, out);
+  return memory_.check(sges, Access::LocalRead);
 }
 
 mem::AccessFault Requester::locate(uint32_t seq, uint8_t part, const ddp::Cut& cut,

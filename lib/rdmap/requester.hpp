@@ -58,7 +58,8 @@ class Requester {
   [[nodiscard]] ddp::OutboundMessage message(uint32_t seq, uint8_t part, uint8_t version) const;
   /// Checks that all memory of a message can be read: nothing is sent of a message that cannot be
   /// sent as a whole. For a message that is pulled in one piece locate() checks the same.
-  [[nodiscard]] mem::AccessFault check_source(uint32_t seq, uint8_t part) const;
+  /// \param out knows the memory then, if the message has one SGE
+  [[nodiscard]] mem::AccessFault check_source(uint32_t seq, uint8_t part, SourceRun& out) const;
   /// Finds the payload of a piece of a message.
   [[nodiscard]] mem::AccessFault locate(uint32_t seq, uint8_t part, const ddp::Cut& cut,
                                         Payload& out) const;

@@ -110,6 +110,14 @@ mem::AccessFault Responder::locate(uint32_t seq, const ddp::Cut& cut, Payload& o
   return out.gather(memory_, {&source, 1}, cut, Access::RemoteRead);
 }
 
+void Responder::open(uint32_t seq, SourceRun& out) const {
+  const InboundRequest& request = inbound_.at(seq);
+  if (request.atomic) return;
+  const wire::RdmapReadRequest read = request.read();
+  static_cast<void>(
+      memory_.open({read.source_to, read.size, read.source_stag}, Access::RemoteRead, out));
+}
+
 std::array<uint8_t, wire::kRdmapReadRequestSize> Responder::rest(uint32_t seq,
                                                                  uint32_t done) const {
   std::array<uint8_t, wire::kRdmapReadRequestSize> left;

@@ -68,6 +68,9 @@ class Responder {
   [[nodiscard]] ddp::OutboundMessage message(uint32_t seq, uint8_t version) const;
   /// Finds the payload of a part of a response.
   [[nodiscard]] mem::AccessFault locate(uint32_t seq, const ddp::Cut& cut, Payload& out) const;
+  /// Looks up the memory of a Read Response of several segments. \param out stays as it is where
+  /// the peer may not read all of it: locate() then tells the segment at fault
+  void open(uint32_t seq, SourceRun& out) const;
   /// The last segment that the request came in.
   [[nodiscard]] const ddp::SegmentReport& segment(uint32_t seq) const {
     return inbound_.at(seq).segment;

@@ -8,6 +8,7 @@
 
 #include "ddp/placement.hpp"
 #include "mem/stag_table.hpp"
+#include "rdmap/source_run.hpp"
 #include "rnic/work.hpp"
 
 namespace rnic::rdmap {
@@ -46,6 +47,18 @@ class StreamMemory {
       if (grant.fault != mem::AccessFault::None) return grant.fault;
     }
     return mem::AccessFault::None;
+  }
+  /// Checks the access to all of a piece. \param out knows its memory then, if its octets follow
+  /// each other
+  [[nodiscard]] mem::AccessFault open(const Sge& sge, AccessSet rights, SourceRun& out) const {
+    if (sge.length == 0) return mem::AccessFault::None;
+    const auto grant = access(sge.stag, sge.address, sge.length, rights);
+    if (grant.run == sge.length) out = SourceRun(grant, table_.ends());
+    return grant.fault;
+  }
+  /// The memory of a segment whose message `run` knows; nullptr: it has to be looked up.
+  [[nodiscard]] uint8_t* find(const SourceRun& run, const ddp::Cut& cut) const {
+    return run.find(cut, table_);
   }
   /// Invalidates on behalf of the peer, who has sent a Send with Invalidate.
   [[nodiscard]] mem::AccessFault invalidate(uint32_t stag) {

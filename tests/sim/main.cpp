@@ -299,8 +299,8 @@ int run(int argc, char** argv) {
   app.add_flag("--show-fingerprints", options.show_fingerprints,
                "print the fingerprint of each world: a number over all that it shows");
   app.add_flag("--twins", options.twins,
-               "run each world of devices once more without the fast path of received segments: "
-               "frames, completions and counters must be the same");
+               "run each world of devices once more without fast paths: frames, completions and "
+               "counters must be the same");
   app.add_flag("--list", options.list, "list the profiles");
   try {
     app.parse(argc, argv);

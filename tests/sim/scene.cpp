@@ -27,8 +27,8 @@ void compare(Outcome& outcome, const Outcome& twin) {
   if (twin.ok && outcome.fingerprint == twin.fingerprint) return;
   outcome.ok = false;
   outcome.checker = "twin";
-  outcome.message = twin.ok ? "without the receiver's fast path the world looks different"
-                            : "without the receiver's fast path: " + twin.message;
+  outcome.message = twin.ok ? "without fast paths the world looks different"
+                            : "without fast paths: " + twin.message;
 }
 
 }  // namespace
@@ -60,7 +60,10 @@ Outcome run_task(const Task& task, const Recording& recording) {
     WorldPlan plan = make_plan(*task.scene->device, task.seed);
     Outcome outcome = run_world(plan, recording);
     if (!task.twin || !outcome.ok) return outcome;
-    for (device::DeviceConfig& device : plan.devices) device.mpa.fast_path = false;
+    for (device::DeviceConfig& device : plan.devices) {
+      device.mpa.fast_path = false;
+      device.shortcuts = false;
+    }
     compare(outcome, run_world(plan, {}));
     return outcome;
   }

@@ -32,8 +32,8 @@ struct Scene {
 struct Task {
   uint64_t seed = 0;
   const Scene* scene = nullptr;
-  /// Run a world of devices once more without the fast path of framing::Receiver: the two must look
-  /// the same.
+  /// Run a world of devices once more without the fast path of framing::Receiver and without
+  /// device::DeviceConfig::shortcuts: the two must look the same.
   bool twin = false;
 };
 

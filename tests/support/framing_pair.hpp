@@ -81,6 +81,7 @@ class FramingEnd final : public llp::Framing {
     const llp::PulledUlpdu pulled =
         user_->pull_ulpdu(max != 0 ? max : mulpdu_, whole_only, writer, {});
     if (pulled.length == 0) return false;
+    told_more = pulled.more;
     sent.push_back({writer.take(), pulled.tag, pulled.last});
     EXPECT_EQ(sent.back().octets.size(), pulled.length);
     EXPECT_LE(pulled.length, mulpdu_);
@@ -106,6 +107,14 @@ class FramingEnd final : public llp::Framing {
     }
   }
   void release_all() { release_up_to(sent.size()); }
+  /// Acknowledges by one ACK everything that was sent.
+  void release_run() {
+    std::vector<llp::SentRecord> records;
+    for (; released_ < sent.size(); ++released_) records.push_back({.tag = sent[released_].tag});
+    if (records.empty()) return;
+    user_->released_ulpdus(
+        {records[0], static_cast<uint32_t>(records.size()), sizeof(llp::SentRecord)});
+  }
 
   /// The i-th ULPDU of the peer arrives; once each. Places, and delivers as far as the order goes.
   void arrive(const FramingEnd& peer, size_t i, base::Now now = {}) {
@@ -139,6 +148,7 @@ class FramingEnd final : public llp::Framing {
   uint32_t close_calls = 0;
   bool discarding = false;
   bool aborted = false;
+  bool told_more = true;  ///< PulledUlpdu::more of the last ULPDU
   bool check_rebuild = true;
   size_t piece = SIZE_MAX;  ///< arriving ULPDUs are handed up in pieces of this size
   uint8_t version_ = 1;

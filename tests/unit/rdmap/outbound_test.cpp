@@ -350,6 +350,66 @@ TEST_F(OutboundTest, RebuildDoesNotRecut_DDP_3_02) {
   EXPECT_EQ(wire::parse_ddp_tagged(pair.a.sent[1].octets)->to, 242u);
 }
 
+// The rights of the second segment on are those that the first one was checked for, and these end
+// with the STag.
+// UNH-SEC-01
+TEST_F(OutboundTest, SourceThatEndsHalfWayIsNotReadAnyMore_DDP_8_3_1_01_RDMAP_7_1_02) {
+  for (uint32_t sent = 1; sent <= 3; ++sent) {
+    restart();
+    const uint32_t source = a->add(Access::LocalRead);
+    SendRequest w = a->work(1, Opcode::Write, 0, 900);
+    w.sges = {{0, 900, source}};
+    w.remote = {b->all, 0};
+    a->send(w);
+    for (uint32_t i = 0; i < sent; ++i) EXPECT_TRUE(pair.a.pull());
+    ASSERT_TRUE(a->table.remove(mem::Stag{source}).has_value());
+    EXPECT_TRUE(pair.a.pull());  // the Terminate in its place
+    EXPECT_FALSE(pair.a.pull());
+    EXPECT_EQ(pair.a.sent.size(), sent + 1);
+    EXPECT_EQ(a->counters.terminates_out, 1u);
+    ASSERT_EQ(a->owner.sends.size(), 1u);
+    EXPECT_EQ(a->owner.sends[0].status, CompletionStatus::LocalProtection);
+  }
+}
+
+// The end of another STag, or another registration, changes nothing.
+TEST_F(OutboundTest, SourceIsReadOnWhenAnotherEndsOrBegins) {
+  a->fill(0, 900, 5);
+  const uint32_t other = a->add(Access::LocalRead);
+  write(1, 0, 900, 0);
+  EXPECT_TRUE(pair.a.pull());
+  ASSERT_TRUE(a->table.remove(mem::Stag{other}).has_value());
+  EXPECT_TRUE(pair.a.pull());
+  a->add(Access::LocalRead);
+  pair.pump();
+  EXPECT_TRUE(std::equal(a->at(0), a->at(900), b->at(0)));
+  EXPECT_EQ(a->owner.sends.size(), 1u);
+}
+
+// A Response of several segments is looked up once, and so is each of two messages.
+TEST_F(OutboundTest, MessagesOfSeveralSegmentsHaveTheirOwnSources) {
+  a->fill(0, 3000, 1);
+  b->fill(0, 3000, 2);
+  write(1, 100, 700, 1000);
+  write(2, 1500, 600, 1700);
+  read(3, 2200, 500, 20);
+  pair.pump();
+  EXPECT_TRUE(std::equal(a->at(100), a->at(800), b->at(1000)));
+  EXPECT_TRUE(std::equal(a->at(1500), a->at(2100), b->at(1700)));
+  EXPECT_TRUE(std::equal(b->at(20), b->at(520), a->at(2200)));
+  EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2, 3}));
+}
+
+// One ACK for all completes all, in the order of posting; a part of a message completes nothing.
+TEST_F(OutboundTest, OneAckForSeveralMessagesCompletesAllInOrder_RDMAP_5_5_10) {
+  for (uint64_t i = 1; i <= 5; ++i) write(i, 0, i == 3 ? 600 : 10, 0);
+  write(6, 0, 600, 0);
+  pair.a.pull_all();
+  pair.a.sent.pop_back();
+  pair.a.release_run();
+  EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2, 3, 4, 5}));
+}
+
 // After revocation no retransmission reads the memory.
 // UNH-SEC-01
 TEST_F(OutboundTest, RebuildOfRevokedMemoryFails_DDP_8_3_1_01) {
