@@ -53,6 +53,7 @@ struct PortStack {
                stack, counters),
         link(name, carrier, counters, now) {
     interface.set_error_user(&error_relay);
+    stack.set_bursts(config.shortcuts);
   }
 
   /// Our end of a connection with `remote`: the route to the peer decides which of our addresses

@@ -65,7 +65,8 @@ bool Output::begin_on_link(const IpAddress& source, const IpAddress& destination
   return true;
 }
 
-void Output::finish(TxFrame& frame, uint8_t protocol, uint32_t l4_length) {
+[[gnu::always_inline]] inline void Output::finish(TxFrame& frame, uint8_t protocol,
+                                                  uint32_t l4_length) {
   port::Packet& packet = frame.packet;
   uint8_t* ip = packet.data + link_.size();
   if (frame.destination.is_v4()) [[likely]] {

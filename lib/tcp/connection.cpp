@@ -388,7 +388,7 @@ Connection::Served Connection::serve(uint64_t quantum, base::Now now) {
         served = Served::More;
         break;
       }
-      sent = sender_.send_next(now);
+      sent = sender_.send_next(quantum, now);
       quantum -= std::min<uint64_t>(quantum, sender_.emss());
       if (sent == Attempt::Starved) served = Served::Starved;
       if (sent == Attempt::PortFull) return Served::PortFull;

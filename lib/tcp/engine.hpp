@@ -60,6 +60,7 @@ class Engine {
   [[nodiscard]] bool quiescent() const;
   void force_isn(std::optional<uint32_t> isn) { forced_isn_ = isn; }
   void set_prediction(bool on) { predicting_ = on; }
+  void set_bursts(bool on) { shared_.bursts = on; }
   uint64_t validate();
 
  private:

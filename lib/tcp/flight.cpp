@@ -68,9 +68,7 @@ void Flight::restart_after_idle(base::Now now) {
   ++counters().idle_restarts;
 }
 
-void Flight::sent(uint64_t octets, base::Now now) {
-  if (core_.tcb.flight() == 0) progress_at_ = now;
-  core_.tcb.snd_nxt += octets;
+void Flight::note_sent(uint64_t octets, base::Now now) {
   if (core_.tcb.flight() > flight_peak_ || core_.tcb.snd_una >= flight_peak_to_) {
     flight_peak_ = static_cast<uint32_t>(core_.tcb.flight());
     flight_peak_to_ = core_.tcb.snd_nxt;

@@ -83,7 +83,22 @@ class Flight {
   }
   void sent_piece(uint32_t octets, base::Now now) { board_.sent_piece(octets, now); }
   /// New octets went out, or the FIN.
-  void sent(uint64_t octets, base::Now now);
+  void sent(uint64_t octets, base::Now now) {
+    advance_nxt(octets, now);
+    note_sent(octets, now);
+  }
+  /// Does the first part of sent(): SND.NXT.
+  void advance_nxt(uint64_t octets, base::Now now) {
+    if (core_.tcb.flight() == 0) progress_at_ = now;
+    core_.tcb.snd_nxt += octets;
+  }
+  /// Does the other part, for all octets that advance_nxt() was called for at this time.
+  void note_sent(uint64_t octets, base::Now now);
+  /// Octets that cwnd has room for.
+  [[nodiscard]] uint64_t window_left() const {
+    const uint64_t pipe = board_.pipe();
+    return cc_.cwnd() > pipe ? cc_.cwnd() - pipe : 0;
+  }
   /// The unacknowledged part of a record was retransmitted.
   void resent(uint64_t number, base::Now now);
   /// See Scoreboard.

@@ -44,10 +44,8 @@ uint8_t SegmentWriter::mark_new_data(EcnState& ecn, TxSlot& slot) {
   return flag::kCwr;
 }
 
-void SegmentWriter::finish(TxSlot& slot, uint64_t offset, uint32_t payload, uint8_t flags,
-                           base::Now now) {
+void SegmentWriter::write_header(TxSlot& slot, uint64_t offset, uint8_t flags, base::Now now) {
   const Binding& binding = core_.binding();
-  const uint32_t header = core_.tcb.header_length();
   if (core_.ecn.on()) flags |= ecn_flags(slot);
   wire::write_tcp(slot.tcp, {.source_port = binding.local.port,
                              .destination_port = binding.remote.port,
@@ -55,7 +53,7 @@ void SegmentWriter::finish(TxSlot& slot, uint64_t offset, uint32_t payload, uint
                              .acknowledgment = core_.tcb.ack_seq(),
                              .flags = flags,
                              .window = receiver_.advertise(),
-                             .header_length = header});
+                             .header_length = core_.tcb.header_length()});
   if (core_.tcb.ts_ok) {
     uint8_t* options = slot.tcp + wire::kTcpHeaderMin;
     base::store_be32(options, 0x0101080a);  // NOP NOP TSopt
@@ -63,7 +61,29 @@ void SegmentWriter::finish(TxSlot& slot, uint64_t offset, uint32_t payload, uint
     base::store_be32(options + 8, core_.tcb.ts_recent);
   }
   receiver_.ack_sent();
-  core_.shared.out.complete(slot, binding.local, binding.remote, header + payload, now);
+}
+
+void SegmentWriter::send(TxSlot& slot, uint32_t payload, base::Now now) {
+  core_.shared.out.complete(slot, core_.binding().local, core_.binding().remote,
+                            core_.tcb.header_length() + payload, now);
+}
+
+void SegmentWriter::finish(TxSlot& slot, uint64_t offset, uint32_t payload, uint8_t flags,
+                           base::Now now) {
+  write_header(slot, offset, flags, now);
+  send(slot, payload, now);
+}
+
+void SegmentWriter::finish(SegmentTemplate& header, TxSlot& slot, uint64_t offset,
+                           uint32_t payload, uint8_t flags, base::Now now) {
+  if (header.empty()) {
+    write_header(slot, offset, flags, now);
+    header.learn(slot.tcp, core_.tcb.header_length());
+  } else {
+    if (core_.ecn.on()) flags |= ecn_flags(slot);
+    header.write(slot.tcp, core_.tcb.snd_seq(offset), flags);
+  }
+  send(slot, payload, now);
 }
 
 bool SegmentWriter::send_ack(base::Now now) {

@@ -7,6 +7,7 @@
 #include "base/time.hpp"
 #include "tcp/connection_core.hpp"
 #include "tcp/receiver.hpp"
+#include "tcp/segment_template.hpp"
 #include "wire/tcp.hpp"
 #include "wire/tcp_options.hpp"
 
@@ -34,6 +35,10 @@ class SegmentWriter {
   /// Writes the header and sends the segment, whose payload is in place. \param offset stream
   /// offset of its first octet
   void finish(TxSlot& slot, uint64_t offset, uint32_t payload, uint8_t flags, base::Now now);
+  /// Does the same for a segment of a burst. \param header empty for the first one, which fills it;
+  /// the others have the ACK, the window and the timestamps of the first one
+  void finish(SegmentTemplate& header, TxSlot& slot, uint64_t offset, uint32_t payload,
+              uint8_t flags, base::Now now);
   /// Sends an ACK without data, with SACK blocks. False: the port is full.
   [[nodiscard]] bool send_ack(base::Now now);
   /// Sends the ACKs that are owed for changes of CE (RFC 8257 s.3.2). False: the port is full.
@@ -41,6 +46,8 @@ class SegmentWriter {
 
  private:
   [[nodiscard]] uint8_t ecn_flags(TxSlot& slot);
+  void write_header(TxSlot& slot, uint64_t offset, uint8_t flags, base::Now now);
+  void send(TxSlot& slot, uint32_t payload, base::Now now);
 
   const ConnectionCore& core_;
   Receiver& receiver_;

@@ -49,7 +49,7 @@ void Sender::update_emss(bool tell, base::Now now) {
 
 // --- Output ---
 
-Attempt Sender::send_next(base::Now now) {
+Attempt Sender::send_next(uint64_t& quantum, base::Now now) {
   if (flight_.tail_probe().due()) return send_tail_probe(now);
   if (flight_.gate_closed(now)) return Attempt::Nothing;
   const Recovery& recovery = flight_.recovery();
@@ -62,7 +62,7 @@ Attempt Sender::send_next(base::Now now) {
     const Attempt sent = send_lost(now);
     if (sent != Attempt::Nothing) return sent;
   }
-  return send_new(now);
+  return send_new(quantum, now);
 }
 
 Attempt Sender::send_tail_probe(base::Now now) {
@@ -115,7 +115,8 @@ Attempt Sender::send_again(uint64_t number, base::Now now) {
 Attempt Sender::send_during_frto(base::Now now) {
   // RFC 5682 s.3.1: only the first segment is sent until its ACK (step 2), then new data.
   if (!flight_.spurious().frto_sends()) return Attempt::Nothing;
-  const Attempt sent = send_new(now);
+  uint64_t one_segment = 1;
+  const Attempt sent = send_new(one_segment, now);
   if (sent == Attempt::Sent) flight_.frto_sent();
   if (sent != Attempt::Nothing || core_.life.over()) return sent;
   if (core_.tcb.snd_nxt != flight_.recovery().point()) return sent;
@@ -123,7 +124,7 @@ Attempt Sender::send_during_frto(base::Now now) {
   return send_lost(now);
 }
 
-Attempt Sender::send_new(base::Now now) {
+Attempt Sender::send_new(uint64_t& quantum, base::Now now) {
   if (flight_.board().has_waiting()) return send_waiting(now);
   // cwnd limits only data. A FIN after the last octet may be sent.
   if (core_.life.fin_wanted() && user_ready_ && binding().user->pending() == 0) user_ready_ = false;
@@ -142,7 +143,9 @@ Attempt Sender::send_new(base::Now now) {
     }
     if (flight_.holds_back(emss())) return Attempt::Nothing;
     const uint32_t larger = path_.enabled() ? probe_due(now) : 0;
-    const Attempt sent = larger != 0 ? send_mtu_probe(larger, now) : send_pulled(now, false);
+    const Attempt sent = larger != 0
+                             ? send_mtu_probe(larger, now)
+                             : send_burst(burst_room(usable, quantum), quantum, false, now);
     if (sent != Attempt::Nothing || user_ready_ || core_.life.over()) return sent;
   }
   return core_.life.owes_fin() && !user_ready_ ? send_fin(now) : Attempt::Nothing;
@@ -172,17 +175,50 @@ void Sender::push_record(const llp::Pulled& pulled, uint16_t flags, base::Now no
   ++counters().records_out;
 }
 
-void Sender::note_sent(base::Range range, bool aligned, base::Now now) {
+void Sender::count_sent(base::Range range, bool aligned, base::Now now) {
   if (binding().options.nagle && range.size() < emss()) small_end_ = range.end;
   Counters& counters = core_.shared.counters;
   ++counters.data_segments_out;
   if (aligned) ++counters.aligned_segments_out;
   counters.octets_out += range.size();
-  flight_.sent(range.size(), now);
-  persist_.sent();
+  if (binding().trace != nullptr) binding().trace->record(TraceKind::Sent, range, now);
 }
 
-Attempt Sender::send_pulled(base::Now now, bool probe) {
+uint64_t Sender::burst_room(uint64_t usable, uint64_t quantum) const {
+  // Nagle's rule, an MTU probe and pacing look at each segment.
+  if (binding().options.nagle || path_.enabled() || flight_.pacing().on()) return 0;
+  if (!core_.shared.bursts) return 0;
+  if (core_.tcb.flight() == 0) return 0;  // the first segment may reduce cwnd, after an idle time
+  // The quantum ends with the segment that uses it up.
+  return std::min({usable, flight_.window_left(), quantum + emss() - 1});
+}
+
+Attempt Sender::send_burst(uint64_t room, uint64_t& quantum, bool probe, base::Now now) {
+  const uint32_t emss = emss_.octets();
+  const uint64_t begin = core_.tcb.snd_nxt;
+  SegmentTemplate header;
+  Attempt sent = send_segment(header, probe, now);
+  // The user may have closed, whose FIN is for send_new() to see.
+  while (sent == Attempt::Sent && room >= 2 * uint64_t{emss} && user_ready_ &&
+         !core_.life.fin_wanted()) {
+    room -= emss;
+    quantum -= emss;
+    sent = send_segment(header, probe, now);
+  }
+  if (core_.life.over() || core_.tcb.snd_nxt == begin) return sent;
+  flight_.note_sent(core_.tcb.snd_nxt - begin, now);
+  persist_.sent();
+  const bool end = ends_here() && sent == Attempt::Sent;
+  if (end) queue_fin(0, now);
+  // cwnd counts as used (RFC 9438 s.5.8) if it has no room for a further segment, even if none
+  // waits.
+  if (!user_ready_ && core_.tcb.usable_window() >= emss) {
+    static_cast<void>(flight_.holds_back(emss));
+  }
+  return sent;
+}
+
+Attempt Sender::send_segment(SegmentTemplate& header, bool probe, base::Now now) {
   const Scoreboard& board = flight_.board();
   if (board.full()) {
     ++counters().record_limit_waits;
@@ -202,31 +238,30 @@ Attempt Sender::send_pulled(base::Now now, bool probe) {
   do {
     const uint32_t n = emss - packed;
     llp::Frame frame(payload + packed, n);
-    if (packed == 0) user_ready_ = false;  // ready() sets it again, even during the call
+    user_ready_ = false;  // ready() sets it again, even during the call
     const llp::Pulled pulled = binding().user->pull(n, offset + packed, frame, now);
     if (core_.life.over()) break;
-    if (pulled.length == 0) break;
+    if (pulled.length == 0) {
+      if (packed != 0) user_ready_ = true;  // an empty segment may have room for what waits
+      break;
+    }
     RNIC_CHECK(pulled.length == frame.length());
-    user_ready_ = true;
+    if (pulled.more) user_ready_ = true;
     push_record(pulled, packed == 0 ? record_flag::kSegmentStart : 0, now);
     packed += pulled.length;
     if (pulled.push) flags |= flag::kPsh;
-  } while (binding().options.pack_records && !probe && emss - packed >= kPackRoomMin &&
-           !board.full());
+  } while (user_ready_ && binding().options.pack_records && !probe &&
+           emss - packed >= kPackRoomMin && !board.full());
   if (core_.life.over() || packed == 0) {
     writer_.cancel(slot);
     return Attempt::Nothing;
   }
   last_octet_ = payload[packed - 1];
   if (core_.ecn.on()) flags |= writer_.mark_new_data(core_.ecn, slot);
-  const bool end = ends_here();
-  if (end) flags |= flag::kFin;
-  writer_.finish(slot, offset, packed, flags, now);
-  note_sent({offset, offset + packed}, true, now);
-  if (end) queue_fin(0, now);
-  if (binding().trace != nullptr) {
-    binding().trace->record(TraceKind::Sent, {offset, offset + packed}, now);
-  }
+  if (ends_here()) flags |= flag::kFin;
+  writer_.finish(header, slot, offset, packed, flags, now);
+  flight_.advance_nxt(packed, now);
+  count_sent({offset, offset + packed}, true, now);
   return Attempt::Sent;
 }
 
@@ -247,7 +282,7 @@ Attempt Sender::pull_into_saved(base::Now now) {
   if (core_.life.over()) return Attempt::Nothing;
   if (pulled.length == 0) return core_.life.owes_fin() ? send_fin(now) : Attempt::Nothing;
   RNIC_CHECK(pulled.length == frame.length());
-  user_ready_ = true;
+  if (pulled.more) user_ready_ = true;
   push_record(pulled, record_flag::kSegmentStart, now);
   flight_.keep(board.past_last() - 1, saved.save(frame.written()));
   return send_waiting(now);
@@ -281,11 +316,10 @@ Attempt Sender::send_waiting(base::Now now) {
   if (core_.ecn.on()) flags |= writer_.mark_new_data(core_.ecn, slot);
   writer_.finish(slot, offset, length, flags, now);
   flight_.sent_piece(length, now);
-  note_sent({offset, offset + length}, length == record.length, now);
+  flight_.sent(length, now);
+  persist_.sent();
+  count_sent({offset, offset + length}, length == record.length, now);
   if (end) queue_fin(0, now);
-  if (binding().trace != nullptr) {
-    binding().trace->record(TraceKind::Sent, {offset, offset + length}, now);
-  }
   return Attempt::Sent;
 }
 

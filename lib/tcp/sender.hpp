@@ -77,8 +77,10 @@ class Sender {
   /// Computes EMSS anew from the path, the options and the peer (RFC 9293 s.3.7.1). \param tell the
   /// user is told when EMSS has changed
   void update_emss(bool tell, base::Now now);
-  /// Sends the next segment: a probe, a retransmission or new data.
-  [[nodiscard]] Attempt send_next(base::Now now);
+  /// Sends the next segment: a probe, a retransmission or new data, of which it may send several
+  /// segments. \param quantum octets that the connection may send in this turn, not 0; EMSS is
+  /// taken off for each segment but one
+  [[nodiscard]] Attempt send_next(uint64_t& quantum, base::Now now);
   /// Sends an ACK without data. False: the port is full.
   [[nodiscard]] bool send_ack(base::Now now) { return writer_.send_ack(now); }
   [[nodiscard]] bool send_owed_acks(base::Now now) {
@@ -134,8 +136,19 @@ class Sender {
   [[nodiscard]] Attempt send_lost(base::Now now);
   [[nodiscard]] Attempt send_again(uint64_t number, base::Now now);
   [[nodiscard]] Attempt send_during_frto(base::Now now);
-  [[nodiscard]] Attempt send_new(base::Now now);
-  [[nodiscard]] Attempt send_pulled(base::Now now, bool probe);
+  [[nodiscard]] Attempt send_new(uint64_t& quantum, base::Now now);
+  /// Sends the next record, and those that fit the same segment.
+  [[nodiscard]] Attempt send_pulled(base::Now now, bool probe) {
+    uint64_t none = 0;
+    return send_burst(0, none, probe, now);
+  }
+  /// Does the same again and again, as long as `room` has a further full segment. What send_next()
+  /// has looked at for the first segment holds for these, too.
+  [[nodiscard]] Attempt send_burst(uint64_t room, uint64_t& quantum, bool probe, base::Now now);
+  [[nodiscard]] Attempt send_segment(SegmentTemplate& header, bool probe, base::Now now);
+  /// Octets of new data that may go out now without another look at each segment. \param usable
+  /// the part of the peer's window that is left
+  [[nodiscard]] uint64_t burst_room(uint64_t usable, uint64_t quantum) const;
   [[nodiscard]] Attempt send_mtu_probe(uint32_t larger, base::Now now);
   [[nodiscard]] Attempt pull_into_saved(base::Now now);
   [[nodiscard]] Attempt send_waiting(base::Now now);
@@ -148,8 +161,8 @@ class Sender {
   /// Gives our FIN its sequence number. \param flags kSegmentStart if the FIN goes out in a segment
   /// of its own
   void queue_fin(uint16_t flags, base::Now now);
-  /// Accounts for new data sent. \param aligned the range is a whole number of records
-  void note_sent(base::Range range, bool aligned, base::Now now);
+  /// Counts a segment of new data. \param aligned the range is a whole number of records
+  void count_sent(base::Range range, bool aligned, base::Now now);
 
   // Input.
   void settle(AckResult& result, base::Now now);

@@ -88,6 +88,7 @@ struct Shared {
   const SynTerms syn_terms;
   std::vector<uint8_t> scratch;  ///< room for one record, used within a call
   Gaps gaps;                     ///< gaps of the segment that is being processed
+  bool bursts = true;            ///< see Stack::set_bursts()
 };
 
 }  // namespace rnic::tcp

@@ -120,5 +120,6 @@ TransportInfo Stack::describe(const llp::Stream& stream, base::Now now) const {
 uint64_t Stack::validate() { return impl_->validate(); }
 void Stack::force_isn(std::optional<uint32_t> isn) { impl_->force_isn(isn); }
 void Stack::set_prediction(bool on) { impl_->set_prediction(on); }
+void Stack::set_bursts(bool on) { impl_->set_bursts(on); }
 
 }  // namespace rnic::tcp

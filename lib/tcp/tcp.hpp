@@ -158,6 +158,8 @@ class Stack final : public llp::Transport {
   /// For tests: turns header prediction off, so that every segment takes the slow path. To be
   /// called before the first segment.
   void set_prediction(bool on);
+  /// For tests: off, each segment is chosen and noted by itself, and has a header of its own.
+  void set_bursts(bool on);
 
  private:
   class Impl;

@@ -58,7 +58,11 @@ class RecordUser : public llp::StreamUser {
     }
     pulled += length;
     records.push_back({offset, length});
-    return {.length = length, .push = to_send.empty(), .atomic = true, .tag = {offset, length}};
+    return {.length = length,
+            .push = to_send.empty(),
+            .atomic = true,
+            .tag = {offset, length},
+            .more = !tells_last || !to_send.empty()};
   }
   bool rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length,
                llp::Frame& out) override {
@@ -136,7 +140,8 @@ class RecordUser : public llp::StreamUser {
   uint32_t changed_emss = 0;
   bool is_established = false;
   bool peer_has_finished = false;
-  bool revoked = false;  ///< rebuild() says no
+  bool revoked = false;     ///< rebuild() says no
+  bool tells_last = false;  ///< pull() tells when nothing follows
   std::optional<StreamEnd> how_ended;
   std::function<llp::InspectVerdict(base::Range)> verdict;
   std::function<void()> on_established;
