@@ -190,7 +190,7 @@ llp::PulledUlpdu Outbound::pull(uint32_t max, bool whole_only, llp::UlpduWriter&
   }
   ddp::write(current_.message, cut, payload.view(), out);
   ++counters_.segments_out;
-  const llp::PulledUlpdu pulled{
+  llp::PulledUlpdu pulled{
       .length = current_.message.header_size() + cut.length,
       .last = cut.last,
       .tag = make_tag(static_cast<uint8_t>(current_.kind), current_.seq, cut, current_.part)};
@@ -198,6 +198,7 @@ llp::PulledUlpdu Outbound::pull(uint32_t max, bool whole_only, llp::UlpduWriter&
   if (cut.last) {
     finish_message();
     close_if_finished();
+    pulled.more = has_more();
   }
   return pulled;
 }

@@ -132,6 +132,10 @@ class Outbound {
   [[nodiscard]] bool is_replaced() const { return terminate_at_ == messages_ + 1; }
   /// \return whether it goes before everything but an RTR, which completes the connection
   [[nodiscard]] bool is_cut_off() const { return terminate_at_ == 0u; }
+  /// \return whether the next pull() may give a ULPDU although nobody calls ready() before
+  [[nodiscard]] bool has_more() const {
+    return has_unsent() || rtr_.is_pending() || nudge_pending_ || terminate_at_.has_value();
+  }
   bool release(const llp::RecordTag& tag);
   void complete_released();
   void provide_requests();

@@ -246,7 +246,8 @@ Attempt Sender::send_segment(SegmentTemplate& header, bool probe, base::Now now)
       break;
     }
     RNIC_CHECK(pulled.length == frame.length());
-    if (pulled.more) user_ready_ = true;
+    // A paced sender asks once more when its gate opens: cwnd counts as used if it is full then.
+    if (pulled.more || flight_.pacing().gated()) user_ready_ = true;
     push_record(pulled, packed == 0 ? record_flag::kSegmentStart : 0, now);
     packed += pulled.length;
     if (pulled.push) flags |= flag::kPsh;

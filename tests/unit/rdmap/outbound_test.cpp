@@ -400,6 +400,33 @@ TEST_F(OutboundTest, MessagesOfSeveralSegmentsHaveTheirOwnSources) {
   EXPECT_EQ(a->owner.send_ids(), (std::vector<uint64_t>{1, 2, 3}));
 }
 
+// Nobody is asked to pull what is not there: the last ULPDU says that it is the last one.
+TEST_F(OutboundTest, LastUlpduTellsThatNoneFollows) {
+  write(1, 0, 600, 0);
+  write(2, 0, 10, 0);
+  EXPECT_TRUE(pair.a.pull());
+  EXPECT_TRUE(pair.a.told_more) << "the message goes on";
+  EXPECT_TRUE(pair.a.pull());
+  EXPECT_TRUE(pair.a.pull());
+  EXPECT_TRUE(pair.a.told_more) << "another message waits";
+  EXPECT_TRUE(pair.a.pull());
+  EXPECT_FALSE(pair.a.told_more);
+  const uint32_t calls = pair.a.ready_calls;
+  write(3, 0, 10, 0);
+  EXPECT_GT(pair.a.ready_calls, calls) << "and what comes later is told";
+  EXPECT_TRUE(pair.a.pull());
+}
+
+// A response that waits, and one that comes later.
+TEST_F(OutboundTest, LastUlpduKnowsOfResponses) {
+  inject(read_request(1, {.sink_stag = 3, .sink_to = 8, .size = 40, .source_stag = b->all}));
+  inject(read_request(2, {.sink_stag = 3, .sink_to = 8, .size = 40, .source_stag = b->all}));
+  EXPECT_TRUE(pair.b.pull());
+  EXPECT_TRUE(pair.b.told_more);
+  EXPECT_TRUE(pair.b.pull());
+  EXPECT_FALSE(pair.b.told_more);
+}
+
 // One ACK for all completes all, in the order of posting; a part of a message completes nothing.
 TEST_F(OutboundTest, OneAckForSeveralMessagesCompletesAllInOrder_RDMAP_5_5_10) {
   for (uint64_t i = 1; i <= 5; ++i) write(i, 0, i == 3 ? 600 : 10, 0);

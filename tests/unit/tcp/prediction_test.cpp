@@ -288,6 +288,28 @@ TEST(Bursts, NobodyIsAskedForWhatIsNotThere) {
   EXPECT_TRUE(pair.everything_returned());
 }
 
+// The FIN of a user that has nothing left does not wait for a window that holds a full segment.
+TEST(Bursts, FinWaitsForNoWindowWhereNothingElseWaits) {
+  Pair pair;
+  pair.a.tells_last = true;
+  ASSERT_TRUE(pair.open());
+  const uint64_t before = pair.link.frames_from_b;
+  const uint32_t cwnd = pair.link.a.info(*pair.a.stream, pair.link.now)->cwnd;
+  for (uint32_t left = cwnd; left != 0;) {
+    const uint32_t record = std::min(left, pair.a.stream->emss());
+    pair.a.queue(record);
+    left -= record;
+  }
+  pair.link.step();
+  ASSERT_EQ(pair.a.pulled, cwnd) << "cwnd is full";
+  bool fin = false;
+  pair.link.seen = [&](const LinkFrame& f) { fin = fin || (f.from_a && f.has(flag::kFin)); };
+  pair.a.stream->close();
+  pair.link.step();
+  EXPECT_TRUE(fin);
+  EXPECT_EQ(pair.link.frames_from_b, before) << "no ACK has come meanwhile";
+}
+
 TEST(Prediction, WhoeverMakesASegmentUnpredictableEndsIt) {
   uint64_t predicted = 0;
   for (uint64_t seed = 1; seed <= seeds(4); ++seed) {
