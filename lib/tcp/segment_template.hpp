@@ -36,8 +36,6 @@ class SegmentTemplate {
     base::store_be32(header + wire::kTcpSequenceAt, sequence.value);
     header[wire::kTcpFlagsAt] = flags;
   }
-  /// Checks that the header is whole.
-  void validate() const { RNIC_CHECK(empty() || length_ == kShort || length_ == kLong); }
 
  private:
   static constexpr uint32_t kShort = wire::kTcpHeaderMin;
