@@ -15,6 +15,7 @@ RUNS = (
     *(("segment_cost", function, "100", scenario)
       for _, function, scenario, *_ in instructions.SEGMENT_FIGURES),
     *(("pair_cost", scenario, "2") for scenario, *_ in instructions.PAIR_FIGURES),
+    ("loss_cost", "--seconds", "0.05", "loss-1", "reorder-20us"),
     ("connection_scale", "1000", "0.1", "8"),
     ("crc_cost", "2"),
     ("queue_pair_scale", "16", "8", "1"),

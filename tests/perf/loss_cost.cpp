@@ -1,0 +1,362 @@
+// Goodput of one connection over a wire that loses or reorders frames both ways, as a share of what
+// the same wire carries without that.
+//
+//   loss_cost [--seconds S] [--seed N] [ROW...]
+//
+// Two devices in one thread, CRC on, Writes of 1 MiB, kDepth outstanding. Time is what the thread's
+// processor needed for both ends, plus what they waited for: where neither has anything to do, the
+// clock jumps to the next frame or timer. Processes beside this one thus change no figure by being
+// there, and a time-out costs what it lasts. The perfect wire and the bad one are measured in turn,
+// S seconds (4) of that time each. Every octet of every Write is compared with what was sent, and
+// its place filled with something else before it is written again; that is outside of the clock. A
+// run in which one octet differs has no figure, and the program fails.
+//
+// Exit status: 0 measured, whatever the figures are; 1 wrong octets; 2 usage, or it hangs.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "device/device.hpp"
+#include "impair/impair.hpp"
+#include "sim/sim.hpp"
+
+namespace {
+
+using namespace rnic;
+using std::chrono::microseconds;
+
+constexpr uint16_t kPort = 7471;
+constexpr uint32_t kMessage = 1u << 20;     // octets
+constexpr uint32_t kDepth = 8;              // messages outstanding
+constexpr uint32_t kSliceMessages = 64;     // of one wire, before it is the other's turn
+constexpr uint32_t kTurnsMax = 50'000'000;  // without a message that ends: something hangs
+constexpr base::Duration kWarmUp = std::chrono::milliseconds(300);
+
+struct Row {
+  std::string_view name;
+  double must;  // least share
+  double drop = 0;
+  double reorder = 0;                  // share of the frames that are held back, ...
+  microseconds reorder_timeout{1000};  // by 1 to 32 places and so long at most
+  microseconds rtt{0};                 // that the wire adds
+  bool markers = false;
+};
+constexpr std::array kRows{
+    Row{"loss-0.1", 0.95, 0.001},
+    Row{"loss-1", 0.75, 0.01},
+    Row{"loss-0.1-rtt20", 0.80, 0.001, 0, {}, microseconds(20)},
+    Row{"loss-1-rtt20", 0.80, 0.01, 0, {}, microseconds(20)},
+    Row{"loss-0.1-rtt100", 0.80, 0.001, 0, {}, microseconds(100)},
+    Row{"loss-1-rtt100", 0.80, 0.01, 0, {}, microseconds(100)},
+    Row{"reorder-20us", 0.90, 0, 0.2, microseconds(20), {}, true},
+    Row{"reorder-1ms", 0.60, 0, 0.2, microseconds(1000), {}, true},
+};
+
+struct Options {
+  double seconds = 4;
+  uint64_t seed = 1;
+  std::vector<const Row*> rows;
+};
+
+/// Ends the program: what cannot be measured has no figure.
+[[noreturn]] void fail(const char* what, int status = 2) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "loss_cost: %s\n", what);
+  std::exit(status);
+}
+
+template <typename T>
+auto must(T&& result, const char* what) -> decltype(*std::forward<T>(result)) {
+  if (!result) fail(what);
+  return *std::forward<T>(result);
+}
+
+/// The processor time of this thread, ns.
+int64_t processor_time() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+/// Processor time while it runs, plus what was waited for.
+class Clock {
+ public:
+  void go() { offset_ = now_ - base::from_nanos(processor_time()); }
+  void stop() { tick(); }
+  base::Now tick() { return now_ = base::from_nanos(processor_time()) + offset_; }
+  void wait_until(base::Now then) {
+    if (then > now_) offset_ += then - now_;
+  }
+  [[nodiscard]] base::Now now() const { return now_; }
+
+ private:
+  base::Now now_ = base::from_nanos(1'000'000'000);
+  base::Duration offset_{0};
+};
+
+struct Host {
+  Host(const device::DeviceConfig& config, port::Port& port, base::Now now)
+      : device(config, port, now), memory(size_t{kMessage} * kDepth) {
+    const uint32_t pd = must(device.alloc_pd(), "no protection domain");
+    device::QueuePairSpec spec;
+    spec.answer_close = false;
+    spec.pd = pd;
+    spec.send_cq = send_cq = must(device.create_cq(2 * kDepth), "no completion queue");
+    spec.receive_cq = must(device.create_cq(2 * kDepth), "no completion queue");
+    spec.send_depth = spec.receive_depth = kDepth;
+    qp = must(device.create_qp(spec), "no queue pair");
+    mem::RegionSpec region;
+    region.address = memory.data();
+    region.length = memory.size();
+    region.pd = pd;
+    region.rights = AccessSet::all().without(Access::RemoteInvalidate);
+    stag = must(device.register_memory(region), "no region");
+  }
+
+  [[nodiscard]] uint8_t* place(uint64_t number) {
+    return memory.data() + number % kDepth * kMessage;
+  }
+  [[nodiscard]] uint64_t address(uint64_t number) {
+    return reinterpret_cast<uint64_t>(place(number));
+  }
+
+  device::Device device;
+  std::vector<uint8_t> memory;
+  device::CompletionQueue* send_cq = nullptr;
+  device::QueuePair* qp = nullptr;
+  mem::Stag stag;
+};
+
+/// The bad network before one end of the link.
+impair::Config faults(const Row& row, bool bad) {
+  impair::Config config;
+  if (!bad) return config;
+  config.drop = row.drop;
+  config.reorder = row.reorder;
+  config.reorder_timeout = row.reorder_timeout;
+  return config;
+}
+
+class World {
+ public:
+  World(const Row& row, bool bad, const Options& options)
+      : row_(row),
+        options_(options),
+        link_(link_config()),
+        left_port_(link_.a(), faults(row, bad), options.seed * 2),
+        right_port_(link_.b(), faults(row, bad), options.seed * 2 + 1),
+        left_(config(0), left_port_, clock_.now()),
+        right_(config(1), right_port_, clock_.now()) {
+    for (size_t i = 0; i < left_.memory.size(); ++i) {
+      left_.memory[i] = static_cast<uint8_t>(i * 7 + i / 251 + i / kMessage);
+    }
+    clock_.go();
+    connect();
+    clock_.stop();
+  }
+
+  /// Carries `messages` over the wire and empties it.
+  void carry(uint64_t messages) {
+    clock_.go();
+    const base::Now begin = clock_.now();
+    const uint64_t end = posted_ + messages;
+    uint64_t last = done_;
+    for (uint32_t idle = 0; done_ < end; ++idle) {
+      for (; posted_ < end && posted_ - done_ < kDepth; ++posted_) post();
+      turn();
+      reap();
+      if (done_ != last) idle = 0;
+      if (idle == kTurnsMax) fail("messages do not end");
+      last = done_;
+    }
+    clock_.stop();
+    elapsed_ += clock_.now() - begin;
+    octets_ += messages * kMessage;
+  }
+  void forget() {
+    elapsed_ = base::Duration(0);
+    octets_ = 0;
+    before_ = left_.device.tcp_counters();
+  }
+  [[nodiscard]] base::Duration elapsed() const { return elapsed_; }
+  [[nodiscard]] double gbps() const {
+    return static_cast<double>(octets_) * 8 / static_cast<double>(elapsed_.count());
+  }
+  /// Since forget().
+  [[nodiscard]] uint64_t counted(uint64_t tcp::Counters::*counter) const {
+    return left_.device.tcp_counters().*counter - before_.*counter;
+  }
+
+ private:
+  [[nodiscard]] sim::LinkConfig link_config() const {
+    sim::LinkConfig config;
+    config.a_to_b.delay = config.b_to_a.delay = row_.rtt / 2;
+    config.a_to_b.queue_limit = config.b_to_a.queue_limit = 4096;
+    config.slots = 16384;
+    return config;
+  }
+  [[nodiscard]] device::DeviceConfig config(uint32_t side) const {
+    device::DeviceConfig made;
+    made.net.address = IpAddress::v4(0x0a000001u + side);
+    made.seed = side + 1;
+    made.mpa.markers_receive = row_.markers;
+    made.limits.max_connections = made.tcp.max_connections = 16;
+    return made;
+  }
+
+  void turn() {
+    uint32_t served = left_.device.poll(clock_.tick());
+    served += right_.device.poll(clock_.tick());
+    if (served != 0) return;
+    const base::Now next =
+        base::earlier(left_.device.next_deadline(), right_.device.next_deadline());
+    if (next == base::kNever) fail("nothing will ever happen");
+    clock_.wait_until(next);
+  }
+  void post() {
+    SendRequest request;
+    request.id = posted_;
+    request.opcode = Opcode::Write;
+    request.sges = {{left_.address(posted_), kMessage, left_.stag.value}};
+    request.remote = {right_.stag.value, right_.address(posted_)};
+    if (left_.qp->post_send(request) != device::PostResult::Ok) fail("a post was refused");
+  }
+  void reap() {
+    const uint32_t got = left_.send_cq->poll(batch_);
+    if (got == 0) return;
+    clock_.stop();
+    for (uint32_t i = 0; i < got; ++i) {
+      if (batch_[i].status != CompletionStatus::Success) fail("a completion tells of an error");
+      if (std::memcmp(left_.place(done_), right_.place(done_), kMessage) != 0) {
+        fail("an octet is not what was sent: NO FIGURE", 1);
+      }
+      std::memset(right_.place(done_), static_cast<int>(done_ % 255), kMessage);
+      ++done_;
+    }
+    clock_.go();
+  }
+  template <typename Kind>
+  Kind await(Host& host) {
+    for (uint32_t i = 0; i < kTurnsMax; ++i) {
+      if (auto event = host.device.poll_event()) {
+        if (auto* found = std::get_if<Kind>(&*event)) return std::move(*found);
+        fail("another event than awaited");
+      }
+      turn();
+    }
+    fail("an event did not come");
+  }
+  void connect() {
+    const Endpoint far{IpAddress::v4(0x0a000002u), kPort};
+    if (!right_.device.listen(kPort)) fail("cannot listen");
+    if (!left_.device.connect(*left_.qp, far, {}, clock_.now())) fail("cannot connect");
+    const auto request = await<event::ConnectRequest>(right_);
+    if (!right_.device.accept(request.request, *right_.qp, {}, clock_.now())) {
+      fail("cannot accept");
+    }
+    await<event::Established>(left_);
+    await<event::Established>(right_);
+  }
+
+  const Row& row_;
+  const Options& options_;
+  Clock clock_;
+  sim::Link link_;
+  impair::ImpairedPort left_port_;
+  impair::ImpairedPort right_port_;
+  Host left_;
+  Host right_;
+  std::array<Completion, 32> batch_;
+  uint64_t posted_ = 0;
+  uint64_t done_ = 0;
+  uint64_t octets_ = 0;
+  base::Duration elapsed_{0};
+  tcp::Counters before_;
+};
+
+/// What congestion control lets through, Gbit/s: 1.22 * EMSS / (RTT * sqrt(p)), from RFC 9438 s.4.3
+/// and RFC 5681, with the RTT of the wire alone. Infinite where the wire adds none.
+double bound(const Row& row) {
+  constexpr double kEmss = 1448;  // octets: MTU 1500, timestamps
+  if (row.rtt.count() == 0 || row.drop == 0) return INFINITY;
+  const auto rtt = static_cast<double>(base::Duration(row.rtt).count());
+  return 1.22 * kEmss * 8 / (rtt * std::sqrt(row.drop));
+}
+
+void report(const Row& row, const World& good, const World& bad) {
+  using C = tcp::Counters;
+  const double share = bad.gbps() / std::min(good.gbps(), bound(row));
+  const double resent = static_cast<double>(bad.counted(&C::retransmitted_segments)) /
+                        static_cast<double>(bad.counted(&C::data_segments_out));
+  std::printf("%-15.*s  %4.2f  %4.2f  %-6s  %6.2f  %6.2f ", static_cast<int>(row.name.size()),
+              row.name.data(), share, row.must, share >= row.must ? "met" : "MISSED", bad.gbps(),
+              good.gbps());
+  std::isinf(bound(row)) ? std::printf("      -") : std::printf(" %6.2f", bound(row));
+  for (uint64_t C::*counter : {&C::timeouts, &C::spurious_timeouts, &C::fast_recoveries,
+                               &C::dsack_undos, &C::eifel_undos}) {
+    std::printf("  %9llu", static_cast<unsigned long long>(bad.counted(counter)));
+  }
+  std::printf("  %6.2f\n", 100 * resent);
+  std::fflush(stdout);
+}
+
+void measure(const Row& row, const Options& options) {
+  const auto good = std::make_unique<World>(row, false, options);
+  const auto bad = std::make_unique<World>(row, true, options);
+  const auto span = base::Duration(static_cast<int64_t>(options.seconds * 1e9));
+  for (World* world : {good.get(), bad.get()}) {
+    while (world->elapsed() < kWarmUp) world->carry(kDepth);
+    world->forget();
+  }
+  while (good->elapsed() < span || bad->elapsed() < span) {
+    good->carry(kSliceMessages);
+    while (bad->elapsed() < good->elapsed()) bad->carry(kSliceMessages);
+  }
+  report(row, *good, *bad);
+}
+
+Options options_of(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if ((word == "--seconds" || word == "--seed") && i + 1 < argc) {
+      const double value = std::atof(argv[++i]);
+      if (value <= 0) fail("a number above 0 is wanted");
+      if (word == "--seed") {
+        options.seed = static_cast<uint64_t>(value);
+      } else {
+        options.seconds = value;
+      }
+    } else {
+      const auto* row = std::find_if(kRows.begin(), kRows.end(),
+                                     [&](const Row& one) { return one.name == word; });
+      if (row == kRows.end()) {
+        fail("usage: loss_cost [--seconds S] [--seed N] [ROW...]");
+      }
+      options.rows.push_back(&*row);
+    }
+  }
+  if (options.rows.empty()) {
+    for (const Row& row : kRows) options.rows.push_back(&row);
+  }
+  return options;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Options options = options_of(argc, argv);
+  std::puts(
+      "row             share  must          Gbit/s  perfect bound  time-outs   spurious recoveries"
+      "  dsack-und  eifel-und  resent%");
+  for (const Row* row : options.rows) measure(*row, options);
+  return 0;
+}
