@@ -195,8 +195,16 @@ constexpr Key kKeys[] = {
      "find spurious time-outs by sending new data first (RFC 5682)"},
     {"tcp", "tail_loss_probe", Conformance, in_tcp<&Tcp::tail_loss_probe>, "", kNone,
      "probe for a lost tail after two round trips, ahead of the RTO (RFC 8985 section 7)"},
+    {"tcp", "recovery_probe", Conformance, in_tcp<&Tcp::recovery_probe>, "", kNone,
+     "probe in a fast recovery, too, where RFC 8985 section 7.2 waits for the RTO (SHOULD)"},
     {"tcp", "tlp_max_ack_delay", Conformance, in_tcp<&Tcp::tlp_max_ack_delay>, "time", {0, kSecond},
      "how late the peer's ACK of a lone segment may be (TLP.max_ack_delay)"},
+    {"tcp", "reordering_max", Conformance, in_tcp<&Tcp::reordering_max>, "time", {0, kSecond},
+     "a segment that others have overtaken counts as lost after this at the latest, where some "
+     "came so late before; 0: after one round trip (RFC 8985 section 6.2)"},
+    {"tcp", "loss_acks", Conformance, in_tcp<&Tcp::loss_acks>, "", {0, 2},
+     "behind a hole, for 4 MB: ACKs that go before the one of a burst, so that one lost ACK stops "
+     "nobody; 0: one ACK answers what arrived between two turns"},
     {"tcp", "pacing", Conformance, in_tcp<&Tcp::pacing>, "", kNone,
      "spread each window over the round-trip time"},
     {"tcp", "pacing_slow_start_percent", Conformance, in_tcp<&Tcp::pacing_slow_start_percent>, "%",

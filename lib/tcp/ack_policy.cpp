@@ -13,11 +13,25 @@ void AckPolicy::note_other_size(uint32_t size, bool push) {
     return;
   }
   if (push || size < kLeastFull) return;
-  short_count_ = size == short_size_ ? short_count_ + 1 : 1;
+  if (size != short_size_) short_count_ = 0;
+  ++short_count_;
   short_size_ = size;
   if (short_count_ < kShortRun) return;
   rcv_mss_ = size;
   short_count_ = 0;
+}
+
+[[gnu::noinline, gnu::cold]] void AckPolicy::note_part(uint32_t behind) {
+  if (octets_ < behind + 2 * rcv_mss_) return;  // no part is worth less than two segments
+  if (parts_count_ == most_parts()) take_part();
+  parts_[parts_count_++] = tcb_.rcv_seq(tcb_.rcv_nxt - behind);
+}
+
+base::Seq32 AckPolicy::take_part() {
+  const base::Seq32 oldest = parts_[0];
+  std::copy(parts_.begin() + 1, parts_.begin() + parts_count_, parts_.begin());
+  --parts_count_;
+  return oldest;
 }
 
 void AckPolicy::note_range(uint64_t offset) {
@@ -29,8 +43,8 @@ void AckPolicy::note_range(uint64_t offset) {
   }
   std::copy_backward(recent_.begin(), recent_.end() - 1, recent_.end());
   recent_[0] = tcb_.rcv_seq(offset);
-  recent_count_ = std::min(recent_count_ + 1, kMaxRecent);
-  fresh_ = std::min(fresh_ + 1, kMaxRecent);
+  if (recent_count_ < kMaxRecent) ++recent_count_;
+  if (fresh_ < kMaxRecent) ++fresh_;
 }
 
 bool AckPolicy::note_dsack(base::Range old) {
@@ -56,6 +70,7 @@ bool AckPolicy::note_text(const Text& text, base::Now now) {
   // arrived (RFC 5681 s.2).
   if (text.advanced) duplicates_ = 0;
   if (!text.advanced && text.fresh) {
+    if (config_.loss_acks != 0) often_until_ = tcb_.rcv_nxt + kOften;
     note_range(text.whole.begin);
     // If an ACK of earlier text in order is being delayed, it goes out now and serves as the ACK of
     // this segment, too.
@@ -69,6 +84,7 @@ bool AckPolicy::note_text(const Text& text, base::Now now) {
   octets_ += text.size;
   due_ = true;
   if (!text.advanced || !committed_.empty()) alone_ = true;
+  if (!text.advanced && text.fresh && tcb_.sack_ok && beyond_ < 2) ++beyond_;
   return true;
 }
 
@@ -112,25 +128,32 @@ uint32_t AckPolicy::fill_sack(SackBlocks& blocks) {
 void AckPolicy::sent() {
   due_ = false;
   octets_ = 0;
+  parts_count_ = 0;
+  beyond_ = 0;
   timers_.clear(Timer::DelayedAck);
   last_ack_sent_ = tcb_.ack_offset();
 }
 
 void AckPolicy::sent_alone() {
   const bool moved = moves();
+  // RFC 5681 s.4.2 has an ACK for each segment behind a hole. One for all of them is enough, and
+  // another one where the path may have lost it.
+  const bool repeat = beyond_ > 1 && config_.loss_acks != 0;
   sent();
   // Without SACK each out-of-order segment is owed an ACK of its own. An ACK that also covers text
   // received in order before is no duplicate (RFC 5681 s.2) and does not count as one. D-SACKs and
   // new ranges that one ACK cannot name need further ACKs: the peer would retransmit octets whose
   // arrival it is not told of.
   if (duplicates_ != 0 && !moved) --duplicates_;
-  alone_ = duplicates_ != 0 || dsack_count_ != 0 || fresh_ != 0;
+  alone_ = duplicates_ != 0 || dsack_count_ != 0 || fresh_ != 0 || repeat;
   due_ = alone_;
 }
 
 void AckPolicy::validate() const {
   RNIC_CHECK(last_ack_sent_ <= tcb_.ack_offset());
   RNIC_CHECK(dsack_count_ <= kMaxDsacks && fresh_ <= recent_count_ && recent_count_ <= kMaxRecent);
+  RNIC_CHECK(parts_count_ <= most_parts() && beyond_ <= 2);
+  RNIC_CHECK(octets_ != 0 || (parts_count_ == 0 && beyond_ == 0));
   RNIC_CHECK(tcb_.sack_ok ? duplicates_ == 0 : dsack_count_ == 0);
   // Received text is always acknowledged: an ACK is due, or the delayed-ACK timer runs (RFC 9293
   // s.3.8.6.3, MUST-58).

@@ -3,6 +3,7 @@
 /// s.4.2, RFC 2018 s.4, RFC 2883).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -45,6 +46,13 @@ class AckPolicy {
   /// Last.ACK.sent (RFC 7323 s.4.3), as an offset.
   [[nodiscard]] uint64_t last_ack_sent() const { return last_ack_sent_; }
 
+  /// An ACK of the first part of a burst is owed, beside the one that covers all of it.
+  [[nodiscard]] bool owes_parts() const { return due_ && parts_count_ != 0; }
+  /// Removes the oldest part. owes_parts() must be true. \return its ACK number
+  base::Seq32 take_part();
+  /// The parts get no ACKs of their own.
+  void forget_parts() { parts_count_ = 0; }
+
   void ask() { due_ = true; }
   void ask_alone() { due_ = alone_ = true; }
   /// The delayed-ACK timer has expired.
@@ -58,6 +66,10 @@ class AckPolicy {
     octets_ += size;
     if (octets_ >= 2 * rcv_mss_ || push) {  // RFC 9293 s.3.8.6.3: every second segment
       due_ = true;
+      // A part ends before the segment with which octets_ reaches another power of two.
+      const uint32_t before = octets_ - size;
+      if (tcb_.rcv_nxt < often_until_ && (octets_ ^ before) > before) [[unlikely]]
+        note_part(size);
       return true;
     }
     if (!timers_.runs(Timer::DelayedAck)) {
@@ -82,10 +94,14 @@ class AckPolicy {
 
  private:
   static constexpr uint32_t kLeastFull = 200;  // smaller segments fill no path
-  static constexpr uint32_t kShortRun = 4;
-  static constexpr uint32_t kMaxDsacks = 4;
-  static constexpr uint32_t kMaxRecent = 16;
-  static constexpr uint32_t kMaxDuplicates = 64;
+  static constexpr uint8_t kShortRun = 4;
+  static constexpr uint8_t kMaxDsacks = 4;
+  static constexpr uint8_t kMaxRecent = 16;
+  static constexpr uint8_t kMaxDuplicates = 64;
+  static constexpr uint8_t kMaxParts = 2;
+  // Octets behind a hole for which ACKs come more often: with one loss in a thousand segments, both
+  // ways, the next hole is not farther away.
+  static constexpr uint64_t kOften = 4u << 20;
 
   /// The next ACK covers more than the last one did.
   [[nodiscard]] bool moves() const { return last_ack_sent_ != tcb_.ack_offset(); }
@@ -98,6 +114,10 @@ class AckPolicy {
     const int64_t offset = tcb_.rcv_offset(seq);
     return offset >= 0 && range.contains(static_cast<uint64_t>(offset));
   }
+  [[nodiscard]] uint32_t most_parts() const {
+    return std::min<uint32_t>(config_.loss_acks, kMaxParts);
+  }
+  void note_part(uint32_t behind);
   void note_range(uint64_t offset);
   bool note_dsack(base::Range old);
 
@@ -111,19 +131,26 @@ class AckPolicy {
   // without making one due.
   bool due_ = false;
   bool alone_ = false;
-  uint32_t short_size_ = 0;  // size of the last segments below rcv_mss_
-  uint32_t short_count_ = 0;
+  uint8_t short_count_ = 0;
   // Without SACK: ACKs owed to out-of-order segments, beside one that advances.
-  uint32_t duplicates_ = 0;
+  uint8_t duplicates_ = 0;
+  uint32_t short_size_ = 0;  // size of the last segments below rcv_mss_
   uint64_t last_ack_sent_ = 0;
-  uint32_t dsack_count_ = 0;
+  // Segments that arrive between two turns are answered together. While the path loses segments,
+  // ACKs of the first parts go before that answer: RCV.NXT just below 4 KB, 8 KB, 16 KB, ...
+  // of it, of which the latest are kept, oldest first.
+  uint64_t often_until_ = 0;  // ACKs come more often until RCV.NXT reaches this offset
+  std::array<base::Seq32, kMaxParts> parts_{};
+  uint8_t parts_count_ = 0;
+  uint8_t beyond_ = 0;  // with SACK: segments behind a hole since the last ACK, at most two
+  uint8_t dsack_count_ = 0;
+  uint8_t recent_count_ = 0;
+  uint8_t fresh_ = 0;
   std::array<wire::SackBlock, kMaxDsacks> dsacks_{};
   // Sequence numbers inside the most recently touched ranges, newest first. No SACK block has named
   // the first `fresh_` of them yet: a burst that touched more ranges than one ACK can name is
   // answered by several ACKs.
   std::array<base::Seq32, kMaxRecent> recent_{};
-  uint32_t recent_count_ = 0;
-  uint32_t fresh_ = 0;
 };
 
 }  // namespace rnic::tcp

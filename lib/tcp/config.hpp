@@ -45,7 +45,14 @@ struct Config {
   Duration rto_min = ms(200);          ///< RFC 6298 says 1 s; 200 ms is the field's habit
   Duration rto_max = ms(60000);        ///< >= 60 s (RFC 6298)
   Duration delayed_ack = ms(40);       ///< < 500 ms (RFC 9293 s.3.8.6.3)
-  bool tail_loss_probe = true;         ///< RFC 8985 s.7; without it the RTO finds a lost tail
+  /// Behind a hole, ACKs of the first parts of a burst that go before the ACK of all of it, 0..2.
+  uint32_t loss_acks = 2;
+  /// The longest that RACK waits for a segment which others have overtaken, where it has seen some
+  /// come so late; 0: one SRTT, as in RFC 8985 s.6.2.
+  Duration reordering_max = ms(2);
+  bool tail_loss_probe = true;  ///< RFC 8985 s.7; without it the RTO finds a lost tail
+  /// Probe in a fast recovery, too, where RFC 8985 s.7.2 waits for the RTO (SHOULD).
+  bool recovery_probe = true;
   /// TLP.max_ack_delay: how late a peer may acknowledge a single segment.
   Duration tlp_max_ack_delay = ms(40);
   Duration time_wait = ms(1000);  ///< RFC 9293 has 4 minutes (2 MSL), but timestamps and the ISN

@@ -368,6 +368,14 @@ bool Connection::send_keep_alive(base::Now now) {
 /// Sends the ACKs that must not wait for data. They go first and alone, so that SACK blocks never
 /// take room from a record.
 bool Connection::send_owed(base::Now now) {
+  if (receiver_.ack().owes_parts()) {
+    // Parts of a burst are told apart by their marks rather than by their size.
+    if (core_.ecn.owes_acks()) {
+      receiver_.forget_ack_parts();
+    } else if (!sender_.send_part_acks(now)) {
+      return false;
+    }
+  }
   if (core_.ecn.owes_acks() && !sender_.send_owed_acks(now)) return false;
   while (receiver_.ack().due_alone()) {
     if (!sender_.send_ack(now)) return false;

@@ -13,15 +13,30 @@ bool Rack::of_last_transmission(const Record& record, std::optional<uint32_t> ec
 void Rack::dsack() {
   if (board_.tcb().snd_una < dsack_round_) return;
   dsack_round_ = board_.tcb().snd_nxt;
-  window_multiplier_ = std::min(window_multiplier_ + 1, kMaxWindowMultiplier);
+  if (window_multiplier_ < kMaxWindowMultiplier) ++window_multiplier_;
   window_persist_ = kWindowPersist;
   reordering_seen_ = true;
+  learn(2 * extent_);
+}
+
+[[gnu::noinline]] void Rack::learn(base::Duration extent) {
+  extent = std::min(extent, most_extent());
+  if (extent <= base::Duration(0)) return;
+  if (2 * extent >= extent_) window_persist_ = kWindowPersist;
+  extent_ = std::max(extent_, extent);
+}
+
+void Rack::first_came_late(const Record& record, base::Now now) {
+  // It had been waited for as long as the window says when it was sent again.
+  learn(reorder_window(true) + (now - record.sent_at));
 }
 
 void Rack::recovered() {
   // s.6.2: a widened reordering window lasts for 16 recoveries.
   if (window_persist_ != 0) --window_persist_;
-  if (window_persist_ == 0) window_multiplier_ = 1;
+  if (window_persist_ != 0) return;
+  window_multiplier_ = 1;
+  extent_ = base::Duration(0);
 }
 
 bool Rack::overtaken() const {
@@ -35,7 +50,10 @@ base::Duration Rack::reorder_window(bool recovering) const {
   if (!reordering_seen_ && (recovering || board_.sacked_segments() >= kDupThresh)) {
     return base::Duration(0);
   }
-  return std::min(rto_.min_rtt() / 4 * window_multiplier_, rto_.srtt());
+  const base::Duration window = std::min(rto_.min_rtt() / 4 * window_multiplier_, rto_.srtt());
+  // Beyond RFC 8985, which has no window longer than SRTT: what came so late before comes so late
+  // again, however short the round trip is.
+  return std::max(window, std::min(extent_ + extent_ / 4, most_extent()));
 }
 
 bool Rack::detect(bool recovering, base::Now now) {
@@ -77,7 +95,8 @@ bool Rack::detect(bool recovering, base::Now now) {
 void Rack::validate() const {
   RNIC_CHECK(window_multiplier_ >= 1 && window_multiplier_ <= kMaxWindowMultiplier);
   RNIC_CHECK(window_persist_ <= kWindowPersist);
-  RNIC_CHECK(window_persist_ != 0 || window_multiplier_ == 1);
+  RNIC_CHECK(window_persist_ != 0 || (window_multiplier_ == 1 && extent_ == base::Duration(0)));
+  RNIC_CHECK(extent_ >= base::Duration(0) && extent_ <= most_extent());
   RNIC_CHECK(end_ <= board_.tcb().snd_nxt && dsack_round_ <= board_.tcb().snd_nxt);
 }
 

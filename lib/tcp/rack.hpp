@@ -26,9 +26,13 @@ class Rack {
   /// this record. \param fack RACK.fack before
   void delivered(const Record& record, std::optional<uint32_t> echo, uint64_t fack, base::Now now) {
     if (record.is(record_flag::kResent)) [[unlikely]] {
-      if (!of_last_transmission(record, echo, now)) return;
+      if (!of_last_transmission(record, echo, now)) {
+        first_came_late(record, now);
+        return;
+      }
     } else if (record.end() < fack) {
       reordering_seen_ = true;  // it was reordered, not lost
+      learn(now - record.sent_at - rtt_);
     }
     delivered(record.sent_at, record.end(), now);
   }
@@ -66,11 +70,13 @@ class Rack {
   [[nodiscard]] base::Now xmit_at() const { return xmit_at_; }
   [[nodiscard]] bool reordering_seen() const { return reordering_seen_; }
   [[nodiscard]] uint32_t window_multiplier() const { return window_multiplier_; }
+  /// The longest time by which a record came later than one that was sent behind it.
+  [[nodiscard]] base::Duration extent() const { return extent_; }
   void validate() const;
 
  private:
-  static constexpr uint32_t kMaxWindowMultiplier = 32;
-  static constexpr uint32_t kWindowPersist = 16;  // s.6.2: recoveries that keep a widened window
+  static constexpr uint8_t kMaxWindowMultiplier = 32;
+  static constexpr uint8_t kWindowPersist = 16;  // s.6.2: recoveries that keep a widened window
 
   /// RACK_sent_after() (RFC 8985 s.6.2 step 2): was (t1, end1) sent after (t2, end2)?
   [[nodiscard]] static bool sent_after(base::Now t1, uint64_t end1, base::Now t2, uint64_t end2) {
@@ -80,6 +86,11 @@ class Rack {
   /// earlier one (s.6.2 step 2).
   [[nodiscard]] bool of_last_transmission(const Record& record, std::optional<uint32_t> echo,
                                           base::Now now) const;
+  /// A record came so much later than one that was sent behind it.
+  void learn(base::Duration extent);
+  /// A transmission of the record before its last one has arrived, although it counted as lost.
+  void first_came_late(const Record& record, base::Now now);
+  [[nodiscard]] base::Duration most_extent() const { return rto_.config().reordering_max; }
   /// RACK.reo_wnd (s.5.3), as step 4 has it now.
   [[nodiscard]] base::Duration reorder_window(bool recovering) const;
 
@@ -87,14 +98,16 @@ class Rack {
   Scoreboard& board_;
   Timers& timers_;
   // RFC 8985 s.5.3.
-  base::Now xmit_at_{};                       // RACK.xmit_ts
-  uint64_t end_ = 0;                          // RACK.end_seq: end of that record
-  base::Duration rtt_{0};                     // RACK.rtt
-  uint32_t window_multiplier_ = 1;            // RACK.reo_wnd_mult
-  uint32_t window_persist_ = kWindowPersist;  // RACK.reo_wnd_persist
+  base::Now xmit_at_{};    // RACK.xmit_ts
+  uint64_t end_ = 0;       // RACK.end_seq: end of that record
+  base::Duration rtt_{0};  // RACK.rtt
   // RACK.dsack_round: SND.NXT at the last D-SACK that counted. One D-SACK counts in a round trip.
   uint64_t dsack_round_ = 0;
-  bool reordering_seen_ = false;  // RACK.reordering_seen
+  uint8_t window_multiplier_ = 1;            // RACK.reo_wnd_mult
+  uint8_t window_persist_ = kWindowPersist;  // RACK.reo_wnd_persist
+  bool reordering_seen_ = false;             // RACK.reordering_seen
+  // Beyond RFC 8985; kept as long as a widened window is. 0: no reordering was measured.
+  base::Duration extent_{0};
 };
 
 }  // namespace rnic::tcp

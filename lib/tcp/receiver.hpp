@@ -114,6 +114,8 @@ class Receiver {
   }
   void ack_sent() { ack_.sent(); }
   void ack_sent_alone() { ack_.sent_alone(); }
+  [[nodiscard]] base::Seq32 take_ack_part() { return ack_.take_part(); }
+  void forget_ack_parts() { ack_.forget_parts(); }
   [[nodiscard]] uint32_t fill_sack(AckPolicy::SackBlocks& blocks) { return ack_.fill_sack(blocks); }
 
   // --- The window ---

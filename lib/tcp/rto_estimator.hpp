@@ -80,6 +80,7 @@ class RtoEstimator {
     backoff_ = 0;
   }
 
+  [[nodiscard]] const Config& config() const { return config_; }
   [[nodiscard]] bool measured() const { return measured_; }
   [[nodiscard]] base::Duration srtt() const { return srtt_; }
   [[nodiscard]] base::Duration rttvar() const { return rttvar_; }

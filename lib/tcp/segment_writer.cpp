@@ -119,29 +119,44 @@ bool SegmentWriter::send_owed_acks(EcnState& ecn, base::Now now) {
     TxSlot slot;
     if (!open(slot, now)) return false;
     const auto [ack, ece] = ecn.take_owed();
-    wire::TcpOptionWriter options(slot.tcp + wire::kTcpHeaderMin);
-    if (core_.tcb.ts_ok) {
-      options.nop();
-      options.nop();
-      options.timestamps({core_.tcb.timestamp(now), core_.tcb.ts_recent});
-    }
-    const uint32_t header = wire::kTcpHeaderMin + options.finish();
-    // The window is computed from the older ACK number, so that its right edge stays.
-    const auto room =
-        static_cast<uint64_t>(static_cast<int64_t>(core_.tcb.rcv_edge) - core_.tcb.rcv_offset(ack));
-    wire::write_tcp(slot.tcp, {.source_port = core_.binding().local.port,
-                               .destination_port = core_.binding().remote.port,
-                               .sequence = core_.tcb.snd_seq(core_.tcb.snd_nxt),
-                               .acknowledgment = ack,
-                               .flags = static_cast<uint8_t>(flag::kAck | (ece ? flag::kEce : 0)),
-                               .window = static_cast<uint16_t>(
-                                   std::min<uint64_t>(room >> core_.tcb.rcv_wind_shift, 0xffff)),
-                               .header_length = header});
-    ++core_.shared.counters.acks_out;
+    send_older_ack(slot, ack, ece ? flag::kEce : 0, now);
     ++core_.shared.counters.ce_change_acks;
-    core_.shared.out.complete(slot, core_.binding().local, core_.binding().remote, header, now);
   }
   return true;
+}
+
+bool SegmentWriter::send_part_acks(base::Now now) {
+  while (receiver_.ack().owes_parts()) {
+    TxSlot slot;
+    if (!open(slot, now)) return false;
+    const uint8_t ece = core_.ecn.on() ? ecn_flags(slot) : 0;
+    send_older_ack(slot, receiver_.take_ack_part(), ece, now);
+    ++core_.shared.counters.part_acks_out;
+  }
+  return true;
+}
+
+void SegmentWriter::send_older_ack(TxSlot& slot, base::Seq32 ack, uint8_t flags, base::Now now) {
+  wire::TcpOptionWriter options(slot.tcp + wire::kTcpHeaderMin);
+  if (core_.tcb.ts_ok) {
+    options.nop();
+    options.nop();
+    options.timestamps({core_.tcb.timestamp(now), core_.tcb.ts_recent});
+  }
+  const uint32_t header = wire::kTcpHeaderMin + options.finish();
+  // The window is computed from the older ACK number, so that its right edge stays.
+  const auto room =
+      static_cast<uint64_t>(static_cast<int64_t>(core_.tcb.rcv_edge) - core_.tcb.rcv_offset(ack));
+  wire::write_tcp(slot.tcp, {.source_port = core_.binding().local.port,
+                             .destination_port = core_.binding().remote.port,
+                             .sequence = core_.tcb.snd_seq(core_.tcb.snd_nxt),
+                             .acknowledgment = ack,
+                             .flags = static_cast<uint8_t>(flag::kAck | flags),
+                             .window = static_cast<uint16_t>(
+                                 std::min<uint64_t>(room >> core_.tcb.rcv_wind_shift, 0xffff)),
+                             .header_length = header});
+  ++core_.shared.counters.acks_out;
+  core_.shared.out.complete(slot, core_.binding().local, core_.binding().remote, header, now);
 }
 
 }  // namespace rnic::tcp

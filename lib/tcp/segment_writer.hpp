@@ -43,8 +43,12 @@ class SegmentWriter {
   [[nodiscard]] bool send_ack(base::Now now);
   /// Sends the ACKs that are owed for changes of CE (RFC 8257 s.3.2). False: the port is full.
   [[nodiscard]] bool send_owed_acks(EcnState& ecn, base::Now now);
+  /// Sends the ACKs that are owed for the first parts of a burst. False: the port is full.
+  [[nodiscard]] bool send_part_acks(base::Now now);
 
  private:
+  /// Sends an ACK whose number is below RCV.NXT.
+  void send_older_ack(TxSlot& slot, base::Seq32 ack, uint8_t flags, base::Now now);
   [[nodiscard]] uint8_t ecn_flags(TxSlot& slot);
   void write_header(TxSlot& slot, uint64_t offset, uint8_t flags, base::Now now);
   void send(TxSlot& slot, uint32_t payload, base::Now now);

@@ -86,6 +86,7 @@ class Sender {
   [[nodiscard]] bool send_owed_acks(base::Now now) {
     return writer_.send_owed_acks(core_.ecn, now);
   }
+  [[nodiscard]] bool send_part_acks(base::Now now) { return writer_.send_part_acks(now); }
   [[nodiscard]] bool send_window_probe(base::Now now);
   /// Sends a keep-alive probe (RFC 9293 s.3.8.4), unless data is in flight, which asks for an ACK
   /// as well. False: the port is full.

@@ -16,14 +16,15 @@ namespace rnic::tcp {
 
 void TailProbe::arm(RecoveryPhase phase, uint32_t emss, base::Now now, base::Now time_out) {
   // The last retransmissions of a recovery can be lost, too, and no later segment reveals that. In
-  // a recovery the earliest segment is probed (as in RFC 9002), which is sooner than the RTO.
+  // a recovery the earliest segment is probed (as in RFC 9002), which is sooner than the RTO. RFC
+  // 8985 s.7.2 arms no timer there (SHOULD): Config::recovery_probe.
   stop();
   if (!wanted()) return;
   if (count_ > kMaxProbes) return;
   if (phase == RecoveryPhase::Open) {
     if (board_.sacked_octets() != 0) return;  // RACK's reordering timer runs
     if (!idle()) return;                      // s.7.3: after a probe the sender waits for the RTO
-  } else if (follows_timeout(phase)) {
+  } else if (follows_timeout(phase) || !config_.recovery_probe) {
     return;
   }
   base::Duration pto = rto_.probe_timeout();

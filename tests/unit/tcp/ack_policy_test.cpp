@@ -117,5 +117,77 @@ TEST(AckPolicy, WithoutSackEachSegmentBehindAHoleIsOwedADuplicate) {
   EXPECT_EQ(sent, 3u);
 }
 
+/// \return the ACK numbers of the parts that go before the next ACK, as offsets
+std::vector<int64_t> parts(Acks& a) {
+  std::vector<int64_t> found;
+  while (a.policy.owes_parts()) found.push_back(a.tcb.rcv_offset(a.policy.take_part()));
+  return found;
+}
+
+/// A burst of 12 segments in order behind a hole that was filled.
+void burst_behind_a_hole(Acks& a) {
+  a.beyond(1000, 2000);
+  a.send();
+  a.committed.clear();
+  for (int i = 0; i < 12; ++i) a.in_order(Acks::kSegment);
+}
+
+TEST(AckPolicy, BehindAHoleTheFirstPartsOfABurstAreAcknowledgedToo) {
+  Acks a(true);
+  for (int i = 0; i < 12; ++i) a.in_order(Acks::kSegment);
+  EXPECT_FALSE(a.policy.owes_parts()) << "nothing was missing yet";
+  a.send();
+  burst_behind_a_hole(a);
+  const int64_t begin = 12'000;
+  EXPECT_EQ(parts(a), (std::vector<int64_t>{begin + 4'000, begin + 8'000}))
+      << "the last ones below 4,096 and 8,192 octets are 4 and 8";
+  EXPECT_TRUE(a.policy.due()) << "the ACK of all of it";
+  a.send();
+  EXPECT_FALSE(a.policy.due());
+  a.in_order(Acks::kSegment);
+  a.in_order(Acks::kSegment);
+  EXPECT_FALSE(a.policy.owes_parts()) << "two segments have no part";
+}
+
+TEST(AckPolicy, PartsEndFourMegabytesBehindTheHole) {
+  Acks a(true);
+  burst_behind_a_hole(a);
+  a.send();
+  a.tcb.rcv_nxt = (4u << 20) - 4 * Acks::kSegment;
+  for (int i = 0; i < 12; ++i) a.in_order(Acks::kSegment);
+  EXPECT_EQ(parts(a).size(), 1u) << "the second would end beyond";
+  a.send();
+  for (int i = 0; i < 12; ++i) a.in_order(Acks::kSegment);
+  EXPECT_FALSE(a.policy.owes_parts());
+}
+
+TEST(AckPolicy, WithoutLossAcksABurstHasOne) {
+  Acks a(true);
+  a.config.loss_acks = 0;
+  burst_behind_a_hole(a);
+  EXPECT_FALSE(a.policy.owes_parts());
+  a.send();
+  a.beyond(20'000, 21'000);
+  a.beyond(21'000, 22'000);
+  a.send();
+  EXPECT_FALSE(a.policy.due());
+  a.config.loss_acks = 1;
+  burst_behind_a_hole(a);
+  EXPECT_EQ(parts(a).size(), 1u);
+}
+
+TEST(AckPolicy, WhatIsReportedOfSeveralSegmentsBehindAHoleIsRepeatedOnce) {
+  Acks a(true);
+  a.beyond(1000, 2000);
+  EXPECT_EQ(a.send(), (std::vector<base::Range>{{1000, 2000}}));
+  EXPECT_FALSE(a.policy.due()) << "one segment, one ACK";
+  for (uint64_t at = 2000; at < 6000; at += 1000) a.beyond(at, at + 1000);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(a.policy.due_alone()) << i;
+    EXPECT_EQ(a.send(), (std::vector<base::Range>{{1000, 6000}}));
+  }
+  EXPECT_FALSE(a.policy.due());
+}
+
 }  // namespace
 }  // namespace rnic::tcp

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "base/timer_wheel.hpp"
 #include "tcp/config.hpp"
 
@@ -104,6 +106,67 @@ TEST(Rack, ADsackWidensTheWindowOnceARoundTripAndForSixteenRecoveries) {
   EXPECT_EQ(f.rack.window_multiplier(), 2u);
   f.rack.recovered();
   EXPECT_EQ(f.rack.window_multiplier(), 1u);
+}
+
+/// Segment 3 arrives 40 ms after it was sent, segment 1 so much later than it should have.
+void come_late(Flight& f, base::Duration extent) {
+  f.sack(3, after(43));
+  f.sack(1, after(1 + 40) + extent);
+}
+
+TEST(Rack, WaitsAsLongAsReorderingWasSeenToLast) {
+  for (const auto& [most, seen, window] :
+       {std::array{milliseconds(2000), milliseconds(100), milliseconds(125)},
+        std::array{milliseconds(110), milliseconds(100), milliseconds(110)},
+        std::array{milliseconds(60), milliseconds(100), milliseconds(60)},
+        // RFC 8985: a quarter of the least round trip, at most SRTT.
+        std::array{milliseconds(0), milliseconds(100), milliseconds(10)},
+        std::array{milliseconds(2000), milliseconds(4), milliseconds(10)}}) {
+    Flight f(5);
+    f.config.reordering_max = most;
+    come_late(f, seen);
+    EXPECT_EQ(f.rack.extent(), std::min(seen, most));
+    EXPECT_FALSE(f.rack.detect(false, after(43)));
+    EXPECT_EQ(f.timers.at(Timer::Reorder), after(2 + 40) + window) << most.count();
+  }
+}
+
+TEST(Rack, ATransmissionThatComesBehindItsRepetitionTeachesToWait) {
+  for (const bool on : {true, false}) {
+    Flight f(2);
+    f.config.reordering_max = milliseconds(on ? 1000 : 0);
+    f.rack.dsack();  // so that the window is not zero: half a round trip
+    f.board.lose(0);
+    f.board.resent(0, after(70));
+    f.rack.delivered(f.board.front(), f.tcb.timestamp(after(0)), 0, after(75));
+    EXPECT_EQ(f.rack.extent(), milliseconds(on ? 20 + 5 : 0));
+  }
+}
+
+TEST(Rack, WhatWasLearntIsDoubledByADsackAndLastsForSixteenRecoveries) {
+  Flight f(5);
+  f.config.reordering_max = milliseconds(1000);
+  f.rack.dsack();
+  EXPECT_EQ(f.rack.extent(), milliseconds(0)) << "a D-SACK alone measures nothing";
+  come_late(f, milliseconds(100));
+  f.tcb.snd_una = f.tcb.snd_nxt;  // another round trip
+  f.rack.dsack();
+  EXPECT_EQ(f.rack.extent(), milliseconds(200));
+  f.tcb.snd_una = 0;
+  for (int i = 0; i < 15; ++i) f.rack.recovered();
+  EXPECT_EQ(f.rack.extent(), milliseconds(200));
+  f.rack.recovered();
+  EXPECT_EQ(f.rack.extent(), milliseconds(0));
+}
+
+TEST(Rack, ReorderingThatGoesOnIsNotForgotten) {
+  Flight f(8);
+  f.config.reordering_max = milliseconds(1000);
+  come_late(f, milliseconds(100));
+  for (int i = 0; i < 15; ++i) f.rack.recovered();
+  f.sack(2, after(2 + 40 + 60));  // more than half of what is known
+  f.rack.recovered();
+  EXPECT_EQ(f.rack.extent(), milliseconds(100));
 }
 
 }  // namespace

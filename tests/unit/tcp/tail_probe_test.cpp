@@ -74,6 +74,9 @@ TEST(TailProbe, IsNotArmedWhereSomethingElseWatches) {
   t.arm(RecoveryPhase::Recovery);
   EXPECT_TRUE(t.runs());
   t.probe.recovers();
+  t.config.recovery_probe = false;
+  t.arm(RecoveryPhase::Recovery);
+  EXPECT_FALSE(t.runs()) << "RFC 8985 s.7.2 to the letter";
   t.tcb.sack_ok = false;
   t.arm();
   EXPECT_FALSE(t.runs());
