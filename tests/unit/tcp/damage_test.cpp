@@ -24,6 +24,7 @@ RNIC_OPEN(tcp::AckPolicy, duplicates_)
 RNIC_OPEN(tcp::AckPolicy, fresh_)
 RNIC_OPEN(tcp::AckPolicy, last_ack_sent_)
 RNIC_OPEN(tcp::AckPolicy, octets_)
+RNIC_OPEN(tcp::AckPolicy, parts_count_)
 RNIC_OPEN(tcp::ByteStream, end_)
 RNIC_OPEN(tcp::ByteStream, told_)
 RNIC_OPEN(tcp::ByteStream, written_)
@@ -76,6 +77,7 @@ RNIC_OPEN(tcp::Prediction, header_octets_)
 RNIC_OPEN(tcp::Prediction, on_)
 RNIC_OPEN(tcp::Prediction, window_field_)
 RNIC_OPEN(tcp::Rack, dsack_round_)
+RNIC_OPEN(tcp::Rack, extent_)
 RNIC_OPEN(tcp::Rack, window_multiplier_)
 RNIC_OPEN(tcp::Rack, window_persist_)
 RNIC_OPEN(tcp::Receiver, committed_)
@@ -241,6 +243,8 @@ TEST(Damage, OfAReceiver) {
   const tcp::AckPolicy& ack = s.in.ack;
   notices(ack, "tcp/ack_policy.cpp: last_ack_sent_ <=", [&] { last_ack_sent_(ack) = kBeyond; });
   notices(ack, "tcp/ack_policy.cpp: fresh_ <= recent_count_", [&] { fresh_(ack) = 17; });
+  notices(ack, "tcp/ack_policy.cpp: parts_count_ <=", [&] { parts_count_(ack) = 3; });
+  notices(ack, "tcp/ack_policy.cpp: octets_ != 0 ||", [&] { parts_count_(ack) = 1; });
   notices(ack, "tcp/ack_policy.cpp: duplicates_ == 0", [&] { duplicates_(ack) = 1; });
   notices(ack, "tcp/ack_policy.cpp: runs(Timer::DelayedAck)", [&] { octets_(ack) = 1; });
 }
@@ -312,6 +316,7 @@ TEST(Damage, OfLossDetection) {
     window_persist_(rack) = 0;
     window_multiplier_(rack) = 2;
   });
+  notices(rack, "tcp/rack.cpp: extent_ <=", [&] { extent_(rack) = seconds(60); });
   notices(rack, "tcp/rack.cpp: dsack_round_ <=", [&] { dsack_round_(rack) = kBeyond; });
   const tcp::Recovery& recovery = s.in.recovery;
   notices(recovery, "tcp/recovery.cpp: point_ <=", [&] { point_(recovery) = kBeyond; });
