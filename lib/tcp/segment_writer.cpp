@@ -64,8 +64,9 @@ void SegmentWriter::write_header(TxSlot& slot, uint64_t offset, uint8_t flags, b
 }
 
 void SegmentWriter::send(TxSlot& slot, uint32_t payload, base::Now now) {
-  core_.shared.out.complete(slot, core_.binding().local, core_.binding().remote,
-                            core_.tcb.header_length() + payload, now);
+  const Binding& binding = core_.binding();
+  const uint32_t length = core_.tcb.header_length() + payload;
+  core_.shared.out.complete(slot, binding.local, binding.remote, length, now);
 }
 
 void SegmentWriter::finish(TxSlot& slot, uint64_t offset, uint32_t payload, uint8_t flags,
