@@ -149,6 +149,24 @@ TEST(AckPolicy, BehindAHoleTheFirstPartsOfABurstAreAcknowledgedToo) {
   EXPECT_FALSE(a.policy.owes_parts()) << "two segments have no part";
 }
 
+TEST(AckPolicy, NoPartEndsBelowTheLatestAck) {
+  Acks a(true);
+  burst_behind_a_hole(a);
+  a.send();
+  ASSERT_EQ(a.policy.last_ack_sent(), 12u * Acks::kSegment);
+  // Seven segments come again, then one that adds an octet: 8,192 octets are passed.
+  for (uint64_t at = 0; at < 7'000; at += Acks::kSegment) {
+    a.policy.note_text({.size = Acks::kSegment, .whole = {at, at + Acks::kSegment}}, a.now);
+  }
+  a.tcb.rcv_nxt += 1;
+  a.policy.note_text({.size = 2 * Acks::kSegment,
+                      .fresh = true,
+                      .advanced = true,
+                      .whole = {a.tcb.rcv_nxt - 1, a.tcb.rcv_nxt}},
+                     a.now);
+  EXPECT_EQ(parts(a), std::vector<int64_t>{}) << "the peer knows of all but one octet";
+}
+
 TEST(AckPolicy, PartsEndFourMegabytesBehindTheHole) {
   Acks a(true);
   burst_behind_a_hole(a);
