@@ -92,6 +92,9 @@ class QueuePairs {
   int modify_as_roce(const ibv_qp_attr& attr, int mask);
   int appoint(const ibv_qp_attr& attr);
   int reset_as_roce();
+  /// Idle again, under another number of the device's. The former one stands for it as well until
+  /// the caller takes it out of ShownNumbers. \return 0, or errno
+  int take_next_number();
   void query_as_roce(ibv_qp_attr& out);
 
   abi::QueuePair shown_{};

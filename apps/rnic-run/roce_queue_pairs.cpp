@@ -14,6 +14,13 @@
 
 namespace rnic::run {
 
+namespace {
+
+// Hardware takes the lower 24 bits, and programs draw 32.
+constexpr uint32_t kMaxPsn = 0xffffff;
+
+}  // namespace
+
 /// \return 0, or errno
 int QueuePairs::show_as_roce() {
   const auto qpn = Rendezvous::instance().take_number();
@@ -52,7 +59,7 @@ int QueuePairs::modify_as_roce(const ibv_qp_attr& attr, int mask) {
     switch (attr.qp_state) {
       case IBV_QPS_RTR: return appoint(attr);
       case IBV_QPS_RTS:
-        if ((mask & IBV_QP_SQ_PSN) != 0) meeting.set_psn(attr.sq_psn);
+        if ((mask & IBV_QP_SQ_PSN) != 0) meeting.set_psn(attr.sq_psn & kMaxPsn);
         return 0;
       case IBV_QPS_ERR: meeting.fail(); return 0;
       case IBV_QPS_RESET: return reset_as_roce();
@@ -77,7 +84,7 @@ int QueuePairs::appoint(const ibv_qp_attr& attr) {
   if (!self) return refused(EINVAL, "modify_qp: the device has no GID of that index");
   const Appointment with{.self = {shown_.qp.qp_num, *self},
                          .peer = {attr.dest_qp_num, address_of(attr.ah_attr.grh.dgid)},
-                         .expected_psn = attr.rq_psn,
+                         .expected_psn = attr.rq_psn & kMaxPsn,
                          .reads_served = attr.max_dest_rd_atomic};
   const bool is_one = with.peer.address.is_unicast() && with.peer.qpn <= kMaxQpn &&
                       port_of(with.peer.qpn) != 0 &&
@@ -99,19 +106,26 @@ int QueuePairs::reset_as_roce() {
     return as_errno(status.error());
   }
   const uint32_t before = pair_.number();
-  if (const int error = renew()) return error;
+  if (const int error = take_next_number()) return error;
   for (ibv_cq* cq : {shown_.qp.send_cq, shown_.qp.recv_cq}) {
     Completions::of(cq).forget({&before, 1}, shown_.qp.qp_num);
   }
+  // Not earlier: another thread may poll, and would be told of completions in the device's words.
+  ShownNumbers::all().remove(before);
   roce_->meeting.forget();
   return 0;
 }
 
 int QueuePairs::renew() {
   const uint32_t before = pair_.number();
-  if (const int error = reset()) return error;
-  numbers_.erase(numbers_.begin(), numbers_.end() - 1);  // nothing bears the former one
+  if (const int error = take_next_number()) return error;
   ShownNumbers::all().remove(before);
+  return 0;
+}
+
+int QueuePairs::take_next_number() {
+  if (const int error = reset()) return error;
+  numbers_.erase(numbers_.begin(), numbers_.end() - 1);
   ShownNumbers::all().add(pair_.number(), roce_->meeting.shown());
   return 0;
 }
