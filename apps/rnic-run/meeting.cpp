@@ -183,7 +183,13 @@ void Meeting::ask() {
 
 void Meeting::answer(const Held& held) {
   const Status begun = owner_.pair().accept(held.request, own().octets(), options());
-  if (begun) step_ = Step::Answering;
+  if (begun) {
+    step_ = Step::Answering;
+    return;
+  }
+  // The peer comes again when it is told so, and would wait in vain for an answer.
+  (void)as_errno(begun.error());
+  (void)Adapter::get()->device().reject(held.request);
 }
 
 /// The peer may have asked before this side's program had named it.

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <new>
 #include <optional>
-#include <utility>
 
 #include "rnic-run/adapter.hpp"
 
@@ -29,18 +28,24 @@ std::optional<Meeting::Clock::time_point> look_at(Meeting& meeting,
 }  // namespace
 
 Result<uint32_t> Rendezvous::take_number() {
-  const std::lock_guard lock(mutex_);
   if (!prepare()) {
     return tl::unexpected(Error{ErrorCode::ResourceExhausted, "the system gives no timer"});
   }
+  const std::lock_guard lock(mutex_);
   return numbers_.take(Adapter::get()->device());
 }
 
+/// Called without mutex_: the watch has a lock of its own, which it holds while it tells of events,
+/// and take() needs mutex_ then.
 bool Rendezvous::prepare() {
+  const std::lock_guard lock(preparing_);
   if (timer_ >= 0) return true;
-  timer_ = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-  if (timer_ >= 0 && Adapter::get()->watch().add(timer_, this)) return true;
-  if (timer_ >= 0) close(std::exchange(timer_, -1));
+  const int timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+  if (timer < 0) return false;
+  timer_ = timer;
+  if (Adapter::get()->watch().add(timer, this)) return true;
+  timer_ = -1;
+  close(timer);
   return false;
 }
 
@@ -127,7 +132,7 @@ void Rendezvous::set_timer() {
     when.it_value.tv_sec = left.count() / 1'000'000'000;
     when.it_value.tv_nsec = left.count() % 1'000'000'000;
   }
-  timerfd_settime(timer_, 0, &when, nullptr);
+  timerfd_settime(timer_, 0, &when, nullptr);  // without a timer there is no meeting
 }
 
 }  // namespace rnic::run

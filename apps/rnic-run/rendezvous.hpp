@@ -2,6 +2,7 @@
 /// Rendezvous: where the queue pairs of the RoCE face find those of other processes.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <type_traits>
@@ -60,10 +61,11 @@ class Rendezvous final : public Watched {
   Meeting* of_event(const Event& event);
   void take(const event::ConnectRequest& request);
 
-  std::mutex mutex_;  // guards all that follows
+  std::mutex preparing_;
+  std::atomic<int> timer_{-1};  // a timerfd; written under preparing_
+  std::mutex mutex_;            // guards all that follows
   QpNumbers numbers_;
   std::vector<Meeting*> meetings_;
-  int timer_ = -1;  // a timerfd
 };
 
 }  // namespace rnic::run
