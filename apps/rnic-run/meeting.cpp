@@ -21,7 +21,6 @@ constexpr std::chrono::milliseconds kFirstPause{5};
 constexpr std::chrono::milliseconds kLongestPause{500};
 constexpr std::chrono::milliseconds kFarewell{200};
 
-
 }  // namespace
 
 Meeting::Meeting(QueuePairs& owner, uint32_t qpn, const ibv_qp_cap& made_with)
