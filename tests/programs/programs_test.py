@@ -1,5 +1,6 @@
 """RDMA programs as Debian has them, on softrnic: no kernel module, no right, nothing rebuilt."""
 
+import concurrent.futures
 import ctypes
 import ctypes.util
 import gzip
@@ -152,8 +153,15 @@ class OnSoftrnic(unittest.TestCase):
     def pair(self, server, client, port, options=()):
         """Runs a server, and a client as soon as it listens. -> what both have said"""
         serving = self.serve(port, *server, options=options)
-        said = self.end(self.start(*client, options=options))
-        return self.end(serving), said
+        # Both are read at once: one of them may say more than a pipe holds.
+        with concurrent.futures.ThreadPoolExecutor(1) as reader:
+            heard = reader.submit(self.end, serving)
+            try:
+                said = self.end(self.start(*client, options=options))
+            except AssertionError:
+                kill_all_of(serving)
+                raise
+        return heard.result(), said
 
     def fio_jobs(self, host, port, verb):
         """-> what the files of a server and of a client begin with: 8 MB in blocks of 64 KB. What is
