@@ -104,7 +104,7 @@ class Completions {
   CompletionQueue queue_;     // guarded by turn_
   std::vector<uint32_t> gone_;  // whose completions may be in queue_ still; guarded by turn_
   std::deque<ibv_wc> added_;  // guarded by turn_
-  std::vector<Withheld> withheld_;  // guarded by turn_
+  std::vector<Withheld> withheld_;  // at most as many as the queue has room for; guarded by turn_
   uint32_t empty_polls_ = 0;  // in a row; guarded by turn_
   std::atomic<uint32_t> emptied_{0};  // written under turn_
   std::mutex reading_;  // from start_poll() to end_poll()
