@@ -14,10 +14,16 @@ namespace {
 // What MPA took over arrives, whatever the network does ...
 TEST_F(MpaOverTcp, WhatWasAcceptedArrives_MPA_A_1_03) {
   base::Prng random(3);
-  link.hook = [&](const LinkFrame&) { return Fate{.drop = random.chance(0.1)}; };
+  // A while in which nothing arrives, probes neither, is what only a time-out ends.
+  uint32_t frames = 0;
+  link.hook = [&](const LinkFrame&) {
+    const bool silence = ++frames >= 60 && link.a.counters().timeouts == 0;
+    return Fate{.drop = silence || random.chance(0.1)};
+  };
   queue(400, 900);
   expect_all_delivered(seconds(600));
   EXPECT_GT(link.dropped, 10u);
+  EXPECT_GT(link.a.counters().timeouts, 0u);
 }
 
 // ... or the connection fails, and says so.
