@@ -133,6 +133,11 @@ bool Meeting::is_expected(const Held& held) const {
          (!own_psn_ || held.from.psn == *own_psn_);
 }
 
+bool Meeting::is_from_peer(std::span<const uint8_t> answer) const {
+  const auto from = Introduction::parse(answer);
+  return from && from->to == with_.self.qpn && is_expected({{}, with_.peer.address, *from});
+}
+
 void Meeting::hear(const event::ConnectRequest& request, const Introduction& from) {
   const Held held{request.request, request.remote.address, from};
   const bool waits = step_ == Step::Waiting && !connects();
@@ -204,7 +209,13 @@ void Meeting::answer_one_of_those_held() {
   }
 }
 
-void Meeting::established() {
+void Meeting::established(std::span<const uint8_t> answer) {
+  if (connects() && !is_from_peer(answer)) {
+    refused(0, "somebody else than its peer has answered a queue pair: it asks again");
+    // The step stays: Disconnected follows, which makes it an attempt that has failed.
+    (void)owner_.pair().modify({.state = QueuePairState::Error});
+    return;
+  }
   step_ = Step::Done;
   const std::lock_guard posting(posting_);
   QueuePair& pair = owner_.pair();

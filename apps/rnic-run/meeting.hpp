@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "rnic-run/early_posts.hpp"
@@ -74,7 +75,8 @@ class Meeting {
   void hear(const event::ConnectRequest& request, const Introduction& from);
   /// A request that waits here has gone. \return false: it is none of them
   bool withdraw(const RequestHandle& request);
-  void established();
+  /// \param answer the private data of the peer's answer, for the side that connects
+  void established(std::span<const uint8_t> answer);
   /// An attempt has ended, or the connection has.
   void ended();
   /// One of the two sides has ended it by a Terminate.
@@ -106,6 +108,7 @@ class Meeting {
 
   [[nodiscard]] bool connects() const { return with_.self < with_.peer; }
   [[nodiscard]] bool is_expected(const Held& held) const;
+  [[nodiscard]] bool is_from_peer(std::span<const uint8_t> answer) const;
   [[nodiscard]] Introduction own() const;
   [[nodiscard]] ConnectOptions options() const;
   void try_again_later();

@@ -96,8 +96,8 @@ void Rendezvous::take(const Event& event) {
     }
     Meeting* const meeting = of_event(event);
     if (meeting == nullptr) return;
-    if (std::holds_alternative<event::Established>(event)) {
-      meeting->established();
+    if (const auto* established = std::get_if<event::Established>(&event)) {
+      meeting->established(established->private_data);
     } else if (std::holds_alternative<event::TerminateSent>(event) ||
                std::holds_alternative<event::TerminateReceived>(event)) {
       meeting->terminated();

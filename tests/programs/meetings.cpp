@@ -481,6 +481,68 @@ void meet_strangers(Device& device) {
   talk(other, one);
 }
 
+/// Somebody at the address and port of a queue pair who says of himself what he was told.
+class Echo {
+ public:
+  explicit Echo(const Device& device) : listener_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in where{};
+    where.sin_family = AF_INET;
+    std::memcpy(&where.sin_addr, device.gid.raw + 12, 4);
+    // The lower number connects.
+    for (port_ = 65535; port_ != 0; --port_) {
+      where.sin_port = htons(port_);
+      if (bind(listener_, reinterpret_cast<sockaddr*>(&where), sizeof(where)) == 0) break;
+    }
+    check(port_ != 0 && listen(listener_, 1) == 0, "there is no port to listen at");
+  }
+  ~Echo() { close(listener_); }
+  Echo(const Echo&) = delete;
+  Echo& operator=(const Echo&) = delete;
+
+  [[nodiscard]] uint32_t number() const { return uint32_t{port_} << 8; }
+  /// Answers one Request by itself. \return what comes behind it until the connection is closed
+  std::string answer() {
+    pollfd wait{listener_, POLLIN, 0};
+    check(poll(&wait, 1, 5000) == 1, "nobody asks");
+    const int socket = accept(listener_, nullptr, nullptr);
+    need(0, socket >= 0, "accept");
+    char frame[44];  // a start frame, IRD and ORD, and an introduction
+    check(recv(socket, frame, sizeof(frame), MSG_WAITALL) == sizeof(frame), "no Request");
+    std::memcpy(frame, "MPA ID Rep Frame", 16);
+    check(write(socket, frame, sizeof(frame)) == sizeof(frame), "no answer");
+    std::string told;
+    char octets[256];
+    for (ssize_t got = 1; got > 0;) {
+      wait = {socket, POLLIN, 0};
+      check(poll(&wait, 1, 5000) == 1, "an impostor is let in");
+      got = recv(socket, octets, sizeof(octets), 0);
+      if (got > 0) told.append(octets, static_cast<size_t>(got));
+    }
+    close(socket);
+    return told;
+  }
+
+ private:
+  int listener_;
+  uint16_t port_ = 0;
+};
+
+/// Who answers has to be the peer, too; else nothing is told, and the peer is looked for again.
+void meet_an_impostor(Device& device) {
+  Echo echo(device);
+  End one(device);
+  one.init();
+  need(one.receive(0), "ibv_post_recv");
+  ibv_qp_attr attr = one.rtr_to(echo.number(), 0);
+  need(ibv_modify_qp(one.qp, &attr, kRtrMask), "ibv_modify_qp(RTR)");
+  one.rts();
+  need(one.send(0, "a secret"), "ibv_post_send");
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    check(echo.answer().find("a secret") == std::string::npos, "an impostor is told");
+  }
+  one.complete_nothing("an impostor has answered");
+}
+
 /// Nobody is there.
 void be_patient(Device& device) {
   End one(device);
@@ -516,6 +578,7 @@ int main(int argc, char** argv) {
     end_in_error(device);
     give_up(device);
     meet_strangers(device);
+    meet_an_impostor(device);
   }
   std::printf("ok\n");
   return 0;

@@ -441,6 +441,7 @@ class Roce(OverRoce):
         self.assertRegex(said, r"(?m)^ok$")
         self.assertIn("asked for by somebody who is no queue pair: refused", said)
         self.assertIn("asked for to a queue pair that is not there: refused", said)
+        self.assertIn("somebody else than its peer has answered", said)
 
     def test_on_a_wire(self):
         sides = [(*self.FACE, "--wire", os.path.join(self.folder, "wire"), "--address", address)
