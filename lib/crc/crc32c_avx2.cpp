@@ -16,27 +16,8 @@ namespace {
 constexpr size_t kShort = 192;    // below, crc32q chains are as fast
 constexpr size_t kVectors = 128;  // octets of one round of the four folding accumulators
 constexpr size_t kWords = 5;      // words of each of the three lanes in one round
-constexpr size_t kRound = kVectors + 3 * 8 * kWords;
-constexpr size_t kRounds = 50;  // of one block: the lanes may not outgrow kJoin
-constexpr size_t kBlock = kVectors + kRounds * kRound;
-
-static_assert(3 * (kWords * kRounds + kWords) <= kJoinWords);
-
-// How a block of kVectors..kBlock + kRound - 1 octets is cut: head, vectors, three lanes.
-struct Cut {
-  explicit Cut(size_t n) {
-    rounds = std::min((n - kVectors) / kRound, kRounds);
-    size_t rest = n - kVectors - rounds * kRound;
-    extra_vectors = rest / kVectors;
-    rest -= extra_vectors * kVectors;
-    words = rounds * kWords + rest / 24;
-    head = rest % 24;
-  }
-  size_t rounds;         // of vectors and lanes together
-  size_t extra_vectors;  // rounds of vectors only
-  size_t words;          // of each lane
-  size_t head;           // octets before the vectors
-};
+constexpr size_t kRounds = 50;    // of one block
+using Cut = TwoEngines<kVectors, kVectors, kWords, kRounds>;
 
 template <unsigned kOctets>
 RNIC_TARGET_AVX2 inline __m128i multipliers() {
@@ -96,18 +77,6 @@ struct Fold {
   }
 };
 
-// The crc32q half: three chains over three lanes.
-struct Lanes {
-  uint64_t a = 0, b = 0, c = 0;
-
-  template <bool kCopy>
-  RNIC_TARGET_AVX2 void word(uint8_t* dst, const uint8_t* src, size_t lane) {
-    a = _mm_crc32_u64(a, take<uint64_t, kCopy>(dst, src));
-    b = _mm_crc32_u64(b, take<uint64_t, kCopy>(dst + lane, src + lane));
-    c = _mm_crc32_u64(c, take<uint64_t, kCopy>(dst + 2 * lane, src + 2 * lane));
-  }
-};
-
 template <bool kCopy>
 RNIC_TARGET_AVX2 inline uint32_t run_block(uint32_t crc, uint8_t* dst, const uint8_t* src,
                                            const Cut& cut) {
@@ -118,9 +87,9 @@ RNIC_TARGET_AVX2 inline uint32_t run_block(uint32_t crc, uint8_t* dst, const uin
   Fold vectors;
   vectors.start<kCopy>(crc, dst + v, src + v);
   v += kVectors;
-  size_t s = v + (cut.extra_vectors + cut.rounds) * kVectors;
+  size_t s = v + (cut.extra + cut.rounds) * kVectors;
   const size_t s_end = s + lane;
-  for (size_t i = 0; i < cut.extra_vectors; ++i, v += kVectors) {
+  for (size_t i = 0; i < cut.extra; ++i, v += kVectors) {
     vectors.round<kCopy>(k, dst + v, src + v);
   }
   Lanes lanes;
@@ -131,18 +100,13 @@ RNIC_TARGET_AVX2 inline uint32_t run_block(uint32_t crc, uint8_t* dst, const uin
     }
   }
   for (; s < s_end; s += 8) lanes.word<kCopy>(dst + s, src + s, lane);
-  const uint64_t front = vectors.finish();
-  if (lane == 0) return static_cast<uint32_t>(front);
-  const __m128i joined = _mm_xor_si128(
-      _mm_xor_si128(carry_over(front, 3 * cut.words), carry_over(lanes.a, 2 * cut.words)),
-      carry_over(lanes.b, cut.words));
-  return reduce(joined) ^ static_cast<uint32_t>(lanes.c);
+  return lanes.join(vectors.finish(), cut.words);
 }
 
 template <bool kCopy>
 RNIC_TARGET_AVX2 uint32_t run(uint32_t crc, uint8_t* dst, const uint8_t* src, size_t n) {
   while (n >= kShort) {
-    const size_t block = std::min(n, kBlock);
+    const size_t block = std::min(n, Cut::kBlock);
     crc = run_block<kCopy>(crc, dst, src, Cut(block));
     dst += kCopy ? block : 0;
     src += block;

@@ -4,6 +4,7 @@
 
 #include <immintrin.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -71,5 +72,53 @@ RNIC_TARGET_SSE42 inline uint32_t reduce(__m128i products) {
   return static_cast<uint32_t>(
       _mm_crc32_u64(0, static_cast<uint64_t>(_mm_cvtsi128_si64(products))));
 }
+
+/// How a block is cut for the two engines of a kernel: a head for neither, folding vectors, and
+/// three lanes of words behind them. A round of the loop takes kVectors octets of the one and
+/// kWords words of each lane of the other: as much as either does in one time.
+/// \tparam kStep octets by which there may be more vectors than rounds
+/// \tparam kRounds of a block at most: the lanes may not outgrow kJoin
+template <size_t kVectors, size_t kStep, size_t kWords, size_t kRounds>
+struct TwoEngines {
+  static constexpr size_t kWord = 3 * 8;  // of each lane
+  static constexpr size_t kRound = kVectors + kWord * kWords;
+  static constexpr size_t kBlock = kVectors + kRounds * kRound;
+  static_assert(3 * (kWords * kRounds + kStep / kWord) <= kJoinWords);
+
+  /// \param n octets, kVectors..kBlock + kRound - 1
+  explicit TwoEngines(size_t n) {
+    rounds = std::min((n - kVectors) / kRound, kRounds);
+    size_t rest = n - kVectors - rounds * kRound;
+    extra = rest / kStep;
+    rest %= kStep;
+    words = rounds * kWords + rest / kWord;
+    head = rest % kWord;
+  }
+  size_t rounds;  ///< of vectors and lanes together
+  size_t extra;   ///< steps of vectors besides
+  size_t words;   ///< of each lane
+  size_t head;    ///< octets before the vectors
+};
+
+/// Three chains of crc32q over three lanes.
+struct Lanes {
+  uint64_t a = 0, b = 0, c = 0;
+
+  template <bool kCopy>
+  RNIC_TARGET_SSE42 void word(uint8_t* dst, const uint8_t* src, size_t lane) {
+    a = _mm_crc32_u64(a, take<uint64_t, kCopy>(dst, src));
+    b = _mm_crc32_u64(b, take<uint64_t, kCopy>(dst + lane, src + lane));
+    c = _mm_crc32_u64(c, take<uint64_t, kCopy>(dst + 2 * lane, src + 2 * lane));
+  }
+
+  /// The register behind the lanes, of `words` words each, when it was `front` before them.
+  [[nodiscard]] RNIC_TARGET_SSE42 uint32_t join(uint64_t front, size_t words) const {
+    if (words == 0) return static_cast<uint32_t>(front);
+    const __m128i joined =
+        _mm_xor_si128(_mm_xor_si128(carry_over(front, 3 * words), carry_over(a, 2 * words)),
+                      carry_over(b, words));
+    return reduce(joined) ^ static_cast<uint32_t>(c);
+  }
+};
 
 }  // namespace rnic::crc::internal

@@ -527,7 +527,8 @@ class Echo {
   uint16_t port_ = 0;
 };
 
-/// Who answers has to be the peer, too; else nothing is told, and the peer is looked for again.
+/// The one who answers has to be the peer, too; else nothing is told, and the peer is looked for
+/// again.
 void meet_an_impostor(Device& device) {
   Echo echo(device);
   End one(device);

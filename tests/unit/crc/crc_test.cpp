@@ -154,10 +154,18 @@ TEST_P(EachKernel, BigRandomRuns) {
 // Every length through several blocks of the widest kernels.
 TEST_P(EachKernel, EveryFpduLength) {
   const std::vector<uint8_t> octets = random_octets(16'384, 5);
+  std::vector<uint8_t> copied(octets.size());
   uint32_t expected = kInit;
   for (size_t n = 0; n < octets.size(); ++n) {
     if (n % 3 == 0) {
       ASSERT_EQ(GetParam().update(kInit, octets.data(), n), expected) << n;
+    }
+    if (n % 41 == 0) {
+      std::fill(copied.begin(), copied.end(), uint8_t{0});
+      ASSERT_EQ(GetParam().copy(kInit, copied.data(), octets.data(), n), expected) << n;
+      const auto end = copied.begin() + static_cast<ptrdiff_t>(n);
+      ASSERT_TRUE(std::equal(copied.begin(), end, octets.begin())) << n;
+      ASSERT_EQ(std::count(end, copied.end(), uint8_t{0}), copied.end() - end) << n;
     }
     expected = reference().update(expected, octets.data() + n, 1);
   }
