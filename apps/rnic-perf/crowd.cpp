@@ -1,6 +1,7 @@
 #include "rnic-perf/crowd.hpp"
 
 #include <algorithm>
+#include <csignal>
 #include <utility>
 
 namespace rnic::perf {
@@ -9,6 +10,7 @@ namespace {
 
 constexpr uint32_t kUsualRoom = 1024;            // limits.max_connections, unless said otherwise
 constexpr uint64_t kUsualCompletions = 1 << 16;  // and no more than limits.max_cq_depth
+constexpr int64_t kTimeoutMs = 20000;            // to connect to another process
 
 /// What may stand in a completion queue: of the receives there are twice as many.
 uint64_t completions_of(uint32_t count, uint32_t depth) {
@@ -90,6 +92,24 @@ Result<Crowd> connect_crowd(Context& context, const std::string& from, const std
   static_cast<void>(crowd.responder->device.unlisten(options.port));
   if (!status) return tl::unexpected(status.error());
   return crowd;
+}
+
+Result<std::pair<Crowd, workload::Offer>> connect_afar(Context& context, const std::string& from,
+                                                       const Endpoint& to,
+                                                       const CrowdOptions& options) {
+  auto side = make_side(context, from, options);
+  if (!side) return tl::unexpected(side.error());
+  Side& near = **side;
+  if (Status status = make_queue_pair(near, 0, options.depth); !status) {
+    return tl::unexpected(status.error());
+  }
+  auto reply = workload::connect_end(context, {near.device, near.qps[0]}, to, kTimeoutMs);
+  // It asks whether it was interrupted, which nobody does in a run: that is to end the process.
+  for (const int number : {SIGINT, SIGTERM}) std::signal(number, SIG_DFL);
+  if (!reply) return tl::unexpected(reply.error());
+  const auto offer = workload::decode_offer(*reply);
+  if (!offer) return workload::fail(ErrorCode::Protocol, "the peer offers no memory");
+  return std::pair{Crowd{std::move(*side), nullptr}, *offer};
 }
 
 }  // namespace rnic::perf

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "workload/workload.hpp"
@@ -28,7 +29,8 @@ struct CrowdOptions {
   uint32_t attempts = 5;   ///< to connect each: a hostile wire may corrupt a start-up frame
 };
 
-/// Queue pair i of `initiator` has connected to queue pair i of `responder`.
+/// Queue pair i of `initiator` has connected to queue pair i of `responder`; where that is in
+/// another process, there is none.
 struct Crowd {
   std::unique_ptr<Side> initiator;
   std::unique_ptr<Side> responder;
@@ -39,5 +41,10 @@ void make_room(Config& config, uint32_t count, uint32_t depth);
 
 Result<Crowd> connect_crowd(Context& context, const std::string& from, const std::string& to,
                             const CrowdOptions& options);
+
+/// One queue pair, connected to that of another process. \return also what it offers
+Result<std::pair<Crowd, workload::Offer>> connect_afar(Context& context, const std::string& from,
+                                                       const Endpoint& to,
+                                                       const CrowdOptions& options);
 
 }  // namespace rnic::perf

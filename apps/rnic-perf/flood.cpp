@@ -45,19 +45,31 @@ Result<std::unique_ptr<Flood>> Flood::create(Context& context, Crowd& crowd,
 }
 
 Status Flood::register_memory() {
-  const uint64_t octets = slot_octets_ * slots_;
-  for (workload::Buffer* buffer : {&source_, &target_}) {
-    auto made = workload::Buffer::allocate(octets);
-    if (!made) return tl::unexpected(made.error());
-    *buffer = std::move(*made);
-  }
   const bool read = options_.operation == Operation::Read;
   Side& from = read ? *crowd_.responder : *crowd_.initiator;
-  Side& to = read ? *crowd_.initiator : *crowd_.responder;
+  auto buffer = workload::Buffer::allocate(slot_octets_ * slots_);
+  if (!buffer) return tl::unexpected(buffer.error());
+  source_ = std::move(*buffer);
   auto source = from.pd.register_memory(std::as_writable_bytes(source_.octets()),
                                         read ? Access::RemoteRead : Access::LocalRead);
   if (!source) return tl::unexpected(source.error());
   source_region_ = std::move(*source);
+  if (options_.afar) {
+    remote_ = {options_.afar->stag, options_.afar->address};
+    return {};
+  }
+  if (Status status = register_target(read ? *crowd_.initiator : *crowd_.responder); !status) {
+    return status;
+  }
+  const MemoryRegion& remote = read ? source_region_ : target_region_;
+  remote_ = {remote.stag(), remote.address()};
+  return {};
+}
+
+Status Flood::register_target(Side& to) {
+  auto buffer = workload::Buffer::allocate(slot_octets_ * slots_);
+  if (!buffer) return tl::unexpected(buffer.error());
+  target_ = std::move(*buffer);
   const bool write = options_.operation == Operation::Write;
   auto target = to.pd.register_memory(
       std::as_writable_bytes(target_.octets()),
@@ -71,11 +83,10 @@ Status Flood::register_memory() {
 void Flood::make_requests() {
   const bool read = options_.operation == Operation::Read;
   const MemoryRegion& local = read ? target_region_ : source_region_;
-  const MemoryRegion& remote = read ? source_region_ : target_region_;
   for (SendRequest& request : requests_) {
     request.opcode = workload::opcode_of(options_.operation);
     request.sges = {local.sge(0, static_cast<uint32_t>(options_.size))};
-    request.remote = {remote.stag(), 0};
+    request.remote = remote_;
   }
 }
 
@@ -105,7 +116,6 @@ std::optional<workload::Mismatch> Flood::verify() const {
 Status Flood::post(uint32_t lane, uint32_t count) {
   const bool read = options_.operation == Operation::Read;
   const uint64_t local = (read ? target_region_ : source_region_).address();
-  const uint64_t remote = (read ? source_region_ : target_region_).address();
   Lane& state = lanes_[lane];
   for (uint32_t i = 0; i < count; ++i) {
     const uint64_t index = state.posted + i;
@@ -113,7 +123,7 @@ Status Flood::post(uint32_t lane, uint32_t count) {
     SendRequest& request = requests_[i];
     request.id = index << kLaneBits | lane;
     request.sges[0].address = local + offset;
-    request.remote.offset = remote + offset;
+    request.remote.offset = remote_.offset + offset;
   }
   QueuePair& qp = crowd_.initiator->qps[lane];
   const Status status = count == 1 ? qp.post_send(requests_[0])

@@ -23,6 +23,8 @@ struct FloodOptions {
   uint32_t depth = 16;         ///< messages outstanding of each queue pair
   uint64_t region = 1u << 20;  ///< octets of source and target that the messages cycle through
   bool lists = true;           ///< what may be posted together is posted with one doorbell
+  /// The target is another process's, which drives its device and compares what has come: Writes.
+  std::optional<workload::Offer> afar;
   int64_t timeout_ms = 60000;  ///< of a run
 };
 
@@ -43,8 +45,10 @@ class Flood {
   static Result<std::unique_ptr<Flood>> create(Context& context, Crowd& crowd,
                                                const FloodOptions& options);
 
-  /// Outside the timed part: gives the source a new content, poisons the target.
+  /// Outside the timed part: gives the source a new content, poisons the target if it is ours.
   void prepare();
+  /// The content of the latest prepare().
+  [[nodiscard]] const workload::Pattern& content() const { return pattern_; }
   /// Carries out `messages` messages, rounded up to as many of each queue pair, and waits for all.
   /// Windows count messages, while every queue pair has more to post.
   /// \param apart another thread calls responder_turn()
@@ -78,6 +82,7 @@ class Flood {
         sinks_(lanes_.size()) {}
 
   Status register_memory();
+  Status register_target(Side& to);
   void make_requests();
   [[nodiscard]] uint64_t place(uint32_t lane, uint64_t index) const {
     return (index * lanes_.size() + lane) % slots_ * slot_octets_;
@@ -102,6 +107,7 @@ class Flood {
   workload::Buffer target_;
   MemoryRegion source_region_;
   MemoryRegion target_region_;
+  RemoteAddress remote_;      // of the requests: the responder's memory
   uint64_t slot_octets_ = 0;  // distance of two places
   uint64_t slots_ = 1;
   workload::Pattern pattern_;

@@ -12,11 +12,13 @@ namespace {
 constexpr uint64_t kRunOctets = 128u << 20;
 constexpr uint64_t kRunMessages = 16384;
 constexpr uint64_t kRampShare = 8;  // a run is at least so many times what is on its way
+constexpr uint64_t kCrowdShare = 4;  // the same of many queue pairs, however long a run gets
 constexpr uint64_t kFewest = 4;     // messages of a window
 
 class FloodTrial final : public Trial {
  public:
-  static Result<std::unique_ptr<Trial>> create(const Options& options, Context& context);
+  static Result<std::unique_ptr<Trial>> create(const Options& options, Context& context,
+                                               Neighbour* neighbour);
 
   Status warm_up() override;
   Status round() override;
@@ -25,15 +27,19 @@ class FloodTrial final : public Trial {
   void report(nlohmann::ordered_json& result) override;
 
  private:
-  explicit FloodTrial(const Options& options) : options_(options) {}
+  FloodTrial(const Options& options, Neighbour* neighbour)
+      : options_(options), neighbour_(neighbour) {}
 
+  Status connect(Context& context, FloodOptions& flood);
   [[nodiscard]] std::unique_ptr<SecondCore> second_core();
   Status run(FloodResult& result, dpdk::BestWindow& window);
+  Status run_of_two(FloodResult& result, dpdk::BestWindow& window);
   [[nodiscard]] double in_gbps(double rate) const {
     return rate * static_cast<double>(options_.size) * 8.0 / 1e9;
   }
 
   Options options_;
+  Neighbour* neighbour_;
   Crowd crowd_;
   std::unique_ptr<Flood> flood_;
   uint64_t run_messages_ = 0;
@@ -44,17 +50,34 @@ class FloodTrial final : public Trial {
   std::vector<double> mean_;
 };
 
-Result<std::unique_ptr<Trial>> FloodTrial::create(const Options& options, Context& context) {
-  std::unique_ptr<FloodTrial> trial(new FloodTrial(options));
+Status FloodTrial::connect(Context& context, FloodOptions& flood) {
   const std::vector<std::string> names = context.device_names();
-  CrowdOptions crowd_options;
-  crowd_options.port = options.port.tcp;
-  crowd_options.count = options.qps;
-  crowd_options.depth = options.depth;
-  auto crowd = connect_crowd(context, names[0], names[1], crowd_options);
+  CrowdOptions options;
+  options.port = options_.port.tcp;
+  options.count = options_.qps;
+  options.depth = options_.depth;
+  if (neighbour_ != nullptr) {
+    neighbour_->take_messages();
+    auto afar = connect_afar(context, names[0], neighbour_->endpoint(), options);
+    if (!afar) return tl::unexpected(afar.error());
+    neighbour_->remove_folder();
+    crowd_ = std::move(afar->first);
+    flood.afar = afar->second;
+    return {};
+  }
+  auto crowd = connect_crowd(context, names[0], names[1], options);
   if (!crowd) return tl::unexpected(crowd.error());
-  trial->crowd_ = std::move(*crowd);
+  crowd_ = std::move(*crowd);
+  return {};
+}
+
+Result<std::unique_ptr<Trial>> FloodTrial::create(const Options& options, Context& context,
+                                                  Neighbour* neighbour) {
+  std::unique_ptr<FloodTrial> trial(new FloodTrial(options, neighbour));
   FloodOptions flood_options;
+  if (Status status = trial->connect(context, flood_options); !status) {
+    return tl::unexpected(status.error());
+  }
   flood_options.operation = options.operation;
   flood_options.size = options.size;
   flood_options.depth = options.depth;
@@ -66,7 +89,8 @@ Result<std::unique_ptr<Trial>> FloodTrial::create(const Options& options, Contex
   const uint64_t ramp = kRampShare * options.qps * options.depth;
   const uint64_t usual = std::min(std::max<uint64_t>(kRunOctets / options.size, 1), kRunMessages);
   // Long messages: fewer in a run, so that a round stays a round.
-  trial->run_messages_ = std::max({usual, trial->flood_->slots(),
+  const uint64_t crowd = options.qps > 1 ? kCrowdShare * options.qps * options.depth : 0;
+  trial->run_messages_ = std::max({usual, trial->flood_->slots(), crowd,
                                    options.size * ramp <= 2 * kRunOctets ? ramp : usual});
   return trial;
 }
@@ -74,13 +98,28 @@ Result<std::unique_ptr<Trial>> FloodTrial::create(const Options& options, Contex
 /// The second thread is there only while ours runs: beside the floor it would slow the floor.
 std::unique_ptr<SecondCore> FloodTrial::second_core() {
   std::unique_ptr<SecondCore> second;
-  if (options_.cores == 2) {
+  if (options_.cores == 2 && neighbour_ == nullptr) {
     second = std::make_unique<SecondCore>(1, [this] { flood_->responder_turn(); });
   }
   return second;
 }
 
+/// The other process prepares and judges its own memory, and its processor time counts as ours.
+Status FloodTrial::run_of_two(FloodResult& result, dpdk::BestWindow& window) {
+  if (options_.verify) {
+    flood_->prepare();
+    neighbour_->prepare(flood_->content());
+  }
+  neighbour_->take_messages();
+  const int64_t spent = neighbour_->processor_time_ns();
+  if (Status status = flood_->run(run_messages_, true, result, window); !status) return status;
+  result.cpu_ns += neighbour_->processor_time_ns() - spent;
+  if (options_.verify) neighbour_->verify();
+  return {};
+}
+
 Status FloodTrial::run(FloodResult& result, dpdk::BestWindow& window) {
+  if (neighbour_ != nullptr) return run_of_two(result, window);
   if (options_.verify) flood_->prepare();
   const bool apart = options_.cores == 2;
   if (Status status = flood_->run(run_messages_, apart, result, window); !status) return status;
@@ -148,8 +187,9 @@ void FloodTrial::report(nlohmann::ordered_json& result) {
 
 }  // namespace
 
-Result<std::unique_ptr<Trial>> make_flood_trial(const Options& options, Context& context) {
-  return FloodTrial::create(options, context);
+Result<std::unique_ptr<Trial>> make_flood_trial(const Options& options, Context& context,
+                                                Neighbour* neighbour) {
+  return FloodTrial::create(options, context, neighbour);
 }
 
 }  // namespace rnic::perf

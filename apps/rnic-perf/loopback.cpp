@@ -1,4 +1,4 @@
-// rnic-perf loopback: both ends in this process, our rounds and the floor's in turn.
+// rnic-perf loopback: both ends on this machine, our rounds and the floor's in turn.
 
 #include <algorithm>
 #include <chrono>
@@ -7,6 +7,7 @@
 #include "dpdk/path_floor.hpp"
 #include "rnic-perf/core_floor.hpp"
 #include "rnic-perf/crowd.hpp"
+#include "rnic-perf/neighbour.hpp"
 #include "rnic-perf/perf.hpp"
 #include "rnic-perf/second_core.hpp"
 #include "rnic-perf/trial.hpp"
@@ -18,6 +19,7 @@ namespace {
 
 constexpr double kDisturbed = 0.8;  // a round whose floor is so much of the best one, or less
 constexpr uint32_t kLineTrips = 2000;
+constexpr double kOvertime = 4;  // times --seconds, where rounds are disturbed or few
 
 bool floods(workload::Operation operation) {
   return operation == workload::Operation::Write || operation == workload::Operation::Read ||
@@ -33,19 +35,25 @@ class Loopback {
     if (auto status = measure(); !status) return complain_of_run(status.error());
     report();
     trial_.reset();
+    neighbour_.reset();
     return workload::with_captures("rnic-perf", *context_, kOk);
   }
 
  private:
   Status set_up();
   Result<Config> loop_configuration();
+  [[nodiscard]] Result<std::unique_ptr<Trial>> make_trial();
   Status set_up_floor();
   Status measure();
   Status round();
+  void measure_line();
+  Result<double> run_floor();
+  [[nodiscard]] bool has_floor() const { return options_.floor && !options_.ping_pong; }
   void report();
   void report_floor(nlohmann::ordered_json& result);
 
   Options options_;
+  std::unique_ptr<Neighbour> neighbour_;  // with --processes 2
   std::unique_ptr<Context> context_;
   std::unique_ptr<Trial> trial_;
   std::unique_ptr<dpdk::PathFloor> floor_;
@@ -59,6 +67,7 @@ class Loopback {
 };
 
 Result<Config> Loopback::loop_configuration() {
+  if (neighbour_ != nullptr) return neighbour_->configuration();
   auto config = configuration(options_);
   if (!config) return config;
   const std::string mtu = std::to_string(options_.mtu);
@@ -72,6 +81,11 @@ Result<Config> Loopback::loop_configuration() {
 }
 
 Status Loopback::set_up() {
+  if (options_.processes == 2) {
+    auto neighbour = Neighbour::start(options_);
+    if (!neighbour) return tl::unexpected(neighbour.error());
+    neighbour_ = std::move(*neighbour);
+  }
   auto config = loop_configuration();
   if (!config) return tl::unexpected(config.error());
   auto context = Context::open(*config);
@@ -83,7 +97,7 @@ Status Loopback::set_up() {
               "loopback drives the devices itself: set worker.mode = \"inline\""});
   }
   const std::vector<std::string> names = context_->device_names();
-  if (names.size() != 2) {
+  if (names.size() != (neighbour_ != nullptr ? 1 : 2)) {
     return tl::unexpected(
         Error{ErrorCode::InvalidArgument, "loopback needs a configuration with two devices"});
   }
@@ -91,15 +105,22 @@ Status Loopback::set_up() {
   // The floor is that of frames in memory, and needs DPDK.
   if (checksum_ == "system") options_.floor = false;
   std::cerr << context_->environment() << "\n";
-  auto trial = options_.ping_pong ? make_ping_pong_trial(options_, *context_)
-               : floods(options_.operation) ? make_flood_trial(options_, *context_)
-                                            : make_batch_trial(options_, *context_);
+  // First, as two processes have met then.
+  if (Status status = has_floor() ? set_up_floor() : Status{}; !status) return status;
+  auto trial = make_trial();
   if (!trial) return tl::unexpected(trial.error());
   trial_ = std::move(*trial);
-  return options_.floor && !options_.ping_pong ? set_up_floor() : Status{};
+  return {};
+}
+
+Result<std::unique_ptr<Trial>> Loopback::make_trial() {
+  if (options_.ping_pong) return make_ping_pong_trial(options_, *context_);
+  if (!floods(options_.operation)) return make_batch_trial(options_, *context_);
+  return make_flood_trial(options_, *context_, neighbour_.get());
 }
 
 Status Loopback::set_up_floor() {
+  if (neighbour_ != nullptr) return neighbour_->open_floor();
   dpdk::PathFloor::Options floor;
   floor.mtu = options_.mtu;
   floor.region = options_.region;
@@ -113,24 +134,31 @@ Status Loopback::set_up_floor() {
   return {};
 }
 
+void Loopback::measure_line() {
+  if (neighbour_ != nullptr) return line_ns_.push_back(neighbour_->line_ns(kLineTrips));
+  const SecondCore second(1, [this] { core_floor_.answer_turn(); });
+  auto times = core_floor_.line_trips(kLineTrips);
+  line_ns_.push_back(percentile_us(times, 0.5) * 1000.0);
+}
+
+Result<double> Loopback::run_floor() {
+  const auto duration = std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::duration<double>(kRoundSeconds));
+  if (neighbour_ != nullptr) return neighbour_->floor(duration);
+  const double goodput = floor_->run(duration);
+  if (floor_->verified()) return goodput;
+  return workload::fail(ErrorCode::Protocol, "the floor's own verification failed");
+}
+
 Status Loopback::round() {
-  double floor = 0;
-  if (options_.cores == 2 && !options_.ping_pong) {
-    const SecondCore second(1, [this] { core_floor_.answer_turn(); });
-    auto times = core_floor_.line_trips(kLineTrips);
-    line_ns_.push_back(percentile_us(times, 0.5) * 1000.0);
-  }
-  if (floor_ != nullptr) {
-    floor = floor_->run(std::chrono::duration_cast<std::chrono::nanoseconds>(
-        std::chrono::duration<double>(kRoundSeconds)));
-    if (!floor_->verified()) {
-      return workload::fail(ErrorCode::Protocol, "the floor's own verification failed");
-    }
-  }
+  if (options_.cores == 2 && !options_.ping_pong) measure_line();
+  Result<double> floor = 0.0;
+  if (has_floor()) floor = run_floor();
+  if (!floor) return tl::unexpected(floor.error());
   if (auto status = trial_->round(); !status) return status;
   ++rounds_;
-  if (floor_ == nullptr) return {};
-  floor_goodput_.push_back(floor);
+  if (!has_floor()) return {};
+  floor_goodput_.push_back(*floor);
   best_goodput_.push_back(trial_->best_goodput());
   mean_goodput_.push_back(trial_->mean_goodput());
   return {};
@@ -142,7 +170,8 @@ Status Loopback::measure() {
   const auto elapsed = [&] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
-  while (rounds_ == 0 || elapsed() < options_.seconds) {
+  while (rounds_ == 0 || elapsed() < options_.seconds ||
+         (!trial_->has_enough() && elapsed() < kOvertime * options_.seconds)) {
     if (auto status = round(); !status) return status;
   }
   return {};
@@ -170,7 +199,8 @@ void Loopback::report_floor(nlohmann::ordered_json& result) {
     result["ratio_max"] = *high;
   }
   result["disturbed_rounds"] = ours.size() - kept.size();
-  result["floor_kernels"] = floor_->kernels();
+  result["floor_kernels"] =
+      neighbour_ != nullptr ? neighbour_->floor_kernels() : floor_->kernels();
 }
 
 void Loopback::report() {
@@ -179,13 +209,14 @@ void Loopback::report() {
   result["size"] = options_.size;
   result["mtu"] = options_.mtu;
   result["cores"] = options_.cores;
+  if (neighbour_ != nullptr) result["processes"] = options_.processes;
   result["depth"] = options_.depth;
   result["checksum"] = checksum_;
   result["crc"] = options_.crc;
   result["markers"] = options_.markers;
   trial_->report(result);
   if (!line_ns_.empty()) result["line_ns"] = median(line_ns_);
-  if (floor_ != nullptr) report_floor(result);
+  if (has_floor()) report_floor(result);
   result["rounds"] = rounds_;
   result["verified"] = options_.verify;  // a run that was compared and failed has no report
   result["environment"] = context_->environment();

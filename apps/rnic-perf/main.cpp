@@ -49,6 +49,12 @@ void add_loopback(CLI::App& command, Options& options) {
       ->capture_default_str()
       ->check(CLI::Range(1, 2));
   command
+      .add_option("--processes", options.processes,
+                  "2: a process for each end, on a core each, over memory that both share "
+                  "(net_memif; write)")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 2));
+  command
       .add_option("--qps", options.qps,
                   "queue pairs, --depth messages of each outstanding (write, read, send)")
       ->capture_default_str()
@@ -84,6 +90,16 @@ std::string judge_loopback(Options& options) {
                      options.operation == Operation::Read || options.operation == Operation::Send;
   if (options.qps != 1 && (!flood || options.ping_pong)) {
     return "--qps: only write, read and send, and no --ping-pong";
+  }
+  if (options.processes == 2) {
+    if (options.operation != Operation::Write || options.ping_pong || options.qps != 1) {
+      return "--processes 2: only write, one queue pair, and no --ping-pong";
+    }
+    if (!options.config_file.empty() || !options.port.device.empty()) {
+      return "--processes 2 has a configuration of its own: leave --config and --port " +
+             std::string("socket out");
+    }
+    options.cores = 2;
   }
   if (!options.ping_pong) return {};
   if (options.operation != Operation::Write && options.operation != Operation::Send) {

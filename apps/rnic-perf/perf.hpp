@@ -25,6 +25,7 @@ struct Options {
   uint64_t size = 1u << 20;  ///< octets of a message
   uint32_t mtu = 1500;       ///< octets of an IP packet
   uint32_t cores = 1;        ///< 1: both devices polled in turn; 2: a core each
+  uint32_t processes = 1;    ///< loopback: 2: one for each end, over net_memif, on a core each
   double seconds = 3;        ///< measured time, ours and the floor's together
   uint32_t depth = 16;       ///< messages outstanding, of each queue pair
   uint32_t qps = 1;          ///< loopback: queue pairs, all of them at work

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -26,6 +27,20 @@ struct TripRound {
 
 double median_of(std::vector<int64_t> times) { return percentile_us(times, 0.5) * 1000.0; }
 
+/// Pairs of nanoseconds, rounded to three digits, and how many round trips took so long: what
+/// several runs have told makes percentiles of all of them.
+nlohmann::ordered_json spectrum(const std::vector<int64_t>& times) {
+  std::map<int64_t, uint64_t> counts;
+  for (const int64_t time : times) {
+    int64_t step = 1;
+    while (time >= 1000 * step) step *= 10;
+    ++counts[time / step * step];
+  }
+  auto pairs = nlohmann::ordered_json::array();
+  for (const auto& [time, count] : counts) pairs.push_back({time, count});
+  return pairs;
+}
+
 class PingPongTrial final : public Trial {
  public:
   static Result<std::unique_ptr<Trial>> create(const Options& options, Context& context);
@@ -34,6 +49,7 @@ class PingPongTrial final : public Trial {
   Status round() override;
   [[nodiscard]] double best_goodput() const override { return 0; }
   [[nodiscard]] double mean_goodput() const override { return 0; }
+  [[nodiscard]] bool has_enough() const override;
   void report(nlohmann::ordered_json& result) override;
 
  private:
@@ -41,7 +57,7 @@ class PingPongTrial final : public Trial {
 
   Status trips(uint32_t count, std::vector<int64_t>& times);
   Status measure_floor(TripRound& round);
-  [[nodiscard]] double least_floor() const;
+  [[nodiscard]] double slowest_floor() const;
 
   Options options_;
   Crowd crowd_;
@@ -105,15 +121,25 @@ Status PingPongTrial::round() {
   return {};
 }
 
-double PingPongTrial::least_floor() const {
+/// \return the floor of which a round is disturbed that has a slower one, in ns
+double PingPongTrial::slowest_floor() const {
   const auto least = std::min_element(
       rounds_.begin(), rounds_.end(),
       [](const TripRound& a, const TripRound& b) { return a.message_ns < b.message_ns; });
-  return least->message_ns;
+  return least->message_ns * kSlowFloor;
+}
+
+bool PingPongTrial::has_enough() const {
+  const double limit = slowest_floor();
+  uint64_t undisturbed = 0;
+  for (const TripRound& round : rounds_) {
+    if (round.message_ns <= limit) undisturbed += round.times.size();
+  }
+  return undisturbed >= kEnough;
 }
 
 void PingPongTrial::report(nlohmann::ordered_json& result) {
-  const double limit = least_floor() * kSlowFloor;
+  const double limit = slowest_floor();
   std::vector<int64_t> times;
   std::vector<double> p50s;
   std::vector<double> lines;
@@ -140,6 +166,7 @@ void PingPongTrial::report(nlohmann::ordered_json& result) {
   result["p50_max_us"] = *std::max_element(p50s.begin(), p50s.end());
   result["round_trips"] = times.size();
   result["enough"] = times.size() >= kEnough;
+  if (options_.json) result["spectrum_ns"] = spectrum(times);
   result["disturbed_rounds"] = disturbed;
   result["measured_s"] = static_cast<double>(elapsed_ns_) / 1e9;
   result["cpu_s"] = static_cast<double>(cpu_ns_) / 1e9;

@@ -77,7 +77,8 @@ Status Client::set_up() {
   station_ = std::move(*station);
   const auto server = parse_endpoint(options_.address, options_.port.tcp);
   if (!server) return tl::unexpected(server.error());
-  auto reply = workload::connect_end(context_, *station_->end, *server, kTimeoutMs);
+  workload::End& end = *station_->end;
+  auto reply = workload::connect_end(context_, {end.device, end.qp}, *server, kTimeoutMs);
   if (!reply) return tl::unexpected(reply.error());
   auto offer = workload::decode_offer(*reply);
   if (!offer) return tl::unexpected(protocol_error("the peer is not an rnic-perf server"));

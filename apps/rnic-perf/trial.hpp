@@ -8,11 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "rnic-perf/neighbour.hpp"
 #include "rnic-perf/perf.hpp"
 
 namespace rnic::perf {
 
-/// Both ends in this process. A round that does not verify ends the measurement.
+/// Both ends, in this process or in two. A round that does not verify ends the measurement.
 class Trial {
  public:
   Trial() = default;
@@ -28,6 +29,8 @@ class Trial {
   [[nodiscard]] virtual double best_goodput() const = 0;
   /// \return Gb/s of the last round as a whole; 0: it says nothing about goodput
   [[nodiscard]] virtual double mean_goodput() const = 0;
+  /// \return whether the rounds so far are enough for what report() tells
+  [[nodiscard]] virtual bool has_enough() const { return true; }
   /// Adds its figures.
   virtual void report(nlohmann::ordered_json& result) = 0;
 };
@@ -36,7 +39,9 @@ inline constexpr double kRoundSeconds = 0.1;  ///< measured, of ours and of the 
 
 /// Writes, Reads and Sends of one or many queue pairs in the steady state: best windows, means,
 /// processor time.
-Result<std::unique_ptr<Trial>> make_flood_trial(const Options& options, Context& context);
+/// \param neighbour has the other end, and outlives the trial; nullptr: this process has both
+Result<std::unique_ptr<Trial>> make_flood_trial(const Options& options, Context& context,
+                                                Neighbour* neighbour = nullptr);
 /// Other operations, in batches that begin and end with nothing on its way: means.
 Result<std::unique_ptr<Trial>> make_batch_trial(const Options& options, Context& context);
 /// One message to and fro; with two cores beside the floor of a round trip between them.

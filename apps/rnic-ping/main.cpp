@@ -51,7 +51,8 @@ class Pinger {
 
   Status open(Device device, const Endpoint& server) {
     if (Status status = station_.open(std::move(device), options_.size); !status) return status;
-    auto reply = workload::connect_end(context_, station_.end(), server, kTimeoutMs);
+    workload::End& end = station_.end();
+    auto reply = workload::connect_end(context_, {end.device, end.qp}, server, kTimeoutMs);
     if (!reply) return tl::unexpected(reply.error());
     const auto offer = workload::decode_offer(*reply);
     if (!offer) {

@@ -83,7 +83,7 @@ std::optional<ControlMessage> decode_control(std::span<const uint8_t> octets) {
   return message;
 }
 
-Result<std::vector<uint8_t>> connect_end(Context& context, End& end, const Endpoint& remote,
+Result<std::vector<uint8_t>> connect_end(Context& context, Party end, const Endpoint& remote,
                                          int64_t timeout_ms) {
   if (Status status = end.qp.connect(remote); !status) {
     return tl::unexpected(status.error());

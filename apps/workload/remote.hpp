@@ -54,7 +54,7 @@ void encode(const ControlMessage& message, std::span<uint8_t> octets);
 [[nodiscard]] inline uint64_t slot_stride(uint64_t size) { return (size + 63) / 64 * 64; }
 
 /// Connects `end` and waits. \return the private data of the Reply.
-Result<std::vector<uint8_t>> connect_end(Context& context, End& end, const Endpoint& remote,
+Result<std::vector<uint8_t>> connect_end(Context& context, Party end, const Endpoint& remote,
                                          int64_t timeout_ms);
 
 /// Polls the context until one completion is there, and checks that it is a success. `meanwhile` is

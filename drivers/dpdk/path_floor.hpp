@@ -46,9 +46,7 @@ class PathFloor {
 
  private:
   PathFloor();
-  class Region;
   class Rig;
-  struct Kernels;
   std::unique_ptr<Rig> rig_;
 };
 

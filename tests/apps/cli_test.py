@@ -307,6 +307,54 @@ class Results(Case):
                 self.assertGreater(many["cpu_s"], 0)
                 self.assertGreater(many["msgs_per_s"], many["msgs_per_cpu_s"] / 100)
 
+    def test_perf_two_processes(self):
+        for more in ((), ("--markers", "--mtu", "9000", "--size", "640", "--no-floor")):
+            with self.subTest(more=more):
+                two = self.perf("--processes", "2", *NO_HUGE, *more)
+                self.assertEqual((two["processes"], two["cores"], two["verified"]), (2, 2, True))
+                self.assertGreater(two["line_ns"], 0)
+                self.assertGreater(two["mean_gbps"], 0)
+                self.assertEqual("floor_gbps" in two, not more)
+        self.refuses("rnic-perf", "loopback", "--processes", "2", "--set", "eal.memory_mb=1",
+                     says="memory")
+
+    def test_perf_of_two_processes_ends_when_it_is_told_to(self):
+        for ending in (signal.SIGTERM, signal.SIGINT):
+            with subprocess.Popen([PERF, "loopback", "--processes", "2", "--seconds", "60",
+                                   *NO_HUGE], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                  text=True, env={**os.environ, "TMPDIR": self.folder}) as perf:
+                self.assertRegex(perf.stderr.readline(), "CRC kernel")
+                other = self.child_of(perf.pid)
+                # Their sockets are not needed any more when they have met.
+                self.until(lambda: os.listdir(self.folder) == [])
+                perf.send_signal(ending)
+                self.assertEqual(perf.wait(20), -ending)
+                self.until(lambda gone=f"/proc/{other}": not os.path.exists(gone))
+
+    def until(self, there):
+        end = time.monotonic() + 20
+        while not there():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.02)
+
+    @staticmethod
+    def child_of(process):
+        end = time.monotonic() + 20
+        other = []
+        while not other and time.monotonic() < end:
+            with open(f"/proc/{process}/task/{process}/children", encoding="ascii") as file:
+                other = file.read().split()
+        return int(other[0])
+
+    def test_perf_whose_other_process_is_killed(self):
+        command = [PERF, "loopback", "--processes", "2", "--seconds", "60", *NO_HUGE]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              env={**os.environ, "TMPDIR": self.folder}) as perf:
+            os.kill(self.child_of(perf.pid), signal.SIGKILL)
+            self.assertEqual(perf.wait(20), 1)
+            self.assertEqual(perf.stdout.read(), b"")
+        self.assertEqual(os.listdir(self.folder), [])
+
     def test_perf_ping_pong(self):
         for op in ("write", "send"):
             for cores in ("1", "2"):
@@ -321,6 +369,8 @@ class Results(Case):
             self.refuses("rnic-perf", "loopback", "--ping-pong", *bad, says=bad[0])
         self.refuses("rnic-perf", "loopback", "--op", "imm", "--qps", "2", says="--qps")
         self.refuses("rnic-perf", "loopback", "--region", "1K", says="--region")
+        for bad in (["--op", "read"], ["--ping-pong"], ["--qps", "2"], ["--port", "socket"]):
+            self.refuses("rnic-perf", "loopback", "--processes", "2", *bad, says="--processes 2")
 
     def test_perf_for_people(self):
         done = self.run_app("rnic-perf", "loopback", "--seconds", "0.1", "--no-floor")
