@@ -70,6 +70,10 @@ PAYLOAD = ("crc", "copies")
 class Failed(Exception):
     """There is no figure; the text says why."""
 
+    def __init__(self, why, status=2):
+        super().__init__(why)
+        self.status = status  # 1: what a program did was wrong; 2: something is missing
+
 
 def output_of(command):
     try:
@@ -77,7 +81,8 @@ def output_of(command):
     except FileNotFoundError as problem:
         raise Failed(f"{command[0]} is missing: ./scripts/setup installs it") from problem
     if done.returncode != 0:
-        raise Failed(f"{' '.join(command)}: {done.stderr.strip() or done.stdout.strip()}")
+        raise Failed(f"{' '.join(command)}: {done.stderr.strip() or done.stdout.strip()}",
+                     1 if done.returncode == 1 else 2)
     return done.stdout
 
 
@@ -278,7 +283,7 @@ def main():
         risen = compare(figures) if options.check else 0
     except Failed as problem:
         print(f"instructions: {problem}", file=sys.stderr)
-        return 2
+        return problem.status
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump({"figures": figures, "layers": layers, "shares": parts}, file)

@@ -70,7 +70,7 @@ struct Options {
 };
 
 /// Ends the program: what cannot be measured has no figure.
-[[noreturn]] void fail(const char* what, int status = 2) {
+[[noreturn]] void fail(const char* what, int status = 1) {
   std::fflush(stdout);
   std::fprintf(stderr, "loss_cost: %s\n", what);
   std::exit(status);
@@ -259,7 +259,7 @@ class World {
     for (uint32_t i = 0; i < got; ++i) {
       if (batch_[i].status != CompletionStatus::Success) fail("a completion tells of an error");
       if (std::memcmp(left_.place(done_), right_.place(done_), kMessage) != 0) {
-        fail("an octet is not what was sent: NO FIGURE", 1);
+        fail("an octet is not what was sent: NO FIGURE");
       }
       std::memset(right_.place(done_), static_cast<int>(done_ % 255), kMessage);
       ++done_;
@@ -354,7 +354,7 @@ Options options_of(int argc, char** argv) {
       options.strict = true;
     } else if ((word == "--seconds" || word == "--seed") && i + 1 < argc) {
       const double value = std::atof(argv[++i]);
-      if (value <= 0) fail("a number above 0 is wanted");
+      if (value <= 0) fail("a number above 0 is wanted", 2);
       if (word == "--seed") {
         options.seed = static_cast<uint64_t>(value);
       } else {
@@ -364,7 +364,7 @@ Options options_of(int argc, char** argv) {
       const auto* row = std::find_if(kRows.begin(), kRows.end(),
                                      [&](const Row& one) { return one.name == word; });
       if (row == kRows.end()) {
-        fail("usage: loss_cost [--seconds S] [--seed N] [--strict] [ROW...]");
+        fail("usage: loss_cost [--seconds S] [--seed N] [--strict] [ROW...]", 2);
       }
       options.rows.push_back(&*row);
     }

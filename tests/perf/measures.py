@@ -7,11 +7,13 @@ import statistics
 import sys
 import tempfile
 
-from rounds import NotMeasured, Rounds, json_of, output_of, spread
+from rounds import NotMeasured, Rounds, json_of, output_of, read, spread
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 EMSS = {1500: 1428, 9000: 8928}  # octets of a segment with timestamps, less MPA's and DDP's headers
 CORE_SHARE = 0.8  # of its core: whoever gets less shares it
+ENOUGH_TRIPS = 100_000  # under a percentile
+WHOLE = 2  # seconds that a transfer has at least which is measured by processor time
 
 # Variants of rnic-perf loopback: what is compared is compared within a round.
 ONE_CORE = {
@@ -30,20 +32,27 @@ TWO_CORES = {
     "two-cores-1500": ["--cores", "2"],
     "two-cores-9000": ["--cores", "2", "--mtu", "9000"],
 }
+# Whole runs only.
+TWO_PROCESSES = {"memif": ["--processes", "2"]}
 CONNECTIONS = (1, 10, 100, 1000, 10000)
 
 
 def conditions(run):
     """What a figure was measured with, as the run itself tells it."""
     size = run["size"]
+    deep = f"{run['depth']} deep" if "round_trips" not in run else "one at a time"
     parts = [f"{size >> 20} MB" if size >= 1 << 20 else f"{size} octets", f"MTU {run['mtu']}",
              "CRC" if run["crc"] else "NO CRC", "markers" if run["markers"] else "no markers",
-             f"{run['depth']} deep"]
+             deep]
     if run.get("qps", 1) != 1:
         parts.append(f"{run['qps']} QPs")
     if "region" in run:
         parts.append(f"region {run['region'] >> 10} KB")
+    if run.get("checksum", "trusted") != "trusted":
+        parts.append(f"{run['checksum']} TCP checksums")
     parts.append(f"{run['cores']} core" + "s" * (run["cores"] - 1))
+    if "processes" in run:
+        parts.append(f"{run['processes']} processes")
     return ", ".join(parts)
 
 
@@ -51,6 +60,7 @@ class Perf:
     """rnic-perf of a build. A run that compared nothing gives no figure."""
 
     def __init__(self, build_dir):
+        self.build_dir = build_dir
         self.program = os.path.join(build_dir, "apps/rnic-perf/rnic-perf")
 
     def loopback(self, *arguments, seconds=0.6):
@@ -59,9 +69,33 @@ class Perf:
             raise NotMeasured("the run was not verified")
         return run
 
+    def whole(self, *arguments, seconds):
+        """A transfer that is long enough to be measured by its processor time."""
+        run = self.loopback(*arguments, seconds=max(seconds, 1.25 * WHOLE))
+        if run["measured_s"] < WHOLE:
+            raise NotMeasured(f"only {run['measured_s']:.1f} s of transfers, of {WHOLE}")
+        return run
+
     def variants(self, table, seconds):
         return {name: lambda a=arguments: self.loopback(*a, seconds=seconds)
                 for name, arguments in table.items()}
+
+
+def percentiles_of(runs, shares=(0.5, 0.99)):
+    """Percentiles, in us, of the round trips of several runs together."""
+    counts = {}
+    for run in runs:
+        for time, count in run["spectrum_ns"]:
+            counts[time] = counts.get(time, 0) + count
+    total = sum(counts.values())
+    if total < ENOUGH_TRIPS:
+        raise NotMeasured(f"disturbed: only {total} undisturbed round trips of {ENOUGH_TRIPS}")
+    found, below = [], 0
+    for time in sorted(counts):
+        below += counts[time]
+        while len(found) < len(shares) and below >= shares[len(found)] * total:
+            found.append(time / 1000)
+    return found
 
 
 class Figures:
@@ -72,7 +106,7 @@ class Figures:
 
     def add(self, measure, take):
         try:
-            self.by_measure[measure] = take()
+            self.by_measure[measure] = read(take)
         except NotMeasured as reason:
             self.by_measure[measure] = {"missing": str(reason)}
 
@@ -86,7 +120,7 @@ def share_of_cores(runs):
 def from_rounds(figures, rounds):
     """The figures that one run of interleaved rounds gives."""
     def floor_ratio(name):
-        runs = rounds.of(name)
+        runs = rounds.kept(name)
         more = {"conditions": conditions(runs[0]),
                 "beside": f"{statistics.median(r['goodput_gbps'] for r in runs):.1f} of "
                           f"{statistics.median(r['floor_gbps'] for r in runs):.1f} Gb/s"}
@@ -94,11 +128,11 @@ def from_rounds(figures, rounds):
 
     def two_cores(name, take, steady=False):
         """steady: a figure that does not suffer where the cores are seldom ours at once."""
-        runs = rounds.of(name)
-        figure = take()
-        lines = sorted(run["line_ns"] for run in runs if "line_ns" in run)
-        if not lines:
+        runs = rounds.kept(name)
+        lines = [run["line_ns"] for run in runs if "line_ns" in run]
+        if not lines or len(lines) != len(runs):
             raise NotMeasured("no time of a cache line between the cores")
+        figure = take()
         figure["beside"] = f"cache line {statistics.median(lines):.0f} ns" + (
             f"; {figure['beside']}" if "beside" in figure else "")
         if not steady and share_of_cores(runs) < CORE_SHARE:
@@ -108,8 +142,8 @@ def from_rounds(figures, rounds):
     def compared(name, base, mtu):
         figure = rounds.ratio(name, base, "goodput_gbps",
                               conditions=conditions(rounds.of(name)[0]))
-        each = [EMSS[mtu] * 8 / run["goodput_gbps"] for run in rounds.of(name)]
-        others = [EMSS[mtu] * 8 / run["goodput_gbps"] for run in rounds.of(base)]
+        each = [EMSS[mtu] * 8 / run["goodput_gbps"] for run in rounds.kept(name)]
+        others = [EMSS[mtu] * 8 / run["goodput_gbps"] for run in rounds.kept(base)]
         figure["extra_ns"] = statistics.median(each) - statistics.median(others)
         figure["beside"] = f"{figure['extra_ns']:+.0f} ns a segment"
         return figure
@@ -117,22 +151,25 @@ def from_rounds(figures, rounds):
     def rate(name):
         return rounds.figure(name, "msgs_per_s", 1e-6, conditions=conditions(rounds.of(name)[0]))
 
+    def trips():
+        """The undisturbed runs, the percentiles of all their round trips, and a text about them."""
+        runs = rounds.kept("ping-pong")
+        percentiles = percentiles_of(runs)
+        count = sum(run["round_trips"] for run in runs)
+        return runs, percentiles, f"{conditions(runs[0])}, {count} round trips"
+
     def tail():
-        runs = rounds.of("ping-pong")
-        trips = sum(run["round_trips"] for run in runs)
-        if trips < 100_000:
-            raise NotMeasured(f"only {trips} undisturbed round trips")
-        return spread([run["p99_us"] / run["p50_us"] for run in runs],
-                      conditions=f"64 octets, {trips} round trips, 2 cores",
-                      beside=f"p99 {statistics.median(r['p99_us'] for r in runs):.2f} us")
+        runs, (p50, p99), how = trips()
+        figure = spread([run["p99_us"] / run["p50_us"] for run in runs], conditions=how,
+                        **rounds.disturbed("ping-pong"), beside=f"p99 {p99:.2f} us")
+        return {**figure, "value": p99 / p50}
 
     def ping_pong():
-        runs = rounds.of("ping-pong")
-        p50 = statistics.median(run["p50_us"] for run in runs)
+        runs, (p50, _), how = trips()
         floor = statistics.median(run["message_floor_ns"] for run in runs)
-        return rounds.figure("ping-pong", "ratio_to_floor",
-                             conditions="64 octets, Write, MTU 1500, CRC, 2 cores",
-                             beside=f"{p50:.2f} us of {floor / 1000:.2f} us")
+        return spread([run["ratio_to_floor"] for run in runs],
+                      conditions=how, **rounds.disturbed("ping-pong"),
+                      beside=f"{p50:.2f} us of {floor / 1000:.2f} us")
 
     for name in ("write-1500", "write-9000"):
         figures.add(name, lambda n=name: floor_ratio(n))
@@ -142,17 +179,18 @@ def from_rounds(figures, rounds):
         "rate-two-cores", lambda: rate("rate-two-cores"), steady=True))
     figures.add("ping-pong", lambda: two_cores("ping-pong", ping_pong, steady=True))
     figures.add("ping-pong-tail", lambda: two_cores("ping-pong", tail))
-    for name in ("two-cores-1500", "two-cores-9000"):
-        figures.add(name, lambda n=name: two_cores(n, lambda: floor_ratio(n)))
+    for name in ("two-cores-1500", "two-cores-9000", *TWO_PROCESSES):
+        if name in rounds.variants:
+            figures.add(name, lambda n=name: two_cores(n, lambda: floor_ratio(n)))
     figures.add("read", lambda: compared("read-1500", "write-1500", 1500))
     figures.add("send", lambda: compared("send-1500", "write-1500", 1500))
     for mtu in (1500, 9000):
         figures.add(f"markers-{mtu}", lambda m=mtu: compared(f"markers-{m}", f"write-{m}", m))
 
 
-def quick_rounds(perf, count, seconds, deadline):
-    return Rounds(perf.variants({**ONE_CORE, **TWO_CORES}, seconds), "write-1500").run(
-        count, deadline)
+def rounds_of_all(perf, count, seconds, deadline, whole=False):
+    table = {**ONE_CORE, **TWO_CORES, **(TWO_PROCESSES if whole else {})}
+    return Rounds(perf.variants(table, seconds), "write-1500").run(count, deadline)
 
 
 def from_instructions(figures, build_dir, whole):
@@ -163,13 +201,13 @@ def from_instructions(figures, build_dir, whole):
                    "--json", out, *([] if whole else ["--pairs"])]
         try:
             output_of(command)
+            with open(out, encoding="utf-8") as file:
+                told = read(lambda: json.load(file))
         except NotMeasured as reason:
             for name in ("pair", "receive", "send", "ack-and-poll", "write-64"):
                 figures.by_measure[f"instructions-{name}"] = {"missing": str(reason)}
             figures.by_measure["allocations"] = {"missing": str(reason)}
             return {}
-        with open(out, encoding="utf-8") as file:
-            told = json.load(file)
     how = {"rounds": 1, "conditions": "callgrind, virtual time: exact"}
     layers = told["layers"]["write-64"]
     write = told["figures"]["write-64"]
@@ -189,16 +227,22 @@ def from_instructions(figures, build_dir, whole):
 
 
 def from_crc(figures, build_dir):
-    rows = {}
+    def rows_of(said):
+        rows = {1444: {}, 8944: {}}
+        for line in said.splitlines():
+            length, kernel, ns = line.split()
+            rows[int(length)][kernel] = float(ns)
+        if any("isal" not in kernels for kernels in rows.values()):
+            raise NotMeasured("crc_cost has no figure of ISA-L")
+        return rows
+
     try:
         said = output_of([os.path.join(build_dir, "tests/perf/crc_cost"), "400"])
+        rows = read(lambda: rows_of(said))
     except NotMeasured as reason:
         for length in (1444, 8944):
             figures.by_measure[f"crc-{length}"] = {"missing": str(reason)}
         return
-    for line in said.splitlines():
-        length, kernel, ns = line.split()
-        rows.setdefault(int(length), {})[kernel] = float(ns)
     for length, kernels in rows.items():
         isal = kernels.pop("isal")
         best = min(kernels, key=kernels.get)
@@ -225,7 +269,9 @@ def connection_rounds(perf, count, seconds, deadline):
     """Many connections by processor time over whole transfers, 16 KB messages."""
     table = {f"connections-{n}": ["--qps", str(n), "--size", "16K", "--no-floor", "--depth",
                                   str(max(2, min(16, 4096 // n)))] for n in CONNECTIONS}
-    return Rounds(perf.variants(table, seconds)).run(count, deadline, fewest=1)
+    variants = {name: lambda a=arguments: perf.whole(*a, seconds=seconds)
+                for name, arguments in table.items()}
+    return Rounds(variants).run(count, deadline, fewest=1)
 
 
 def points_of_connections(rounds):
@@ -257,13 +303,16 @@ def from_loss(figures, build_dir, seconds):
     program = os.path.join(build_dir, "tests/perf/loss_cost")
 
     def take(row):
-        if not os.path.exists(program):
-            raise NotMeasured("this tree has no ./scripts/bench loss")
         said = output_of([program, "--seconds", str(seconds), row], timeout=600)
         words = next(line.split() for line in said.splitlines() if line.startswith(row + " "))
         value = float(words[1])
+        reorders = row.startswith("reorder")
+        rtt = row.partition("-rtt")[2] or "0"
         return {"value": value, "low": value, "high": value, "rounds": 1,
-                "conditions": f"1 MB, MTU 1500, CRC, {seconds} s of CPU time and waiting",
-                "beside": f"{words[4]} of {words[5]} Gb/s"}
+                "conditions": f"1 MB, MTU 1500, CRC, {'markers' if reorders else 'no markers'}, "
+                              f"8 deep, region 8192 KB, 1 core, RTT of the wire {rtt} us, "
+                              f"{seconds} s of CPU time and waiting",
+                "beside": f"{words[4]} of {words[5]} Gb/s; {words[7]} time-outs, {words[8]} of them "
+                          "spurious"}
     for row in LOSS_ROWS:
         figures.add(row, lambda r=row: take(r))

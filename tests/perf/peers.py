@@ -1,6 +1,8 @@
 """Others that a user could take, in the same rounds as ours: the kernel's TCP, libfabric and UCX over
-their TCP. They go over a veth pair between two namespaces, ours over rings in memory: each has the
-wire that is natural to it. None of them has a CRC. One whose package is missing is told as missing.
+their TCP, and lwIP's TCP. They go over a veth pair between two namespaces, ours over rings in memory,
+lwIP's over a pair of interfaces in memory: each has the wire that is natural to it. None of them has
+a CRC, and of their octets only those of lwIP are compared. One whose package is missing is told as
+missing.
 """
 
 import contextlib
@@ -14,7 +16,8 @@ import subprocess
 import sys
 import time
 
-from rounds import NotMeasured, Rounds, output_of
+from measures import WHOLE, conditions
+from rounds import NotMeasured, Rounds, json_of, output_of
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "interop"))
@@ -24,7 +27,9 @@ from stream_bench import KernelPair, json_of as run_inside  # noqa: E402
 FAR = "10.78.0.2"
 PORT = "7473"
 ROUNDS = 3
-PACKAGES = {"iperf3": "iperf3", "fi_pingpong": "libfabric-bin", "ucx_perftest": "ucx-utils"}
+PACKAGES = {"iperf3": "iperf3", "fi_pingpong": "libfabric-bin", "ucx_perftest": "ucx-utils",
+            "lwIP": "liblwip-dev"}  # a library, which a program of our own is built on
+LWIP_MTU = 1500  # Debian's has that segment size built in
 
 
 def within(namespace, core, *command):
@@ -59,7 +64,7 @@ def kernel_tcp(pair, seconds, on):
     offloads(pair, on)
     with server(within(pair.far, 0, "iperf3", "-s", "-1", "--forceflush", "-p", PORT), "listening"):
         said = json.loads(output_of(within(pair.near, 0, "iperf3", "-c", FAR, "-p", PORT, "-t",
-                                           str(max(2, round(seconds))), "-J")))
+                                           str(max(WHOLE, round(seconds))), "-J")))
     end = said["end"]
     received = end["sum_received"]
     share = (end["cpu_utilization_percent"]["host_total"] +
@@ -91,10 +96,22 @@ def ucx(pair, test, size, count):
             "msgs_per_s": float(rows[-1][7])}
 
 
+def lwip(program, seconds):
+    """One stream, both ends on one core, every octet compared."""
+    said = json_of(["taskset", "-c", "0", program, str(max(WHOLE, seconds))])
+    if said["verified"] is not True:
+        raise NotMeasured("the run was not verified")
+    return said
+
+
 def variants(pair, perf, mtu, seconds):
     """-> what is measured, and the names of the programs that are missing"""
+    own = os.path.join(perf.build_dir, "tests/perf/lwip_cost")
     have = {name for name in PACKAGES if shutil.which(name)}
-    table = {"ours": lambda: perf.loopback("--mtu", str(mtu), "--no-floor", seconds=seconds)}
+    have |= {"lwIP"} if os.path.exists(own) else set()
+    table = {"ours": lambda: perf.whole("--mtu", str(mtu), "--no-floor", seconds=seconds)}
+    if "lwIP" in have and mtu == LWIP_MTU:
+        table["lwIP, TCP checksums in software"] = lambda: lwip(own, seconds)
     if "iperf3" in have:
         table["kernel"] = lambda: kernel_tcp(pair, seconds, True)
         table["kernel, no offloads"] = lambda: kernel_tcp(pair, seconds, False)
@@ -127,7 +144,8 @@ def measure_mtu(figures, perf, mtu, seconds):
         ours, kernel = (statistics.median(run["gb_per_cpu_s"] for run in rounds.of(name))
                         for name in ("ours", "kernel"))
         return rounds.ratio("ours", "kernel", "gb_per_cpu_s",
-                            conditions=f"MTU {mtu}, CRC, rings / no CRC, veth; 1 core",
+                            conditions=f"{conditions(rounds.of('ours')[0])}, rings / no CRC, "
+                                       "veth, 128 KB a call",
                             beside=f"{ours:.1f} of {kernel:.1f} Gb a CPU-second")
     if "iperf3" in missing:
         figures.by_measure[f"kernel-{mtu}"] = {"missing": "iperf3 is missing"}
@@ -150,5 +168,4 @@ def measure(figures, perf, seconds):
         for mtu in (1500, 9000):
             figures.by_measure[f"kernel-{mtu}"] = {"missing": str(reason)}
         lines = [f"no peers: {reason}"]
-    lines.append("lwIP is missing: Debian has its library alone, and no program")
     return list(dict.fromkeys(lines))

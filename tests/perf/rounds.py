@@ -14,8 +14,21 @@ SLOW_FLOOR = 0.8  # of the best floor: the machine did something else in that ro
 SECONDS = 300     # that a program has at most
 
 
+ENVIRONMENT = 2   # exit status of a program that lacks something, as all of ours have it
+
+
 class NotMeasured(Exception):
     """There is no figure; the text says why."""
+
+
+def read(take):
+    """-> what take() gives. What a program said and nobody understands is no figure, and does not
+    end the run of all others."""
+    try:
+        return take()
+    except (LookupError, ValueError, TypeError, AttributeError, StopIteration, RuntimeError,
+            OSError) as problem:
+        raise NotMeasured(f"FAILED: what was said is not understood: {problem!r}") from problem
 
 
 def output_of(command, timeout=SECONDS):
@@ -28,7 +41,8 @@ def output_of(command, timeout=SECONDS):
         raise NotMeasured(f"{command[0]} did not end within {timeout} s") from problem
     if done.returncode != 0:
         said = (done.stderr.strip() or done.stdout.strip() or "nothing was said").splitlines()[-1]
-        raise NotMeasured(f"FAILED ({done.returncode}): {said}")
+        failed = "" if done.returncode == ENVIRONMENT else f"FAILED ({done.returncode}): "
+        raise NotMeasured(failed + said)
     return done.stdout
 
 
@@ -62,7 +76,7 @@ class Rounds:
                 if name in self.failed:
                     continue
                 try:
-                    self.results[name].append(measure())
+                    self.results[name].append(read(measure))
                 except NotMeasured as reason:
                     self.failed[name] = str(reason)
             print(f"round {number + 1} of {rounds}", file=sys.stderr, flush=True)
@@ -76,28 +90,46 @@ class Rounds:
             raise NotMeasured("no round was measured")
         return self.results[name]
 
-    def undisturbed(self):
-        """The numbers of the rounds that count, and how many do not."""
-        if self.floor is None or self.floor in self.failed:
-            most = max((len(results) for results in self.results.values()), default=0)
-            return list(range(most)), 0
-        floors = [result["floor_best_gbps"] for result in self.results[self.floor]]
-        kept = [n for n, floor in enumerate(floors) if floor >= SLOW_FLOOR * max(floors)]
-        return kept, len(floors) - len(kept)
+    def slow(self, name):
+        """The numbers of the rounds in which the floor that a variant measured was slow."""
+        floors = [result.get("floor_best_gbps") for result in self.results[name]]
+        best = max((floor for floor in floors if floor is not None), default=0)
+        return {n for n, floor in enumerate(floors)
+                if floor is not None and floor < SLOW_FLOOR * best}
+
+    def undisturbed(self, *names):
+        """The numbers of the rounds that count for these variants, and how many do not."""
+        judges = [name for name in (self.floor, *names)
+                  if name is not None and name not in self.failed]
+        slow = set().union(*(self.slow(name) for name in judges))
+        most = max((len(self.results[name]) for name in judges or self.results), default=0)
+        return [n for n in range(most) if n not in slow], len(slow)
+
+    def kept(self, name):
+        """What a variant said in the undisturbed rounds."""
+        results = self.of(name)
+        return [results[n] for n in self.undisturbed(name)[0] if n < len(results)]
+
+    def disturbed(self, name):
+        """How many rounds do not count; and the same of the short ones inside a run, if it has any
+        of a floor of its own."""
+        runs = [run for run in self.kept(name) if "disturbed_rounds" in run]
+        inside = {"slices": sum(run["rounds"] for run in runs),
+                  "disturbed_slices": sum(run["disturbed_rounds"] for run in runs)} if runs else {}
+        return {"disturbed": self.undisturbed(name)[1], **inside}
 
     def figure(self, name, key, scale=1, **more):
         """One value of a variant over the undisturbed rounds that have it."""
-        results = self.of(name)
-        kept, disturbed = self.undisturbed()
-        values = [results[n][key] * scale for n in kept if n < len(results) and key in results[n]]
+        values = [run[key] * scale for run in self.kept(name) if key in run]
         if not values:
-            raise NotMeasured(f"disturbed: no round of {len(results)} had an undisturbed window")
-        return spread(values, disturbed=disturbed, **more)
+            raise NotMeasured(f"disturbed: no round of {len(self.of(name))} had an undisturbed "
+                              "window")
+        return spread(values, **self.disturbed(name), **more)
 
     def ratio(self, name, base, key, **more):
         """A value of one variant over that of another, inside each undisturbed round."""
         ours, others = self.of(name), self.of(base)
-        kept, disturbed = self.undisturbed()
+        kept, disturbed = self.undisturbed(name, base)
         values = [ours[n][key] / others[n][key] for n in kept if n < min(len(ours), len(others))]
         if not values:
             raise NotMeasured("no undisturbed round")

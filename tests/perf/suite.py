@@ -69,7 +69,8 @@ class Run:
         self.figures = measures.Figures()
         self.begun = time.monotonic()
         self.told = {"date": datetime.datetime.now().isoformat(" ", "minutes"),
-                     "commit": commit(), "machine": machine(), "load_before": load()}
+                     "commit": commit(), "machine": machine(), "cores": os.cpu_count(),
+                     "load_before": load()}
 
     def quick(self):
         self.told["instructions"] = measures.from_instructions(
@@ -78,7 +79,8 @@ class Run:
         measures.from_queue_pairs(self.figures, self.options.build_dir)
         rounds = 7 if self.options.quick else 11
         deadline = self.begun + self.options.limit if self.options.quick else None
-        done = measures.quick_rounds(self.perf, rounds, 0.6, deadline)
+        done = measures.rounds_of_all(self.perf, rounds, 0.6, deadline,
+                                      whole=not self.options.quick)
         measures.from_rounds(self.figures, done)
         spun = [run for name in measures.ONE_CORE if name not in done.failed
                 for run in done.results[name]]
@@ -100,6 +102,7 @@ class Run:
         self.told["load_after"] = load()
         self.told["seconds"] = round(time.monotonic() - self.begun)
         self.told["figures"] = self.figures.by_measure
+        self.told["overloaded"] = table.is_overloaded(self.told)
         return self.told
 
 
@@ -114,6 +117,8 @@ def main():
     parser.add_argument("--pictures", action="store_true",
                         help="without --quick: draw those of docs/performance.md anew")
     options = parser.parse_args()
+    if options.seconds < measures.WHOLE:
+        parser.error(f"--seconds: {measures.WHOLE} at least, as waiting for timers has to count")
     before = last_whole_run()
     run = Run(options)
     if options.quick:

@@ -1,9 +1,11 @@
 """The table of goals: how figures are judged, which rounds count, what is printed."""
 
+import argparse
 import os
 import sys
 import tempfile
 import unittest
+import unittest.mock
 import xml.etree.ElementTree
 
 sys.dont_write_bytecode = True
@@ -11,7 +13,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import goals  # noqa: E402
 import measures  # noqa: E402
+import peers  # noqa: E402
 import report  # noqa: E402
+import suite  # noqa: E402
 import svg_plot  # noqa: E402
 import sweeps  # noqa: E402
 import table  # noqa: E402
@@ -75,6 +79,16 @@ class OfRounds(unittest.TestCase):
         figure = rounds.ratio("ours", "base", "g")
         self.assertEqual((figure["value"], figure["rounds"], figure["disturbed"]), (0.9, 1, 1))
 
+    def test_a_variant_is_judged_by_its_own_floor_too(self):
+        base = [{"g": 10, "floor_best_gbps": 60}] * 3
+        ours = [{"g": 5, "floor_best_gbps": 10}, {"g": 6, "floor_best_gbps": 10},
+                {"g": 10_000, "floor_best_gbps": 0.001}]
+        rounds = Rounds(of(base=base, ours=ours), "base").run(3)
+        figure = rounds.figure("ours", "g")
+        self.assertEqual((figure["high"], figure["rounds"], figure["disturbed"]), (6, 2, 1))
+        self.assertEqual(rounds.ratio("ours", "base", "g")["high"], 0.6)
+        self.assertEqual(rounds.figure("base", "g")["rounds"], 3)
+
     def test_a_variant_that_fails_once_has_no_figure(self):
         calls = []
 
@@ -98,6 +112,27 @@ class OfRounds(unittest.TestCase):
         rounds = Rounds(of(ours=[{"g": 1}] * 9)).run(9, deadline=1, fewest=2)
         self.assertEqual(len(rounds.of("ours")), 2)
 
+    def test_what_nobody_understands_ends_no_run(self):
+        for broken in (lambda: {}["end"], lambda: next(iter(())), lambda: None.groups(),
+                       lambda: float("no"), lambda: (_ for _ in ()).throw(RuntimeError("ip"))):
+            rounds = Rounds({"ours": broken, **of(base=[{"g": 1}] * 2)}).run(2)
+            with self.assertRaisesRegex(NotMeasured, "FAILED: what was said"):
+                rounds.figure("ours", "g")
+            self.assertEqual(rounds.figure("base", "g")["rounds"], 2)
+            figures = measures.Figures()
+            figures.add("m", broken)
+            self.assertIn("missing", figures.by_measure["m"])
+
+    def test_what_a_machine_lacks_is_no_failure(self):
+        with self.assertRaisesRegex(NotMeasured, "^no memory$"):
+            json_of(["sh", "-c", "echo no memory >&2; exit 2"])
+
+    def test_slices_that_a_run_left_out_are_counted(self):
+        runs = [{"g": 1, "rounds": 5, "disturbed_rounds": 2}, {"g": 1, "rounds": 6,
+                                                              "disturbed_rounds": 0}]
+        figure = Rounds(of(ours=runs)).run(2).figure("ours", "g")
+        self.assertEqual((figure["slices"], figure["disturbed_slices"]), (11, 2))
+
     def test_programs(self):
         self.assertEqual(json_of(["echo", 'first\n{"g": 1}']), {"g": 1})
         with self.assertRaisesRegex(NotMeasured, "FAILED .1.: why"):
@@ -114,6 +149,151 @@ class OfRounds(unittest.TestCase):
             os.chmod(perf.program, 0o755)
             with self.assertRaisesRegex(NotMeasured, "not verified"):
                 perf.loopback()
+
+
+def write(floor=60, **more):
+    """What a run of Writes says of itself."""
+    return {"size": 1 << 20, "mtu": 1500, "crc": True, "markers": False, "depth": 16, "qps": 1,
+            "region": 1 << 20, "cores": 1, "goodput_gbps": 30, "floor_gbps": floor,
+            "floor_best_gbps": floor, "ratio_to_floor": 0.5, "rounds": 5, "disturbed_rounds": 1,
+            **more}
+
+
+def ping_pong(trips, p99=8000, **more):
+    """What a run of round trips says: one of a hundred takes longer."""
+    return {**write(), "size": 64, "cores": 2, "round_trips": trips, "ratio_to_floor": 4,
+            "spectrum_ns": [[4000, trips * 98 // 100], [p99, trips - trips * 98 // 100]],
+            "p50_us": 4, "p99_us": p99 / 1000, "message_floor_ns": 1000, "line_ns": 100,
+            "cpu_s": 2, "measured_s": 1, **more}
+
+
+def figures_of(**runs):
+    figures = measures.Figures()
+    measures.from_rounds(figures, Rounds(of(**runs), "write-1500").run(
+        len(next(iter(runs.values())))))
+    return figures.by_measure
+
+
+class Ruled(unittest.TestCase):
+    """The rules of measuring, which docs/performance.md tells."""
+
+    def test_percentiles_are_of_all_undisturbed_round_trips(self):
+        told = figures_of(**{"write-1500": [write()] * 3, "ping-pong": [
+            ping_pong(50_000), ping_pong(50_000), ping_pong(20_000, p99=6000)]})
+        self.assertEqual(told["ping-pong-tail"]["value"], 2)
+        self.assertIn("120000 round trips", told["ping-pong-tail"]["conditions"])
+        self.assertEqual(told["ping-pong"]["value"], 4)
+
+    def test_few_round_trips_make_no_percentile(self):
+        told = figures_of(**{"write-1500": [write()] * 2, "ping-pong": [ping_pong(49_999)] * 2})
+        for name in ("ping-pong", "ping-pong-tail"):
+            self.assertRegex(told[name]["missing"], "only 99998 undisturbed round trips")
+
+    def test_round_trips_of_disturbed_rounds_do_not_count(self):
+        told = figures_of(**{"write-1500": [write(), write(floor=40)],
+                             "ping-pong": [ping_pong(99_000), ping_pong(99_000)]})
+        self.assertRegex(told["ping-pong-tail"]["missing"], "only 99000 undisturbed")
+
+    def test_two_cores_only_beside_the_way_of_a_cache_line(self):
+        fast = write(cores=2, cpu_s=2, measured_s=1)
+        told = figures_of(**{"write-1500": [write()], "two-cores-1500": [{**fast, "line_ns": 99}],
+                             "two-cores-9000": [fast]})
+        self.assertRegex(told["two-cores-1500"]["beside"], "cache line 99 ns; 30.0 of 60.0 Gb/s")
+        self.assertRegex(told["two-cores-9000"]["missing"], "no time of a cache line")
+
+    def test_two_processes_are_a_row_of_two_cores(self):
+        run = write(cores=2, processes=2, checksum="software", cpu_s=2, measured_s=1, line_ns=99)
+        told = figures_of(**{"write-1500": [write()], "memif": [run]})
+        self.assertEqual(told["memif"]["value"], 0.5)
+        self.assertIn("cache line 99 ns", told["memif"]["beside"])
+        self.assertIn("software TCP checksums, 2 cores, 2 processes", told["memif"]["conditions"])
+
+    def test_conditions_are_beside_every_figure(self):
+        said = measures.conditions(write(markers=True))
+        for part in ("1 MB", "MTU 1500", "CRC", "markers", "16 deep", "region 1024 KB", "1 core"):
+            self.assertIn(part, said)
+        self.assertIn("NO CRC", measures.conditions(write(crc=False)))
+        trips = measures.conditions(ping_pong(1))
+        for part in ("64 octets", "MTU 1500", "CRC", "no markers", "one at a time", "2 cores"):
+            self.assertIn(part, trips)
+
+    def test_processor_time_is_that_of_whole_transfers(self):
+        perf = measures.Perf("/nowhere")
+        for measured, fits in ((1.9, False), (2.1, True)):
+            with unittest.mock.patch.object(measures, "json_of", return_value={
+                    "verified": True, "measured_s": measured}):
+                if fits:
+                    perf.whole(seconds=4)
+                else:
+                    self.assertRaisesRegex(NotMeasured, "only 1.9 s", perf.whole, seconds=4)
+
+    def test_shorter_transfers_are_refused(self):
+        with unittest.mock.patch.object(sys, "argv", ["bench", "--build-dir", "x", "--seconds",
+                                                      "1"]), \
+                unittest.mock.patch.object(sys, "stderr"), self.assertRaises(SystemExit):
+            suite.main()
+
+    def test_a_time_out_of_a_row_of_loss_is_told(self):
+        said = ("row share must Gbit/s\n"
+                "reorder-1ms 0.61 0.60 met 6.10 10.00 - 3 2 0 0 0 0.00\n")
+        figures = measures.Figures()
+        with unittest.mock.patch.object(measures, "output_of", return_value=said):
+            measures.from_loss(figures, "/nowhere", 4)
+        self.assertRegex(figures.by_measure["reorder-1ms"]["beside"], "3 time-outs, 2 of them spur")
+        self.assertRegex(figures.by_measure["reorder-1ms"]["conditions"], "RTT of the wire 0 us")
+        self.assertIn("missing", figures.by_measure["loss-1"])
+
+
+class EveryRow(unittest.TestCase):
+    """On a machine that has none of the programs each row says so, and none is forgotten."""
+
+    def setUp(self):
+        def lacks(*_, **__):
+            raise NotMeasured("not there")
+        unavailable = unittest.mock.Mock(side_effect=peers.Unavailable("no namespaces"))
+        for target, name, fake in ((measures, "json_of", lacks), (measures, "output_of", lacks),
+                                   (peers, "check_machine", unavailable), (sys, "stderr", None)):
+            patch = unittest.mock.patch.object(target, name, fake or unittest.mock.Mock())
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def run_of(self, quick):
+        run = suite.Run(argparse.Namespace(build_dir="/nowhere", quick=quick, limit=1, seconds=4))
+        run.quick() if quick else run.whole()
+        return run.finish()
+
+    def test_quick(self):
+        self.assertEqual(set(self.run_of(True)["figures"]),
+                         {row.measure for row in goals.rows() if row.quick})
+
+    def test_whole(self):
+        told = self.run_of(False)
+        self.assertEqual(set(told["figures"]), {row.measure for row in goals.rows()})
+        for measure, figure in told["figures"].items():
+            self.assertIn("missing", figure, measure)
+        self.assertRegex(told["peers"][0], "no peers: no namespaces")
+
+
+class OfPeers(unittest.TestCase):
+    def test_one_that_is_missing_is_shown_as_missing(self):
+        with unittest.mock.patch("shutil.which", return_value=None):
+            table, missing = peers.variants(None, measures.Perf("/nowhere"), 1500, 4)
+        self.assertEqual(list(table), ["ours"])
+        self.assertEqual(missing, sorted(peers.PACKAGES))
+
+    def test_lwip_where_it_was_built(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = os.path.join(folder, "tests/perf/lwip_cost")
+            os.makedirs(os.path.dirname(program))
+            with open(program, "w", encoding="utf-8") as file:
+                file.write('#!/bin/sh\necho \'{"verified": false, "gb_per_cpu_s": 9}\'\n')
+            os.chmod(program, 0o755)
+            small, missing = peers.variants(None, measures.Perf(folder), 1500, 4)
+            large, _ = peers.variants(None, measures.Perf(folder), 9000, 4)
+            self.assertNotIn("lwIP", missing)
+            name = next(name for name in small if name.startswith("lwIP"))
+            self.assertNotIn(name, large)
+            self.assertRaisesRegex(NotMeasured, "not verified", small[name])
 
 
 def told(**figures):
@@ -143,6 +323,21 @@ class Printed(unittest.TestCase):
         said = table.text([goal()], told(m={"missing": "FAILED (1): octet 7"}),
                           told(m=spread([0.6])))
         self.assertRegex(said, r"a row +not measured .*octet 7")
+
+    def test_a_row_that_a_whole_run_could_not_measure_is_marked_too(self):
+        said = table.text([goal()], told(), told(m={"missing": "no namespaces"}))
+        self.assertRegex(said, r"not measured\* .*no namespaces; \* 2026-01-02 03:04 abc")
+
+    def test_a_whole_run_of_an_overloaded_machine_is_said_to_be_one(self):
+        before = told(m=spread([0.6]))
+        before["load_before"] = 99
+        self.assertRegex(table.text([goal()], told(), before),
+                         r"0\.6\* .*abc; of an overloaded machine")
+
+    def test_what_was_left_out_is_told(self):
+        said = table.text([goal()], told(m=spread([0.6], disturbed=1, slices=9,
+                                                  disturbed_slices=2)), None)
+        self.assertRegex(said, r"1 rounds disturbed; 2 of 9 slices disturbed")
 
     def test_an_overloaded_machine_is_said_to_be_one(self):
         busy = told(m=spread([0.6]))

@@ -2,8 +2,9 @@
 
 import statistics
 
+import measures
 import svg_plot
-from rounds import Rounds
+from rounds import NotMeasured, Rounds
 
 SIZES = (64, 256, 1024, 4096, 16384, 65536, 262144, 1048576)
 MTUS = (576, 1500, 2048, 4096, 9000)
@@ -12,6 +13,7 @@ ROUNDS = 3
 OPERATIONS = {"Write, MTU 1500": [], "Read, MTU 1500": ["--op", "read"],
               "Send, MTU 1500": ["--op", "send"], "Write, MTU 9000": ["--mtu", "9000"]}
 PERCENTILES = ("p50_us", "p90_us", "p99_us", "p999_us")
+SHARES = (0.5, 0.9, 0.99, 0.999)
 
 
 def variants():
@@ -39,10 +41,16 @@ def measure(perf, seconds=0.4):
     for (plot, series, x), runs in rounds.results.items():
         if (plot, series, x) in rounds.failed:
             continue
+        percentiles = {}
+        if plot == "trip":
+            try:
+                percentiles = dict(zip(PERCENTILES, measures.percentiles_of(runs, SHARES)))
+            except NotMeasured:
+                continue
         values = {key: statistics.median(run[key] for run in runs if key in run)
-                  for key in ("goodput_gbps", "msgs_per_s", "floor_gbps", *PERCENTILES)
+                  for key in ("goodput_gbps", "msgs_per_s", "floor_gbps", "line_ns")
                   if any(key in run for run in runs)}
-        points.append({"plot": plot, "series": series, "x": x, **values})
+        points.append({"plot": plot, "series": series, "x": x, **values, **percentiles})
     return points
 
 
@@ -59,6 +67,9 @@ def plots(told):
     points = told.get("sweeps", [])
     trips = {f"{series}, {key[:-3]}": line for key in PERCENTILES[:3]
              for series, line in series_of(points, "trip", key).items()}
+    # No two cores without the way between them.
+    trips.update({f"{series}, cache line": line
+                  for series, line in series_of(points, "trip", "line_ns", 1e-3).items()})
     mtus = {**series_of(points, "mtu", "goodput_gbps"),
             **{"floor": line for line in series_of(points, "mtu", "floor_gbps").values()}}
     made = {

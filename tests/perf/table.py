@@ -23,10 +23,14 @@ def measured(figure):
 
 
 def remark(figure, old):
-    parts = [figure.get("beside", ""), figure.get("disturbed_run", "")]
+    parts = [figure.get("missing", ""), figure.get("beside", ""), figure.get("disturbed_run", "")]
     if figure.get("disturbed"):
         parts.append(f"{figure['disturbed']} rounds disturbed")
-    parts.append(f"* {old['date']} {old['commit']}" if old else "")
+    if figure.get("disturbed_slices"):
+        parts.append(f"{figure['disturbed_slices']} of {figure['slices']} slices disturbed")
+    if old:
+        parts.append(f"* {old['date']} {old['commit']}")
+        parts.append("of an overloaded machine" if is_overloaded(old) else "")
     return "; ".join(part for part in parts if part)
 
 
@@ -39,19 +43,26 @@ def cells(goal, told, before):
     if figure is None:
         return [goal.what, NOT_MEASURED, *limits, goals.UNJUDGED, "", ""]
     if "missing" in figure:
-        return [goal.what, NOT_MEASURED, *limits, goals.UNJUDGED, figure["missing"], ""]
+        return [goal.what, NOT_MEASURED + ("*" if old else ""), *limits, goals.UNJUDGED,
+                remark(figure, old), ""]
     verdict = "disturbed" if figure.get("disturbed_run") else goal.verdict(figure)
     return [goal.what, measured(figure) + ("*" if old else ""), *limits, verdict,
             remark(figure, old), figure.get("conditions", "")]
 
 
+def is_overloaded(told):
+    """Whether others had a good part of the machine: before it began, or meanwhile."""
+    return (told.get("core_share", 1) < measures.CORE_SHARE or
+            told.get("load_before", 0) > told.get("cores", os.cpu_count()))
+
+
 def load_of_machine(told):
     """-> lines that say whether the machine was free for this"""
-    cores = os.cpu_count()
+    cores = told.get("cores", os.cpu_count())
     lines = [f"load {told['load_before']:.1f} before, {told['load_after']:.1f} after, on "
              f"{cores} cores; {told['rounds']} rounds, {told['disturbed_rounds']} of them disturbed"]
     share = told.get("core_share", 1)
-    if share < measures.CORE_SHARE or told["load_before"] > cores:
+    if is_overloaded(told):
         lines.append(f"THE MACHINE IS OVERLOADED: rnic-perf got {share:.0%} of its core. Best "
                      "windows and instructions stand; means, tails and two cores do not.")
     return lines
