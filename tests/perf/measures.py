@@ -208,7 +208,8 @@ def from_instructions(figures, build_dir, whole):
                 figures.by_measure[f"instructions-{name}"] = {"missing": str(reason)}
             figures.by_measure["allocations"] = {"missing": str(reason)}
             return {}
-    how = {"rounds": 1, "conditions": "callgrind, virtual time: exact"}
+    exact = "region of a message, 1 core, callgrind, virtual time: exact"
+    how = {"rounds": 1, "conditions": f"1 MB, MTU 1500, CRC, no markers, 16 deep, {exact}"}
     layers = told["layers"]["write-64"]
     write = told["figures"]["write-64"]
     all_of_it = write + layers.get("crc", 0) + layers.get("copies", 0)
@@ -221,8 +222,9 @@ def from_instructions(figures, build_dir, whole):
         "value": calls, "low": calls, "high": calls, "rounds": 1,
         "conditions": "turns of two devices with posts and polls, callgrind",
         "beside": "calls of malloc, new, mutexes and their like"}
-    figures.by_measure["instructions-write-64"]["beside"] = (
-        f"{write:.0f} without CRC and copies of the C library")
+    figures.by_measure["instructions-write-64"].update(
+        beside=f"{write:.0f} without CRC and copies of the C library",
+        conditions=f"64 octets, MTU 1500, CRC, no markers, 64 deep, {exact}")
     return told
 
 
@@ -260,7 +262,7 @@ def from_queue_pairs(figures, build_dir):
         octets, slots = re.search(r"each: (\d+) octets, of which slots of .* (\d+), ", said).groups()
         value = int(octets) / 1024
         return {"value": value, "low": value, "high": value, "rounds": 1,
-                "conditions": "500 connected pairs, resident memory",
+                "conditions": "500 connected pairs, 128/128 deep, resident memory",
                 "beside": f"slots {int(slots) / 1024:.0f} KB"}
     figures.add("queue-pair-memory", take)
 

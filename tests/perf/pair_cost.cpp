@@ -56,9 +56,9 @@ constexpr std::array kScenarios{
 };
 
 /// Ends the program: what cannot be measured has no figure.
-[[noreturn]] void fail(const char* what) {
+[[noreturn]] void fail(const char* what, int status = 1) {
   std::fprintf(stderr, "pair_cost: %s\n", what);
-  std::exit(2);
+  std::exit(status);
 }
 
 template <typename T>
@@ -280,7 +280,7 @@ int main(int argc, char** argv) {
   for (const Scenario& row : kScenarios) {
     if (row.name == name) scenario = &row;
   }
-  if (scenario == nullptr || argc != 3) fail("usage: pair_cost SCENARIO MESSAGES");
+  if (scenario == nullptr || argc != 3) fail("usage: pair_cost SCENARIO MESSAGES", 2);
   const auto world = std::make_unique<World>(*scenario);
   world->connect();
   carry_out(*world, std::min(kWarmUp * scenario->depth, kWarmUpOctets / scenario->size));

@@ -25,9 +25,9 @@ constexpr uint32_t kAtOnce = 64;  // connections that are being made or ended to
 constexpr std::chrono::seconds kPatience(10);  // without any progress: something hangs
 
 /// Ends the program: what cannot be measured has no figure.
-[[noreturn]] inline void fail(const std::string& what) {
+[[noreturn]] inline void fail(const std::string& what, int status = 2) {
   std::fprintf(stderr, "%s\n", what.c_str());
-  std::exit(2);
+  std::exit(status);
 }
 
 template <typename T>

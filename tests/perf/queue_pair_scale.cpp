@@ -62,7 +62,7 @@ void hold(uint32_t pairs, uint32_t depth) {
               static_cast<unsigned long long>(each), static_cast<unsigned long long>(slots),
               static_cast<long long>(each) - static_cast<long long>(slots));
   world.end_all();
-  if (!world.quiescent()) fail("something is left");
+  if (!world.quiescent()) fail("something is left", 1);
   std::printf("all ended: everything returned\n");
 }
 

@@ -1,6 +1,7 @@
 """The table of goals: how figures are judged, which rounds count, what is printed."""
 
 import argparse
+import json
 import os
 import sys
 import tempfile
@@ -216,6 +217,23 @@ class Ruled(unittest.TestCase):
         trips = measures.conditions(ping_pong(1))
         for part in ("64 octets", "MTU 1500", "CRC", "no markers", "one at a time", "2 cores"):
             self.assertIn(part, trips)
+
+    def test_conditions_are_beside_instructions(self):
+        layers = {"write-64": {"crc": 100, "copies": 50}}
+        said = {"figures": {"write-1m": 2000, "write-64": 2100, "allocations-and-locks": 0},
+                "layers": layers, "shares": {"receive": 900}}
+
+        def writes(command, **_):
+            with open(command[command.index("--json") + 1], "w", encoding="utf-8") as file:
+                json.dump(said, file)
+        figures = measures.Figures()
+        with unittest.mock.patch.object(measures, "output_of", writes):
+            measures.from_instructions(figures, "/nowhere", whole=False)
+        self.assertEqual(figures.by_measure["instructions-write-64"]["value"], 2250)
+        for name, size, depth in (("pair", "1 MB", 16), ("receive", "1 MB", 16),
+                                  ("write-64", "64 octets", 64)):
+            self.assertIn(f"{size}, MTU 1500, CRC, no markers, {depth} deep, region",
+                          figures.by_measure[f"instructions-{name}"]["conditions"])
 
     def test_processor_time_is_that_of_whole_transfers(self):
         perf = measures.Perf("/nowhere")
