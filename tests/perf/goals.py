@@ -26,8 +26,10 @@ class Goal:
 
     def verdict(self, figure):
         """figure: of rounds.spread(); its "extra_ns" is what a segment takes longer than in the
-        base that it is compared with."""
+        base that it is compared with, its "fault" what must not be, whatever the value."""
         value = figure["value"]
+        if figure.get("fault"):
+            return SHORT
         if self.wanted is not None and self.reaches(value, self.wanted):
             return WANTED
         if self.must is None:

@@ -311,6 +311,7 @@ def from_loss(figures, build_dir, seconds):
         reorders = row.startswith("reorder")
         rtt = row.partition("-rtt")[2] or "0"
         return {"value": value, "low": value, "high": value, "rounds": 1,
+                "fault": words[8] != "0",  # no time-out may be spurious
                 "conditions": f"1 MB, MTU 1500, CRC, {'markers' if reorders else 'no markers'}, "
                               f"8 deep, region 8192 KB, 1 core, RTT of the wire {rtt} us, "
                               f"{seconds} s of CPU time and waiting",

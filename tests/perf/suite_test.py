@@ -259,6 +259,11 @@ class Ruled(unittest.TestCase):
             measures.from_loss(figures, "/nowhere", 4)
         self.assertRegex(figures.by_measure["reorder-1ms"]["beside"], "3 time-outs, 2 of them spur")
         self.assertRegex(figures.by_measure["reorder-1ms"]["conditions"], "RTT of the wire 0 us")
+        self.assertEqual(goal(must=0.6).verdict(figures.by_measure["reorder-1ms"]), goals.SHORT)
+        fine = said.replace(" 3 2 ", " 3 0 ")
+        with unittest.mock.patch.object(measures, "output_of", return_value=fine):
+            measures.from_loss(figures, "/nowhere", 4)
+        self.assertEqual(goal(must=0.6).verdict(figures.by_measure["reorder-1ms"]), goals.MET)
         self.assertIn("missing", figures.by_measure["loss-1"])
 
 
