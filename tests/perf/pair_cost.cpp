@@ -11,6 +11,9 @@
 //   write-1m       Writes of 1 MiB, 16 outstanding, MTU 1500
 //   write-1m-9000  the same, MTU 9000
 //   write-markers  the same, MTU 1500, with markers both ways
+//   write-markers-9000  the same, MTU 9000
+//   read-1m        Reads of 1 MiB, which the target of the others asks for, MTU 1500
+//   send-1m        Sends of 1 MiB, MTU 1500
 //   write-64       Writes of 64 octets, 64 outstanding, each posted and polled for
 //   ping-pong      Sends of 64 octets to and fro, one at a time
 
@@ -46,11 +49,15 @@ struct Scenario {
   uint32_t mtu = 1500;
   bool markers = false;
   bool ping_pong = false;
+  Opcode opcode = Opcode::Write;
 };
 constexpr std::array kScenarios{
     Scenario{"write-1m", 1u << 20, 16},
     Scenario{"write-1m-9000", 1u << 20, 16, 9000},
     Scenario{"write-markers", 1u << 20, 16, 1500, true},
+    Scenario{"write-markers-9000", 1u << 20, 16, 9000, true},
+    Scenario{"read-1m", 1u << 20, 16, 1500, false, false, Opcode::Read},
+    Scenario{"send-1m", 1u << 20, 16, 1500, false, false, Opcode::Send},
     Scenario{"write-64", 64, 64},
     Scenario{"ping-pong", 64, 1, 1500, false, true},
 };
@@ -202,13 +209,18 @@ void World::turn() {
   }
 }
 
-void post_write(World& world) {
+/// Octets go from the left to the right, whoever asks for that. The right sends nothing before it
+/// has had an FPDU (RFC 5044 s.7.1.2, rule 4), so the first message is always a Write.
+void post_message(World& world) {
+  const bool read = world.scenario.opcode == Opcode::Read && world.posted != 0;
+  Host& from = read ? world.right : world.left;
+  const Host& to = read ? world.left : world.right;
   SendRequest request;
   request.id = world.posted;
-  request.opcode = Opcode::Write;
-  request.sges = {world.left.sge()};
-  request.remote = {world.right.stag.value, world.right.address()};
-  world.left.post(request);
+  request.opcode = read ? Opcode::Read : Opcode::Write;
+  request.sges = {from.sge()};
+  request.remote = {to.stag.value, to.address()};
+  from.post(request);
 }
 
 void post_send(Host& from, uint64_t id) {
@@ -218,13 +230,19 @@ void post_send(Host& from, uint64_t id) {
   from.post(request);
 }
 
-void turn_of_writes(World& world) {
+void turn_of_one_way(World& world) {
   for (; world.posted < world.to_post && world.posted - world.done < world.scenario.depth;
        ++world.posted) {
-    post_write(world);
+    if (world.scenario.opcode == Opcode::Send) {
+      world.right.post_receive();
+      post_send(world.left, world.posted);
+    } else {
+      post_message(world);
+    }
   }
   world.turn();
-  world.done += Host::reap(*world.left.send_cq);
+  world.done += Host::reap(*world.left.send_cq) + Host::reap(*world.right.send_cq);
+  Host::reap(*world.right.receive_cq);
 }
 
 /// A message is one there and one back.
@@ -245,7 +263,7 @@ void any_turn(World& world) {
   if (world.scenario.ping_pong) {
     turn_of_ping_pong(world);
   } else {
-    turn_of_writes(world);
+    turn_of_one_way(world);
   }
 }
 
