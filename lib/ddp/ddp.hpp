@@ -8,7 +8,8 @@
 /// messages is the user's.
 ///
 /// Invariants
-/// - No octet is written without mem::StagTable::access(), once per piece and segment.
+/// - No octet is written without mem::StagTable::access(), once per piece and segment; where
+///   segments follow each other in one run of memory, once for as long as no STag ends (PlacementRun).
 /// - A check that fails on a segment out of order has no effect but Hold.
 /// - The first check that fails in order is remembered, and reported to the user when all segments
 ///   before the faulty one are delivered. Nothing is placed from then on.
@@ -22,6 +23,7 @@
 
 #include "ddp/fault.hpp"
 #include "ddp/placement.hpp"
+#include "ddp/placement_run.hpp"
 #include "ddp/segmenter.hpp"
 #include "ddp/tagged.hpp"
 #include "ddp/untagged.hpp"
@@ -113,6 +115,7 @@ class User {
   virtual void end_wait(base::Now now) { static_cast<void>(now); }
 
   // Delivery, in stream order. A fault returned here comes back through fault().
+  /// Not called for each segment without L where TaggedTarget::quiet was set.
   virtual Fault deliver_tagged(const wire::DdpTaggedHeader& header, uint32_t payload) = 0;
   /// A whole message is delivered: `header` is that of its last segment, `length` is the length of
   /// the message (DDP-5.4-02), and each octet of it has come. `uniform`: all its segments had the
@@ -173,8 +176,12 @@ class Stream final : public llp::FramingUser {
   [[nodiscard]] bool may_wait(const llp::UlpduView& ulpdu) const override;
   void end_wait(base::Now now) override { user_.end_wait(now); }
   void deliver_ulpdu(base::ByteView header, uint32_t ulpdu_length, base::Now now) override;
-  llp::PlaceVerdict take_ulpdu(const llp::UlpduView& ulpdu, base::Now now) override;
-  void may_send() override { user_.may_send(); }
+  llp::PlaceVerdict take_ulpdu(const llp::UlpduView& ulpdu, bool more, base::Now now) override;
+  /// The version of the stream may be known only now.
+  void may_send() override {
+    run_.end();
+    user_.may_send();
+  }
   void peer_silent() override { user_.peer_silent(); }
   // DDP-3-02: nothing has to be done, since each cut uses the MULPDU of its own time.
   void mulpdu_changed(uint32_t) override {}
@@ -188,20 +195,31 @@ class Stream final : public llp::FramingUser {
   void ended(StreamEnd how, base::Now now) override { user_.ended(how, now); }
 
  private:
-  Fault place_tagged(const llp::UlpduView& ulpdu, const wire::DdpTaggedHeader& header);
+  Fault place_tagged(const llp::UlpduView& ulpdu, const wire::DdpTaggedHeader& header,
+                     bool& quiet);
+  Fault place_any_tagged(const llp::UlpduView& ulpdu, base::ByteView prefix,
+                         const wire::DdpTaggedHeader& header, bool& quiet);
   void place_tagged_rest(const llp::UlpduView& ulpdu, const wire::DdpTaggedHeader& header,
                          const TaggedTarget& buffer, Pieces& target);
-  Fault place_untagged(const llp::UlpduView& ulpdu, const wire::DdpUntaggedHeader& header);
+  Fault place_untagged(const llp::UlpduView& ulpdu, base::ByteView prefix,
+                       const wire::DdpUntaggedHeader& header);
+  void note_run(base::ByteView prefix, const wire::DdpUntaggedHeader& header,
+                std::span<const Sge> buffer);
   Fault check_and_place(const llp::UlpduView& ulpdu, base::ByteView prefix);
   [[nodiscard]] bool find_buffer(const Fault& fault, base::ByteView prefix, bool in_order);
   [[nodiscard]] bool waits(const Fault& fault, base::ByteView prefix, base::Now now);
   [[nodiscard]] bool is_plain(const llp::UlpduView& ulpdu) const;
   llp::PlaceVerdict place_any(const llp::UlpduView& ulpdu, bool in_order, base::Now now);
-  llp::PlaceVerdict take_in_steps(const llp::UlpduView& ulpdu, base::Now now);
+  llp::PlaceVerdict take_tagged(const llp::UlpduView& ulpdu, bool more, base::Now now);
+  llp::PlaceVerdict take_untagged(const llp::UlpduView& ulpdu, bool more, base::Now now);
+  llp::PlaceVerdict take_in_steps(const llp::UlpduView& ulpdu, bool more, base::Now now);
   Fault deliver(base::ByteView prefix, uint32_t length, base::Now now);
-  Fault deliver_untagged(base::ByteView prefix, uint32_t length, base::Now now);
+  Fault deliver_tagged(const wire::DdpTaggedHeader& header, uint32_t length);
+  Fault deliver_untagged(base::ByteView prefix, const wire::DdpUntaggedHeader& header,
+                         uint32_t length, base::Now now);
   void fail(const Fault& fault, base::ByteView header, uint32_t ulpdu_length, base::Now now);
   void put(const llp::UlpduView& ulpdu, uint32_t skip, std::span<const base::ByteSpan> target);
+  void put_run(const llp::UlpduView& ulpdu, uint32_t skip, uint8_t* to);
   template <typename Find>
   void put_rest(const llp::UlpduView& ulpdu, uint32_t skip, Pieces& target, const Find& find);
 
@@ -210,6 +228,8 @@ class Stream final : public llp::FramingUser {
   User& user_;
   Tally tally_;
   std::unique_ptr<UntaggedQueue[]> queues_;
+  // Invariant: an untagged run is of the message that its queue delivers next.
+  PlacementRun run_;
   bool stopped_ = false;
   bool finished_ = false;
   Fault fault_;  // the first in-order failure, reported at the delivery of faulty_

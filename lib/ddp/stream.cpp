@@ -31,6 +31,12 @@ void Stream::put(const llp::UlpduView& ulpdu, uint32_t skip,
   tally_.octets_placed += ulpdu.length - skip;
 }
 
+/// Places a segment whose octets follow each other in memory.
+inline void Stream::put_run(const llp::UlpduView& ulpdu, uint32_t skip, uint8_t* to) {
+  const base::ByteSpan target{to, ulpdu.length - skip};
+  put(ulpdu, skip, {&target, 1});
+}
+
 /// Places the rest of a segment whose target has more pieces than a list takes, list by list. The
 /// access to all of it was allowed with the first list. The call `find(placed, target)` finds the
 /// pieces behind the first `placed` octets of payload.
@@ -45,7 +51,22 @@ void Stream::put_rest(const llp::UlpduView& ulpdu, uint32_t skip, Pieces& target
   }
 }
 
-Fault Stream::place_tagged(const llp::UlpduView& ulpdu, const wire::DdpTaggedHeader& header) {
+/// Places a tagged segment whose header is in the first piece. \param quiet set: see TaggedTarget
+inline Fault Stream::place_tagged(const llp::UlpduView& ulpdu,
+                                  const wire::DdpTaggedHeader& header, bool& quiet) {
+  uint8_t* const to = run_.find_tagged(ulpdu.pieces[0].data(), header.to,
+                                       ulpdu.length - wire::kDdpTaggedSize, memory_);
+  if (to == nullptr) [[unlikely]]
+    return place_any_tagged(ulpdu, ulpdu.pieces[0], header, quiet);
+  quiet = run_.is_quiet();
+  put_run(ulpdu, wire::kDdpTaggedSize, to);
+  return kNoFault;
+}
+
+[[gnu::noinline]] Fault Stream::place_any_tagged(const llp::UlpduView& ulpdu,
+                                                 base::ByteView prefix,
+                                                 const wire::DdpTaggedHeader& header,
+                                                 bool& quiet) {
   if (header.version != user_.version()) return kTaggedVersion;
   const uint32_t payload = ulpdu.length - wire::kDdpTaggedSize;
   TaggedTarget buffer;
@@ -57,6 +78,11 @@ Fault Stream::place_tagged(const llp::UlpduView& ulpdu, const wire::DdpTaggedHea
   put(ulpdu, wire::kDdpTaggedSize, target.view());
   if (target.is_cut()) [[unlikely]]
     place_tagged_rest(ulpdu, header, buffer, target);
+  quiet = buffer.quiet;
+  if (payload != 0 && !buffer.same.empty()) {
+    const mem::AccessRun run = part_of(memory_.run_of(mem::Stag{header.stag}), buffer.same);
+    run_.begin_tagged(prefix.data(), run, quiet, memory_);
+  }
   return kNoFault;
 }
 
@@ -73,7 +99,7 @@ Fault Stream::place_tagged(const llp::UlpduView& ulpdu, const wire::DdpTaggedHea
   });
 }
 
-[[gnu::noinline]] Fault Stream::place_untagged(const llp::UlpduView& ulpdu,
+[[gnu::noinline]] Fault Stream::place_untagged(const llp::UlpduView& ulpdu, base::ByteView prefix,
                                                const wire::DdpUntaggedHeader& header) {
   if (header.version != user_.version()) return kUntaggedVersion;
   const uint32_t payload = ulpdu.length - wire::kDdpUntaggedSize;
@@ -96,6 +122,7 @@ Fault Stream::place_tagged(const llp::UlpduView& ulpdu, const wire::DdpTaggedHea
     return kCatastrophic;
   }
   put(ulpdu, wire::kDdpUntaggedSize, target.view());
+  if (!header.last) note_run(prefix, header, buffer.sges);
   if (!target.is_cut()) return kNoFault;
   put_rest(ulpdu, wire::kDdpUntaggedSize, target, [&](uint32_t placed, Pieces& rest) {
     static_cast<void>(locate(memory_, config_.who, buffer.sges, uint64_t{header.mo} + placed,
@@ -104,11 +131,28 @@ Fault Stream::place_tagged(const llp::UlpduView& ulpdu, const wire::DdpTaggedHea
   return kNoFault;
 }
 
+/// The first segment of a message that is delivered next was placed in a buffer of one piece: those
+/// behind it go to the same region.
+void Stream::note_run(base::ByteView prefix, const wire::DdpUntaggedHeader& header,
+                      std::span<const Sge> buffer) {
+  if (header.mo != 0 || buffer.size() != 1) return;
+  if (header.msn != queues_[header.qn].deliver_msn()) return;
+  const uint64_t begin = buffer[0].address;
+  const uint64_t end = begin + buffer[0].length;  // a buffer that wraps has no run
+  mem::AccessRun run = part_of(memory_.run_of(mem::Stag{buffer[0].stag}), {begin, end});
+  if (run.offsets.begin != begin) return;  // nothing of the segment has shown that it may be there
+  run.offsets = {0, run.offsets.size()};
+  run_.begin_untagged(prefix.data(), run, memory_);
+}
+
 Fault Stream::check_and_place(const llp::UlpduView& ulpdu, base::ByteView prefix) {
   if (finished_) return kAfterFinish;
-  if (const auto tagged = wire::parse_ddp_tagged(prefix)) return place_tagged(ulpdu, *tagged);
+  if (const auto tagged = wire::parse_ddp_tagged(prefix)) {
+    bool quiet = false;
+    return place_any_tagged(ulpdu, prefix, *tagged, quiet);
+  }
   if (const auto untagged = wire::parse_ddp_untagged(prefix)) {
-    return place_untagged(ulpdu, *untagged);
+    return place_untagged(ulpdu, prefix, *untagged);
   }
   return kShortHeader;
 }
@@ -137,18 +181,18 @@ bool Stream::may_wait(const llp::UlpduView& ulpdu) const {
   return header && user_.may_wait(*header);
 }
 
-/// A tagged segment whose header is in one piece, while nothing keeps segments from being placed.
+/// Nothing keeps segments from being placed, and the header of this one may be in its first piece.
 inline bool Stream::is_plain(const llp::UlpduView& ulpdu) const {
-  return !stopped_ && !finished_ && !fault_.failed() && !ulpdu.pieces.empty() &&
-         wire::has_ddp_tagged(ulpdu.pieces[0]);
+  return !stopped_ && !finished_ && !fault_.failed() && !ulpdu.pieces.empty();
 }
 
 /// A plain segment that passes its checks needs nothing else. A check that fails has had no effect,
 /// and fails again.
 llp::PlaceVerdict Stream::place_ulpdu(const llp::UlpduView& ulpdu, bool in_order, base::Now now) {
-  if (is_plain(ulpdu)) [[likely]] {
+  if (is_plain(ulpdu) && wire::has_ddp_tagged(ulpdu.pieces[0])) [[likely]] {
     const wire::DdpTaggedHeader header = wire::read_ddp_tagged(ulpdu.pieces[0].data());
-    if (!place_tagged(ulpdu, header).failed()) [[likely]]
+    bool quiet = false;
+    if (!place_tagged(ulpdu, header, quiet).failed()) [[likely]]
       return llp::PlaceVerdict::Placed;
   }
   return place_any(ulpdu, in_order, now);
@@ -176,30 +220,36 @@ llp::PlaceVerdict Stream::place_ulpdu(const llp::UlpduView& ulpdu, bool in_order
 
 Fault Stream::deliver(base::ByteView prefix, uint32_t length, base::Now now) {
   if (wire::has_ddp_tagged(prefix)) {
-    return user_.deliver_tagged(wire::read_ddp_tagged(prefix.data()),
-                                length - wire::kDdpTaggedSize);
+    return deliver_tagged(wire::read_ddp_tagged(prefix.data()), length);
   }
-  return deliver_untagged(prefix, length, now);
+  if (!wire::has_ddp_untagged(prefix)) return kShortHeader;
+  return deliver_untagged(prefix, wire::read_ddp_untagged(prefix.data()), length, now);
 }
 
-[[gnu::noinline]] Fault Stream::deliver_untagged(base::ByteView prefix, uint32_t length,
-                                                 base::Now now) {
-  const auto untagged = wire::parse_ddp_untagged(prefix);
-  if (!untagged) return kShortHeader;
-  if (untagged->qn >= config_.queues) return kUntaggedQn;
-  UntaggedQueue& queue = queues_[untagged->qn];
+inline Fault Stream::deliver_tagged(const wire::DdpTaggedHeader& header, uint32_t length) {
+  const Fault fault = user_.deliver_tagged(header, length - wire::kDdpTaggedSize);
+  if (header.last) run_.end_message();
+  return fault;
+}
+
+[[gnu::noinline]] Fault Stream::deliver_untagged(base::ByteView prefix,
+                                                 const wire::DdpUntaggedHeader& header,
+                                                 uint32_t length, base::Now now) {
+  if (header.qn >= config_.queues) return kUntaggedQn;
+  UntaggedQueue& queue = queues_[header.qn];
   // The segment was placed ahead of the order because its buffer existed; at its delivery it shows
   // that an MSN was left out.
-  if (untagged->msn != queue.deliver_msn()) return kUntaggedMsnRange;
+  if (header.msn != queue.deliver_msn()) return kUntaggedMsnRange;
   const uint32_t payload = length - wire::kDdpUntaggedSize;
-  queue.reached(*untagged, payload, config_.secret);
-  if (!untagged->last) return kNoFault;
+  queue.reached(header, payload, config_.secret);
+  if (!header.last) return kNoFault;
   // DDP-4.1-04: the last segment has the highest MO, so it tells the message's length.
-  const uint64_t message = uint64_t{untagged->mo} + payload;
+  const uint64_t message = uint64_t{header.mo} + payload;
   if (!queue.whole(message, config_.secret)) return kUntaggedGap;
   const bool uniform = queue.uniform();
   queue.consume();
-  return user_.deliver_untagged(*untagged, message, uniform, report(prefix, length), now);
+  run_.end_message();
+  return user_.deliver_untagged(header, message, uniform, report(prefix, length), now);
 }
 
 void Stream::deliver_ulpdu(base::ByteView header, uint32_t ulpdu_length, base::Now now) {
@@ -220,25 +270,52 @@ void Stream::deliver_ulpdu(base::ByteView header, uint32_t ulpdu_length, base::N
   user_.fault(fault, report(header, ulpdu_length), now);
 }
 
-/// What place_ulpdu() and deliver_ulpdu() do to a tagged segment without a fault, with one look at
-/// its header. All else is left to the two: a check that has failed fails again.
-llp::PlaceVerdict Stream::take_ulpdu(const llp::UlpduView& ulpdu, base::Now now) {
+/// What place_ulpdu() and deliver_ulpdu() do to a segment without a fault, with one look at its
+/// header. All else is left to the two: a check that has failed fails again.
+llp::PlaceVerdict Stream::take_ulpdu(const llp::UlpduView& ulpdu, bool more, base::Now now) {
   if (is_plain(ulpdu)) [[likely]] {
-    const base::ByteView octets = ulpdu.pieces[0];
-    const wire::DdpTaggedHeader header = wire::read_ddp_tagged(octets.data());
-    if (!place_tagged(ulpdu, header).failed()) [[likely]] {
-      const Fault fault = user_.deliver_tagged(header, ulpdu.length - wire::kDdpTaggedSize);
-      if (fault.failed()) [[unlikely]]
-        fail(fault, octets.first(wire::kDdpTaggedSize), ulpdu.length, now);
-      return llp::PlaceVerdict::Placed;
-    }
+    if (wire::has_ddp_tagged(ulpdu.pieces[0])) [[likely]]
+      return take_tagged(ulpdu, more, now);
+    if (wire::has_ddp_untagged(ulpdu.pieces[0])) return take_untagged(ulpdu, more, now);
   }
-  return take_in_steps(ulpdu, now);
+  return take_in_steps(ulpdu, more, now);
 }
 
-[[gnu::noinline]] llp::PlaceVerdict Stream::take_in_steps(const llp::UlpduView& ulpdu,
+inline llp::PlaceVerdict Stream::take_tagged(const llp::UlpduView& ulpdu, bool more,
+                                             base::Now now) {
+  const base::ByteView prefix = ulpdu.pieces[0];
+  const wire::DdpTaggedHeader header = wire::read_ddp_tagged(prefix.data());
+  bool quiet = false;
+  if (place_tagged(ulpdu, header, quiet).failed()) [[unlikely]]
+    return take_in_steps(ulpdu, more, now);
+  if (quiet && !header.last) return llp::PlaceVerdict::Delivered;
+  if (more && !quiet) return llp::PlaceVerdict::Placed;
+  const Fault fault = deliver_tagged(header, ulpdu.length);
+  if (fault.failed()) [[unlikely]]
+    fail(fault, prefix.first(wire::kDdpTaggedSize), ulpdu.length, now);
+  return llp::PlaceVerdict::Delivered;
+}
+
+[[gnu::noinline]] llp::PlaceVerdict Stream::take_untagged(const llp::UlpduView& ulpdu, bool more,
                                                           base::Now now) {
-  return llp::FramingUser::take_ulpdu(ulpdu, now);
+  const base::ByteView prefix = ulpdu.pieces[0].first(wire::kDdpUntaggedSize);
+  const wire::DdpUntaggedHeader header = wire::read_ddp_untagged(prefix.data());
+  const uint32_t payload = ulpdu.length - wire::kDdpUntaggedSize;
+  if (uint8_t* const to = run_.find_untagged(prefix.data(), header.mo, payload, memory_)) {
+    put_run(ulpdu, wire::kDdpUntaggedSize, to);
+  } else if (place_untagged(ulpdu, prefix, header).failed()) {
+    return take_in_steps(ulpdu, more, now);
+  }
+  if (more) return llp::PlaceVerdict::Placed;
+  const Fault fault = deliver_untagged(prefix, header, ulpdu.length, now);
+  if (fault.failed()) [[unlikely]]
+    fail(fault, prefix, ulpdu.length, now);
+  return llp::PlaceVerdict::Delivered;
+}
+
+[[gnu::noinline]] llp::PlaceVerdict Stream::take_in_steps(const llp::UlpduView& ulpdu, bool more,
+                                                          base::Now now) {
+  return llp::FramingUser::take_ulpdu(ulpdu, more, now);
 }
 
 }  // namespace rnic::ddp

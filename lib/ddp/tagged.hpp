@@ -20,6 +20,12 @@ struct TaggedTarget {
   /// Empty: STag and TO name the memory.
   std::span<const Sge> sges;
   uint64_t offset = 0;
+  /// TOs of which the answer is the same for all segments with this STag and control field, until
+  /// one of them with L was delivered. Empty: the answer is for this segment.
+  base::Range same{};
+  /// The delivery of such a segment ends nothing and changes nothing that another segment depends
+  /// on; without L it does nothing at all. The answer holds behind L, too.
+  bool quiet = false;
 };
 
 /// The one access check of a tagged segment. A segment without payload is not checked (DDP-5.2-07).

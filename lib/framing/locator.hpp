@@ -33,6 +33,14 @@ class LocatorDefaults {
  public:
   /// A segment, or a new part of one, is about to be placed.
   void arriving(const Arrivals&, base::Range, base::ByteView, base::Now) {}
+  /// A PDU begins at `begin`. \return the octets are known to be that one PDU, which is proven;
+  /// `span` is set to its place. False: locate() finds out what they are
+  [[nodiscard]] bool is_one_pdu(uint64_t begin, base::ByteView octets, PduSpan& span) {
+    static_cast<void>(begin);
+    static_cast<void>(octets);
+    static_cast<void>(span);
+    return false;
+  }
   /// Decides whether the transport is to drop a located segment. Called only if the transport can
   /// drop one.
   [[nodiscard]] Refusal refuses(const Arrivals&, const LocatedSegment&, base::ByteView) {

@@ -82,6 +82,7 @@ class Receiver final : private Arrivals {
 
   // During the start-up octets out of order are only kept.
   void keep(base::Range range, base::ByteView octets, base::Now now) {
+    steady_at_ = kUnlocated;
     hold(range, octets, in_order(range), kUnlocated, now);
   }
   [[nodiscard]] bool can_keep(base::Range range) {
@@ -94,7 +95,10 @@ class Receiver final : private Arrivals {
   [[nodiscard]] base::Range first_kept() const {
     return held_.empty() ? base::Range{} : held_.first();
   }
-  void arrived(uint64_t offset) { arrived_ = std::max(arrived_, offset); }
+  void arrived(uint64_t offset) {
+    steady_at_ = kUnlocated;
+    arrived_ = std::max(arrived_, offset);
+  }
 
   using Arrivals::arrived;
   using Arrivals::in_order;
@@ -120,19 +124,26 @@ class Receiver final : private Arrivals {
   enum class Head : uint8_t { Placed, Incomplete, Bad, Waits };
 
   [[nodiscard]] const Arrivals& arrivals() const { return *this; }
+  void reset(LocatedSegment& out, base::Range range);
   void locate(base::Range range, base::ByteView octets, LocatedSegment& out);
+  [[nodiscard]] llp::InspectVerdict inspect_any(base::Range range, base::ByteView octets,
+                                                base::Now now);
   [[nodiscard]] llp::InspectVerdict judge(LocatedSegment& segment, base::ByteView octets,
                                           base::Now now);
   [[nodiscard]] bool has_room(const LocatedSegment& segment, base::ByteView octets);
   [[nodiscard]] bool may_wait(const LocatedSegment& segment, base::ByteView octets);
+  [[nodiscard]] bool is_steady() const;
   [[nodiscard]] bool is_plain(const LocatedSegment& segment) const;
   [[nodiscard]] bool take_one(const LocatedSegment& segment, base::Range range,
                               base::ByteView octets, base::Now now);
+  [[nodiscard]] bool take_all(const LocatedSegment& segment, base::ByteView octets,
+                              base::Now now);
   [[nodiscard]] bool place_plain(const LocatedSegment& segment, base::ByteView octets,
-                                 base::Now now);
-  void deliver_plain(const LocatedSegment& segment, base::ByteView octets, base::Now now);
-  void leave_fast_path(const LocatedSegment& segment, base::ByteView octets, uint32_t waiting,
-                       base::Now now);
+                                 uint32_t& taken, base::Now now);
+  void deliver_plain(const LocatedSegment& segment, base::ByteView octets, uint32_t first,
+                     base::Now now);
+  void leave_fast_path(const LocatedSegment& segment, base::ByteView octets, uint32_t taken,
+                       uint32_t waiting, base::Now now);
   void place_in_order(const LocatedSegment& segment, base::ByteView octets, base::Now now);
   void keep_from(const LocatedSegment& segment, base::ByteView octets, uint32_t first,
                  base::Now now);
@@ -164,6 +175,9 @@ class Receiver final : private Arrivals {
   llp::Stream* stream_ = nullptr;
   llp::FramingUser* user_ = nullptr;
 
+  // Where the next plain segment begins, while nothing but plain segments has come: is_steady() is
+  // true then. Set by place_ordered(), and ended by every other call that changes the arrivals.
+  uint64_t steady_at_ = kUnlocated;
   uint64_t held_told_ = 0;  // the most octets held since ordered() last told of room
   bool out_of_order_;
   bool fast_path_;

@@ -22,13 +22,14 @@ Receiver<L>::Receiver(HoldStore& store, const ReceiverLimits& limits,
 
 template <Locator L>
 void Receiver<L>::attach(llp::Stream* stream) {
+  steady_at_ = kUnlocated;
   stream_ = stream;
   can_drop_ = stream != nullptr && stream->traits().can_drop;
 }
 
 template <Locator L>
 void Receiver<L>::start(uint64_t offset) {
-  arrived_ = std::max(arrived_, offset);
+  arrived(offset);
   ordered_ = place_next_ = deliver_next_ = offset;
 }
 
@@ -36,6 +37,7 @@ template <Locator L>
 void Receiver<L>::discard() {
   stopped_ = true;
   waits_ = false;
+  steady_at_ = kUnlocated;
   placed_.clear();
   held_.clear();
   if (held_told_ != 0 && stream_ != nullptr) stream_->room_grew();
@@ -48,6 +50,7 @@ void Receiver<L>::validate() const {
   locator_.validate(arrivals());
   RNIC_CHECK(!stopped_ || (held_.empty() && placed().empty()));
   RNIC_CHECK(!can_drop_ || stream_ != nullptr);
+  RNIC_CHECK(steady_at_ == kUnlocated || (is_steady() && steady_at_ == arrived_));
 }
 
 template <Locator L>
@@ -61,7 +64,7 @@ uint32_t Receiver<L>::extract_kept(uint64_t offset, uint8_t* dst, uint32_t n) {
 }
 
 template <Locator L>
-void Receiver<L>::locate(base::Range range, base::ByteView octets, LocatedSegment& out) {
+inline void Receiver<L>::reset(LocatedSegment& out, base::Range range) {
   out.owner = this;
   out.range = range;
   out.front_end = range.end;
@@ -69,13 +72,36 @@ void Receiver<L>::locate(base::Range range, base::ByteView octets, LocatedSegmen
   out.count = 0;
   out.bad = PduError::None;
   out.droppable = out.cut = out.plain = false;
+}
+
+template <Locator L>
+void Receiver<L>::locate(base::Range range, base::ByteView octets, LocatedSegment& out) {
+  reset(out, range);
   locator_.locate(arrivals(), octets, out);
 }
 
 // --- step 2: inspect ---
 
+/// Without loss most segments are one PDU each, and the segment before was plain as well.
 template <Locator L>
 llp::InspectVerdict Receiver<L>::inspect(base::Range range, base::ByteView octets, base::Now now) {
+  LocatedSegment& segment = store_.segment();
+  if (range.begin != steady_at_ || (ever_waits_ && user_->may_wait(2)) ||
+      !locator_.is_one_pdu(range.begin, octets, segment.whole[0])) [[unlikely]] {
+    return inspect_any(range, octets, now);
+  }
+  reset(segment, range);
+  segment.next = range.end;
+  segment.front_end = range.begin;
+  segment.count = 1;
+  segment.plain = true;
+  return llp::InspectVerdict::Accept;
+}
+
+template <Locator L>
+[[gnu::noinline]] llp::InspectVerdict Receiver<L>::inspect_any(base::Range range,
+                                                               base::ByteView octets,
+                                                               base::Now now) {
   if (stopped_) return llp::InspectVerdict::Accept;
   LocatedSegment& segment = store_.segment();
   locate(range, octets, segment);
@@ -159,19 +185,28 @@ uint32_t Receiver<L>::takes(base::Range range, base::ByteView octets) {
 
 // --- the fast path: steps 3 and 4 of a plain segment ---
 
+/// All that has come is in order, placed and delivered: no earlier PDU is started, held or found
+/// bad, and none waits.
+template <Locator L>
+bool Receiver<L>::is_steady() const {
+  return place_next_ == arrived_ && !waits_ && held_.empty() && placed_.empty() &&
+         held_told_ == 0 && first_seen_ && fast_path_ && can_drop_ && !stopped_ &&
+         error_at_next_ == PduError::None;
+}
+
 /// The one test at its entry, made by inspect() of a segment that was located. The segment is in
-/// order and consists of whole PDUs, which are all proven; no earlier PDU is started, held, placed
-/// and not delivered, or found bad; and none of these may have to wait. So the general way would
-/// refuse nothing, hold nothing, place every PDU, and deliver all of them in ordered().
+/// order behind a steady stream and consists of whole PDUs, which are all proven, and none of these
+/// may have to wait. So the general way would refuse nothing, hold nothing, place every PDU, and
+/// deliver all of them in ordered().
 template <Locator L>
 bool Receiver<L>::is_plain(const LocatedSegment& segment) const {
   const base::Range range = segment.range;
-  return in_order(range) && place_next_ == range.begin && segment.next == range.end &&
-         held_.empty() && placed_.empty() && held_told_ == 0 && first_seen_ && fast_path_ &&
-         error_at_next_ == PduError::None && !(ever_waits_ && user_->may_wait(segment.count + 1));
+  return in_order(range) && is_steady() && segment.next == range.end &&
+         !(ever_waits_ && user_->may_wait(segment.count + 1));
 }
 
-/// Nothing but discard() changes what is_plain() has found, before the segment is placed.
+/// Nothing but discard() changes what is_plain() has found, before the segment is placed. The
+/// stream is steady behind it, unless its delivery has ended it.
 template <Locator L>
 bool Receiver<L>::place_ordered(base::Range range, base::ByteView octets, base::Now now) {
   LocatedSegment& segment = store_.segment();
@@ -181,10 +216,11 @@ bool Receiver<L>::place_ordered(base::Range range, base::ByteView octets, base::
   }
   segment.owner = nullptr;
   locator_.arriving(arrivals(), range, octets, now);
-  if (segment.count == 1) return take_one(segment, range, octets, now);
-  if (!place_plain(segment, octets, now)) return false;
-  deliver_plain(segment, octets, now);
-  return true;
+  const bool taken = segment.count == 1 ? take_one(segment, range, octets, now)
+                                        : take_all(segment, octets, now);
+  if (taken && !stopped_) [[likely]]
+    steady_at_ = range.end;
+  return taken;
 }
 
 /// Takes the only PDU of a plain segment: its delivery follows its placement.
@@ -192,9 +228,9 @@ template <Locator L>
 inline bool Receiver<L>::take_one(const LocatedSegment& segment, base::Range range,
                                   base::ByteView octets, base::Now now) {
   const PduSpan& span = segment.whole[0];
-  const llp::PlaceVerdict verdict = user_->take_ulpdu(locator_.view(span, octets.data()), now);
-  if (verdict == llp::PlaceVerdict::Wait) [[unlikely]] {
-    leave_fast_path(segment, octets, 0, now);
+  const llp::UlpduView ulpdu = locator_.view(span, octets.data());
+  if (user_->take_ulpdu(ulpdu, false, now) == llp::PlaceVerdict::Wait) [[unlikely]] {
+    leave_fast_path(segment, octets, 0, 0, now);
     return false;
   }
   locator_.placed(span, octets.data());
@@ -209,55 +245,77 @@ inline bool Receiver<L>::take_one(const LocatedSegment& segment, base::Range ran
   return true;
 }
 
-/// Does to each PDU what place_in_order() does. The list of placed PDUs stays empty, since no other
-/// PDU comes between these and their delivery. False: the segment has left the fast path.
+/// Takes several PDUs: what place_in_order() does to each, and then what ordered() does.
 template <Locator L>
-bool Receiver<L>::place_plain(const LocatedSegment& segment, base::ByteView octets, base::Now now) {
+[[gnu::noinline]] bool Receiver<L>::take_all(const LocatedSegment& segment, base::ByteView octets,
+                                             base::Now now) {
+  uint32_t taken = 0;
+  if (!place_plain(segment, octets, taken, now)) return false;
+  const bool all_placed = !stopped_ || taken == segment.count;
+  arrived_ = ordered_ = segment.range.end;
+  if (all_placed) trace(TraceKind::InOrder, segment.range, now);
+  deliver_plain(segment, octets, taken, now);
+  return true;
+}
+
+/// Places the PDUs. The list of placed PDUs stays empty, since no other PDU comes between these and
+/// their delivery. False: the segment has left the fast path. \param taken set to how many of them
+/// are delivered, too: the last one, and those that the user delivers before others are placed
+template <Locator L>
+inline bool Receiver<L>::place_plain(const LocatedSegment& segment, base::ByteView octets,
+                                     uint32_t& taken, base::Now now) {
   const uint8_t* data = octets.data();
   for (uint32_t i = 0; i < segment.count && !stopped_; ++i) {
     const PduSpan& span = segment.whole[i];
-    const llp::PlaceVerdict verdict = user_->place_ulpdu(locator_.view(span, data), true, now);
-    if (!stopped_) [[likely]] {
-      if (verdict == llp::PlaceVerdict::Wait) [[unlikely]] {
-        leave_fast_path(segment, octets, i, now);
-        return false;
-      }
-      locator_.placed(span, data);
+    const llp::UlpduView ulpdu = locator_.view(span, data);
+    // Deliveries keep their order: behind a PDU that is not delivered yet, none is.
+    const llp::PlaceVerdict verdict =
+        taken == i ? user_->take_ulpdu(ulpdu, i + 1 != segment.count, now)
+                   : user_->place_ulpdu(ulpdu, true, now);
+    if (verdict == llp::PlaceVerdict::Wait) [[unlikely]] {
+      leave_fast_path(segment, octets, taken, i, now);
+      return false;
     }
+    if (verdict == llp::PlaceVerdict::Delivered) {
+      ++taken;
+      ++counters_.pdus_in;
+      deliver_next_ = span.end;
+    }
+    if (taken > i || !stopped_) [[likely]]
+      locator_.placed(span, data);
     pass(span.end, span.unit_end);
     counters_.placed_in_order_octets += span.size();
     data += span.size();
   }
-  if (!stopped_) trace(TraceKind::InOrder, segment.range, now);
-  arrived_ = segment.range.end;
   return true;
 }
 
-/// Does what ordered() does.
+/// Delivers the PDUs of a segment that are placed, from number `first` on.
 template <Locator L>
-void Receiver<L>::deliver_plain(const LocatedSegment& segment, base::ByteView octets,
-                                base::Now now) {
-  ordered_ = segment.range.end;
-  const uint8_t* data = octets.data();
+inline void Receiver<L>::deliver_plain(const LocatedSegment& segment, base::ByteView octets,
+                                       uint32_t first, base::Now now) {
   std::array<uint8_t, llp::kUlpduHeaderMax> copied;
-  for (uint32_t i = 0; i < segment.count && !stopped_; ++i) {
+  for (uint32_t i = first; i < segment.count && !stopped_; ++i) {
     const PduSpan& span = segment.whole[i];
+    const uint8_t* data = octets.data() + (span.begin - segment.range.begin);
     deliver_next_ = span.end;
     ++counters_.pdus_in;
     user_->deliver_ulpdu(locator_.view(span, data).prefix(copied.data(), llp::kUlpduHeaderMax),
                          span.ulpdu_length, now);
-    data += span.size();
   }
   if (!stopped_) trace(TraceKind::Delivered, segment.range, now);
 }
 
 /// The one exit: PDU `waiting` waits, although may_wait() has said that none would. The PDUs before
-/// it are listed, as they would be now on the general way, which goes on from here.
+/// it are delivered up to number `taken`, and the others listed, as they would be now on the general
+/// way, which goes on from here.
 template <Locator L>
 [[gnu::noinline, gnu::cold]] void Receiver<L>::leave_fast_path(const LocatedSegment& segment,
                                                                base::ByteView octets,
-                                                               uint32_t waiting, base::Now now) {
-  for (uint32_t i = 0; i < waiting; ++i) {
+                                                               uint32_t taken, uint32_t waiting,
+                                                               base::Now now) {
+  steady_at_ = kUnlocated;
+  for (uint32_t i = taken; i < waiting; ++i) {
     const PduSpan& span = segment.whole[i];
     list_placed(span, locator_.view(span, octets.data() + (span.begin - segment.range.begin)),
                 false);
@@ -271,6 +329,7 @@ template <Locator L>
 
 template <Locator L>
 void Receiver<L>::place(base::Range range, base::ByteView octets, base::Now now) {
+  steady_at_ = kUnlocated;
   const bool contiguous = range.begin == arrived_;
   const bool ordered_segment = in_order(range);
   LocatedSegment& segment = store_.segment();

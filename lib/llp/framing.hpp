@@ -72,6 +72,8 @@ enum class PlaceVerdict : uint8_t {
           ///< deliver_ulpdu() reports it
   Wait,   ///< the ULPDU is in order and its buffer is not there yet: nothing behind it is delivered
           ///< before Framing::resume() has asked again
+  Delivered,  ///< of take_ulpdu() only: the ULPDU is placed, or a check has failed, and it was
+              ///< delivered, too
 };
 
 /// Octets at the start of a ULPDU that are kept for its delivery: the longest DDP and RDMAP header.
@@ -135,14 +137,16 @@ class FramingUser {
   /// min(length, kUlpduHeaderMax) octets.
   virtual void deliver_ulpdu(base::ByteView header, uint32_t ulpdu_length, base::Now now) = 0;
 
-  /// place_ulpdu() of a ULPDU in order, and where the verdict is not Wait its deliver_ulpdu(), for
-  /// a ULPDU that nothing can come between the two of. \return the verdict
-  virtual PlaceVerdict take_ulpdu(const UlpduView& ulpdu, base::Now now) {
+  /// place_ulpdu() of a ULPDU in order, everything before which is delivered, and its
+  /// deliver_ulpdu() at once unless the verdict is Wait. \param more other ULPDUs are placed before
+  /// anything else is delivered, so the user delivers this one at once only if that ends nothing and
+  /// changes nothing for them. \return Delivered, or the verdict of place_ulpdu()
+  virtual PlaceVerdict take_ulpdu(const UlpduView& ulpdu, bool more, base::Now now) {
     const PlaceVerdict verdict = place_ulpdu(ulpdu, true, now);
-    if (verdict == PlaceVerdict::Wait) return verdict;
+    if (more || verdict == PlaceVerdict::Wait) return verdict;
     std::array<uint8_t, kUlpduHeaderMax> copied;
     deliver_ulpdu(ulpdu.prefix(copied.data(), kUlpduHeaderMax), ulpdu.length, now);
-    return verdict;
+    return PlaceVerdict::Delivered;
   }
 
   /// The user may send from now on (RFC 5044 s.7.1.2): the initiator has the Reply, or the

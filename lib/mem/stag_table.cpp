@@ -611,4 +611,12 @@ AccessGrant StagTable::access(const AccessRequest& request) const {
   return {.at = at, .run = static_cast<uint32_t>(std::min<uint64_t>(run, UINT32_MAX))};
 }
 
+AccessRun StagTable::run_of(Stag stag) const {
+  const Entry* entry = find(stag);
+  if (entry == nullptr || entry->pieces != nullptr) return {};
+  // A range cannot tell of an octet at 2^64 - 1, which is left to access().
+  const uint64_t length = std::min(entry->length, UINT64_MAX - entry->base);
+  return {reinterpret_cast<uint8_t*>(entry->place), {entry->base, entry->base + length}};
+}
+
 }  // namespace rnic::mem

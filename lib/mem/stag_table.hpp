@@ -50,6 +50,12 @@ struct AccessGrant {
   AccessFault fault = AccessFault::None;
 };
 
+/// Octets of an STag that follow each other in memory.
+struct AccessRun {
+  uint8_t* at = nullptr;  ///< first octet
+  base::Range offsets;    ///< TOs of all of them; empty: there is no such run
+};
+
 /// The description of a region to be registered.
 struct RegionSpec {
   uint8_t* address = nullptr;
@@ -162,6 +168,10 @@ class StagTable {
   /// The one check of identity, rights, wrap and bounds, in the order of RFC 5041 s.7.1 (but wrap
   /// before bounds, so that the two can be told apart).
   [[nodiscard]] AccessGrant access(const AccessRequest& request) const;
+  /// The octets of an STag to which access() has allowed an access: it allows each access inside of
+  /// them that is on behalf of the same stream and needs the same rights, as long as holds_since()
+  /// says so. Empty where a region has several pieces.
+  [[nodiscard]] AccessRun run_of(Stag stag) const;
   /// Counts STags that have ended.
   [[nodiscard]] uint64_t ends() const { return ends_; }
   /// What access() has allowed when ends() was `then`, it would allow again, with the same memory:

@@ -28,6 +28,15 @@ class FpduLocator final : public framing::LocatorDefaults {
 
   void locate(const framing::Arrivals& arrivals, base::ByteView octets,
               framing::LocatedSegment& out);
+  [[nodiscard]] bool is_one_pdu(uint64_t begin, base::ByteView octets, framing::PduSpan& span) {
+    constexpr size_t kLeast = wire::kMpaMarkerSize + wire::kMpaLengthSize;
+    if (octets.size() < kLeast) return false;
+    drop_policy_.forget_proven();
+    const uint64_t header = fpdu_header(reader_.grid(), begin);
+    span = fpdu_span(reader_.grid(), begin, base::load_be16(&octets[header - begin]));
+    return span.size() == octets.size() &&
+           reader_.verify(span, octets.data()) == framing::PduError::None;
+  }
   [[nodiscard]] framing::Refusal refuses(const framing::Arrivals& arrivals,
                                          const framing::LocatedSegment& segment,
                                          base::ByteView octets) {

@@ -86,7 +86,10 @@ Fault Inbound::tagged_target(const wire::DdpTaggedHeader& header, uint32_t paylo
   const Fault fault = check(header.rsvd_ulp, true, 0, row);
   if (fault.failed()) return fault;
   out.rights = row->rights;
-  return row->asked ? requester_.response_target(header, payload, out) : ddp::kNoFault;
+  if (row->asked) return requester_.response_target(header, payload, out);
+  out.same = {0, UINT64_MAX};
+  out.quiet = true;  // deliver_write() only counts
+  return ddp::kNoFault;
 }
 
 Fault Inbound::untagged_target(const wire::DdpUntaggedHeader& header, ddp::UntaggedTarget& out) {

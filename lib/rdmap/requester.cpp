@@ -231,6 +231,9 @@ Fault Requester::response_target(const wire::DdpTaggedHeader& header, uint32_t p
   if (pieces.size() > 1) {
     out.sges = pieces;
     out.offset = header.to - read->sink_to;
+  } else {
+    // A Response ends with L, and with it the right to write to the sink.
+    out.same = {read->sink_to, read->sink_to + read->length};
   }
   return ddp::kNoFault;
 }

@@ -80,10 +80,12 @@ struct DdpUntaggedHeader {
   return read_ddp_tagged(in.data());
 }
 
-/// Empty when `in` is too short or the T bit says tagged.
-[[nodiscard]] inline std::optional<DdpUntaggedHeader> parse_ddp_untagged(base::ByteView in) {
-  if (in.size() < kDdpUntaggedSize || is_ddp_tagged(in[kDdpControlAt])) return std::nullopt;
-  const uint8_t* p = in.data();
+/// `in` is long enough for an untagged header, and the T bit says that it is one.
+[[nodiscard]] inline bool has_ddp_untagged(base::ByteView in) {
+  return in.size() >= kDdpUntaggedSize && !is_ddp_tagged(in[kDdpControlAt]);
+}
+/// Reads kDdpUntaggedSize octets for which has_ddp_untagged() is true.
+[[nodiscard]] inline DdpUntaggedHeader read_ddp_untagged(const uint8_t* p) {
   return DdpUntaggedHeader{.last = (p[kDdpControlAt] & kDdpLastBit) != 0,
                            .version = static_cast<uint8_t>(p[kDdpControlAt] & kDdpVersionMask),
                            .rsvd_ulp = p[kDdpRsvdUlpAt],
@@ -91,6 +93,12 @@ struct DdpUntaggedHeader {
                            .qn = base::load_be32(p + kDdpQnAt),
                            .msn = base::load_be32(p + kDdpMsnAt),
                            .mo = base::load_be32(p + kDdpMoAt)};
+}
+
+/// Empty when `in` is too short or the T bit says tagged.
+[[nodiscard]] inline std::optional<DdpUntaggedHeader> parse_ddp_untagged(base::ByteView in) {
+  if (!has_ddp_untagged(in)) return std::nullopt;
+  return read_ddp_untagged(in.data());
 }
 
 /// Writes kDdpTaggedSize octets.

@@ -63,8 +63,8 @@ void expect_twins(const std::function<void(Side&)>& prepare,
     SCOPED_TRACE(i);
     const test::CutView cut(for_once[i], piece);
     const test::CutView same(for_steps[i], piece);
-    EXPECT_EQ(once.stream.take_ulpdu(cut.view(), {}),
-              steps.stream.llp::FramingUser::take_ulpdu(same.view(), {}));
+    EXPECT_EQ(once.stream.take_ulpdu(cut.view(), false, {}),
+              steps.stream.llp::FramingUser::take_ulpdu(same.view(), false, {}));
     EXPECT_EQ(once.memory, steps.memory);
     EXPECT_EQ(once.segments, steps.segments);
     EXPECT_EQ(once.octets, steps.octets);

@@ -1,0 +1,106 @@
+/// \file
+/// PlacementRun: where the segments go whose header differs from the last one's in its offset only.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+#include "base/bytes.hpp"
+#include "mem/stag_table.hpp"
+
+namespace rnic::ddp {
+
+/// The part of a run with these offsets.
+[[nodiscard]] inline mem::AccessRun part_of(const mem::AccessRun& run, const base::Range& offsets) {
+  const base::Range part{std::max(run.offsets.begin, offsets.begin),
+                         std::min(run.offsets.end, offsets.end)};
+  if (part.empty()) return {};
+  return {run.at + (part.begin - run.offsets.begin), part};
+}
+
+/// The checks of one segment - version, opcode, STag or buffer, rights - hold for the segments
+/// behind it that have the same header but for L and the offset (TO or MO), as long as no STag of
+/// the table ends. What is left to be checked of each is that it lies inside the run: offsets of
+/// its target whose octets follow each other in memory.
+class PlacementRun {
+ public:
+  /// Nothing is known.
+  void end() { control_ = kNone; }
+  /// \param header of a tagged segment that has passed its checks \param run by TO; none if it is
+  /// empty \param quiet see TaggedTarget
+  void begin_tagged(const uint8_t* header, const mem::AccessRun& run, bool quiet,
+                    const mem::StagTable& table) {
+    begin(word(header) & kTagged, run, table);
+    quiet_ = quiet;
+  }
+  /// \param header of an untagged segment of the message that is delivered next, which has passed
+  /// its checks \param run by MO; none if it is empty
+  void begin_untagged(const uint8_t* header, const mem::AccessRun& run,
+                      const mem::StagTable& table) {
+    begin(word(header) & kUntagged, run, table);
+    queue_ = word(header + kQueueAt);
+    quiet_ = false;
+  }
+  /// A message is delivered to its end: what was known of its segments may not hold any more.
+  void end_message() {
+    if (!quiet_) end();
+  }
+  /// Precondition: a segment was found.
+  [[nodiscard]] bool is_quiet() const { return quiet_; }
+
+  /// The place of the octets of a segment, or nullptr: all its checks have to be made.
+  /// \param header of kDdpTaggedSize octets, with T
+  [[nodiscard]] uint8_t* find_tagged(const uint8_t* header, uint64_t to, uint32_t payload,
+                                     const mem::StagTable& table) const {
+    return (word(header) & kTagged) == control_ ? inside(to, payload, table) : nullptr;
+  }
+  /// \param header of kDdpUntaggedSize octets, without T
+  [[nodiscard]] uint8_t* find_untagged(const uint8_t* header, uint64_t mo, uint32_t payload,
+                                       const mem::StagTable& table) const {
+    const bool same =
+        (word(header) & kUntagged) == control_ && word(header + kQueueAt) == queue_;
+    return same ? inside(mo, payload, table) : nullptr;
+  }
+
+ private:
+  // The first octets of a header: control field without L, RsvdULP, and the STag of a tagged one.
+  static constexpr uint64_t kTagged = std::bit_cast<uint64_t>(
+      std::array<uint8_t, 8>{0xbf, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0});
+  static constexpr uint64_t kUntagged = std::bit_cast<uint64_t>(
+      std::array<uint8_t, 8>{0xbf, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff});
+  static constexpr uint64_t kNone = UINT64_MAX;  // has L
+  static constexpr uint32_t kQueueAt = 6;        // QN and MSN of an untagged header
+
+  [[nodiscard]] static uint64_t word(const uint8_t* p) {
+    uint64_t value;
+    std::memcpy(&value, p, sizeof value);
+    return value;
+  }
+  void begin(uint64_t control, const mem::AccessRun& run, const mem::StagTable& table) {
+    ends_ = table.ends();
+    control_ = !run.offsets.empty() && table.holds_since(ends_) ? control : kNone;
+    first_ = run.offsets.begin;
+    length_ = run.offsets.size();
+    at_ = run.at;
+  }
+  [[nodiscard]] uint8_t* inside(uint64_t offset, uint32_t payload,
+                                const mem::StagTable& table) const {
+    // Unsigned: an offset below the first one is past every length.
+    const uint64_t from = offset - first_;
+    const bool good = from <= length_ && payload <= length_ - from && table.holds_since(ends_);
+    return good ? at_ + from : nullptr;
+  }
+
+  uint64_t control_ = kNone;
+  uint64_t queue_ = 0;  // untagged: QN and MSN
+  uint64_t first_ = 0;  // offset of the first octet of the run
+  uint64_t length_ = 0;
+  uint8_t* at_ = nullptr;
+  uint64_t ends_ = 0;  // StagTable::ends() when the run began
+  bool quiet_ = false;
+};
+
+}  // namespace rnic::ddp
