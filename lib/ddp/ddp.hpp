@@ -148,7 +148,10 @@ class Stream final : public llp::FramingUser {
   /// segment.
   void start_at(uint32_t qn, uint32_t msn) { queues_[qn].start_at(msn); }
   /// From here on nothing is placed or delivered (DDP-3-08).
-  void stop() { stopped_ = true; }
+  void stop() {
+    stopped_ = true;
+    run_.end();
+  }
   /// The peer has closed its direction, whatever our own is.
   [[nodiscard]] bool peer_has_finished() const { return finished_; }
 
@@ -190,15 +193,14 @@ class Stream final : public llp::FramingUser {
   }
   void peer_finished(bool clean, base::Now now) override {
     finished_ = true;
+    run_.end();
     user_.peer_finished(clean, now);
   }
   void ended(StreamEnd how, base::Now now) override { user_.ended(how, now); }
 
  private:
-  Fault place_tagged(const llp::UlpduView& ulpdu, const wire::DdpTaggedHeader& header,
-                     bool& quiet);
-  Fault place_any_tagged(const llp::UlpduView& ulpdu, base::ByteView prefix,
-                         const wire::DdpTaggedHeader& header, bool& quiet);
+  Fault place_tagged(const llp::UlpduView& ulpdu, base::ByteView prefix,
+                     const wire::DdpTaggedHeader& header, bool& quiet);
   void place_tagged_rest(const llp::UlpduView& ulpdu, const wire::DdpTaggedHeader& header,
                          const TaggedTarget& buffer, Pieces& target);
   Fault place_untagged(const llp::UlpduView& ulpdu, base::ByteView prefix,
@@ -208,10 +210,15 @@ class Stream final : public llp::FramingUser {
   Fault check_and_place(const llp::UlpduView& ulpdu, base::ByteView prefix);
   [[nodiscard]] bool find_buffer(const Fault& fault, base::ByteView prefix, bool in_order);
   [[nodiscard]] bool waits(const Fault& fault, base::ByteView prefix, base::Now now);
-  [[nodiscard]] bool is_plain(const llp::UlpduView& ulpdu) const;
+  /// Nothing keeps segments from being placed.
+  [[nodiscard]] bool is_open() const { return !stopped_ && !finished_ && !fault_.failed(); }
   llp::PlaceVerdict place_any(const llp::UlpduView& ulpdu, bool in_order, base::Now now);
+  bool place_run(const llp::UlpduView& ulpdu);
+  bool place_untagged_run(const llp::UlpduView& ulpdu);
   llp::PlaceVerdict take_tagged(const llp::UlpduView& ulpdu, bool more, base::Now now);
+  llp::PlaceVerdict end_tagged(const llp::UlpduView& ulpdu, bool quiet, bool more, base::Now now);
   llp::PlaceVerdict take_untagged(const llp::UlpduView& ulpdu, bool more, base::Now now);
+  llp::PlaceVerdict end_untagged(const llp::UlpduView& ulpdu, bool more, base::Now now);
   llp::PlaceVerdict take_in_steps(const llp::UlpduView& ulpdu, bool more, base::Now now);
   Fault deliver(base::ByteView prefix, uint32_t length, base::Now now);
   Fault deliver_tagged(const wire::DdpTaggedHeader& header, uint32_t length);
@@ -228,7 +235,8 @@ class Stream final : public llp::FramingUser {
   User& user_;
   Tally tally_;
   std::unique_ptr<UntaggedQueue[]> queues_;
-  // Invariant: an untagged run is of the message that its queue delivers next.
+  // Invariants: an untagged run is of the message that its queue delivers next; there is none while
+  // is_open() is false.
   PlacementRun run_;
   bool stopped_ = false;
   bool finished_ = false;

@@ -49,6 +49,25 @@ mem::AccessFault locate(const mem::StagTable& memory, const Identity& who,
   return length == 0 ? mem::AccessFault::None : mem::AccessFault::Bounds;
 }
 
+[[gnu::noinline]] void gather_run(const llp::UlpduView& ulpdu, uint32_t skip,
+                                  base::ByteSpan target) {
+  uint8_t* to = target.data();
+  uint8_t* const end = to + target.size();
+  for (const base::ByteView piece : ulpdu.pieces) {
+    const uint8_t* from = piece.data();
+    size_t size = piece.size();
+    if (skip != 0) [[unlikely]] {
+      const auto before = static_cast<uint32_t>(std::min<size_t>(skip, size));
+      from += before;
+      size -= before;
+      skip -= before;
+    }
+    size = std::min(size, static_cast<size_t>(end - to));
+    std::memcpy(to, from, size);
+    to += size;
+  }
+}
+
 void place_pieces(const llp::UlpduView& ulpdu, uint32_t skip,
                   std::span<const base::ByteSpan> target) {
   size_t t = 0;

@@ -83,12 +83,20 @@ void add_rest(const mem::StagTable& memory, mem::AccessRequest rest, mem::Access
 /// as many octets.
 void place_pieces(const llp::UlpduView& ulpdu, uint32_t skip,
                   std::span<const base::ByteSpan> target);
-/// Does the same, with less ado for one piece that goes to one piece.
+/// Does the same for a target of one piece, which takes all of these octets.
+void gather_run(const llp::UlpduView& ulpdu, uint32_t skip, base::ByteSpan target);
+inline void place_run(const llp::UlpduView& ulpdu, uint32_t skip, base::ByteSpan target) {
+  if (ulpdu.pieces.size() == 1) [[likely]] {
+    std::memcpy(target.data(), ulpdu.pieces[0].data() + skip, target.size());
+  } else {
+    gather_run(ulpdu, skip, target);
+  }
+}
+/// Does the same for any target, with less ado for one piece that goes to one piece.
 inline void place(const llp::UlpduView& ulpdu, uint32_t skip,
                   std::span<const base::ByteSpan> target) {
-  if (ulpdu.pieces.size() == 1 && target.size() == 1 && target[0].size() == ulpdu.length - skip)
-      [[likely]] {
-    std::memcpy(target[0].data(), ulpdu.pieces[0].data() + skip, target[0].size());
+  if (target.size() == 1 && target[0].size() == ulpdu.length - skip) [[likely]] {
+    place_run(ulpdu, skip, target[0]);
   } else {
     place_pieces(ulpdu, skip, target);
   }

@@ -9,7 +9,9 @@
 #include <cstring>
 
 #include "base/bytes.hpp"
+#include "base/endian.hpp"
 #include "mem/stag_table.hpp"
+#include "wire/ddp.hpp"
 
 namespace rnic::ddp {
 
@@ -33,15 +35,15 @@ class PlacementRun {
   /// empty \param quiet see TaggedTarget
   void begin_tagged(const uint8_t* header, const mem::AccessRun& run, bool quiet,
                     const mem::StagTable& table) {
-    begin(word(header) & kTagged, run, table);
+    begin(tagged_control(header), run, table);
     quiet_ = quiet;
   }
   /// \param header of an untagged segment of the message that is delivered next, which has passed
   /// its checks \param run by MO; none if it is empty
   void begin_untagged(const uint8_t* header, const mem::AccessRun& run,
                       const mem::StagTable& table) {
-    begin(word(header) & kUntagged, run, table);
-    queue_ = word(header + kQueueAt);
+    begin(untagged_control(header), run, table);
+    queue_ = word(header + wire::kDdpQnAt);
     quiet_ = false;
   }
   /// A message is delivered to its end: what was known of its segments may not hold any more.
@@ -51,33 +53,40 @@ class PlacementRun {
   /// Precondition: a segment was found.
   [[nodiscard]] bool is_quiet() const { return quiet_; }
 
-  /// The place of the octets of a segment, or nullptr: all its checks have to be made.
-  /// \param header of kDdpTaggedSize octets, with T
-  [[nodiscard]] uint8_t* find_tagged(const uint8_t* header, uint64_t to, uint32_t payload,
+  /// The place of the octets of a segment, or nullptr: all its checks have to be made, or it is
+  /// untagged. \param header at least kDdpTaggedSize octets
+  [[nodiscard]] uint8_t* find_tagged(const uint8_t* header, uint32_t payload,
                                      const mem::StagTable& table) const {
-    return (word(header) & kTagged) == control_ ? inside(to, payload, table) : nullptr;
+    if (tagged_control(header) != control_) return nullptr;
+    return inside(base::load_be64(header + wire::kDdpToAt), payload, table);
   }
-  /// \param header of kDdpUntaggedSize octets, without T
-  [[nodiscard]] uint8_t* find_untagged(const uint8_t* header, uint64_t mo, uint32_t payload,
+  /// The same of an untagged segment, or it is tagged. \param header at least kDdpUntaggedSize
+  /// octets
+  [[nodiscard]] uint8_t* find_untagged(const uint8_t* header, uint32_t payload,
                                        const mem::StagTable& table) const {
     const bool same =
-        (word(header) & kUntagged) == control_ && word(header + kQueueAt) == queue_;
-    return same ? inside(mo, payload, table) : nullptr;
+        untagged_control(header) == control_ && word(header + wire::kDdpQnAt) == queue_;
+    return same ? inside(base::load_be32(header + wire::kDdpMoAt), payload, table) : nullptr;
   }
 
  private:
-  // The first octets of a header: control field without L, RsvdULP, and the STag of a tagged one.
-  static constexpr uint64_t kTagged = std::bit_cast<uint64_t>(
-      std::array<uint8_t, 8>{0xbf, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0});
-  static constexpr uint64_t kUntagged = std::bit_cast<uint64_t>(
-      std::array<uint8_t, 8>{0xbf, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff});
-  static constexpr uint64_t kNone = UINT64_MAX;  // has L
-  static constexpr uint32_t kQueueAt = 6;        // QN and MSN of an untagged header
+  using Octets = std::array<uint8_t, 8>;
+  static constexpr uint64_t kNone = UINT64_MAX;
 
   [[nodiscard]] static uint64_t word(const uint8_t* p) {
     uint64_t value;
     std::memcpy(&value, p, sizeof value);
     return value;
+  }
+  /// Control field, RsvdULP and STag. L is left out, which keeps it apart from the one below.
+  [[nodiscard]] static uint64_t tagged_control(const uint8_t* header) {
+    constexpr Octets kMask{0xff & ~wire::kDdpLastBit, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0};
+    return word(header) & std::bit_cast<uint64_t>(kMask);
+  }
+  /// Control field, with L set, RsvdULP, and a part of QN.
+  [[nodiscard]] static uint64_t untagged_control(const uint8_t* header) {
+    constexpr Octets kLast{wire::kDdpLastBit};
+    return word(header) | std::bit_cast<uint64_t>(kLast);
   }
   void begin(uint64_t control, const mem::AccessRun& run, const mem::StagTable& table) {
     ends_ = table.ends();
@@ -94,7 +103,7 @@ class PlacementRun {
     return good ? at_ + from : nullptr;
   }
 
-  uint64_t control_ = kNone;
+  uint64_t control_ = kNone;  // see tagged_control() and untagged_control()
   uint64_t queue_ = 0;  // untagged: QN and MSN
   uint64_t first_ = 0;  // offset of the first octet of the run
   uint64_t length_ = 0;

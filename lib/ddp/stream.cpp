@@ -33,8 +33,9 @@ void Stream::put(const llp::UlpduView& ulpdu, uint32_t skip,
 
 /// Places a segment whose octets follow each other in memory.
 inline void Stream::put_run(const llp::UlpduView& ulpdu, uint32_t skip, uint8_t* to) {
-  const base::ByteSpan target{to, ulpdu.length - skip};
-  put(ulpdu, skip, {&target, 1});
+  ddp::place_run(ulpdu, skip, {to, ulpdu.length - skip});
+  ++tally_.segments_placed;
+  tally_.octets_placed += ulpdu.length - skip;
 }
 
 /// Places the rest of a segment whose target has more pieces than a list takes, list by list. The
@@ -51,22 +52,29 @@ void Stream::put_rest(const llp::UlpduView& ulpdu, uint32_t skip, Pieces& target
   }
 }
 
-/// Places a tagged segment whose header is in the first piece. \param quiet set: see TaggedTarget
-inline Fault Stream::place_tagged(const llp::UlpduView& ulpdu,
-                                  const wire::DdpTaggedHeader& header, bool& quiet) {
-  uint8_t* const to = run_.find_tagged(ulpdu.pieces[0].data(), header.to,
-                                       ulpdu.length - wire::kDdpTaggedSize, memory_);
-  if (to == nullptr) [[unlikely]]
-    return place_any_tagged(ulpdu, ulpdu.pieces[0], header, quiet);
-  quiet = run_.is_quiet();
+/// \return whether the segment was placed, as it is tagged and lies in the run
+inline bool Stream::place_run(const llp::UlpduView& ulpdu) {
+  if (ulpdu.pieces.empty() || ulpdu.pieces[0].size() < wire::kDdpTaggedSize) return false;
+  const uint32_t payload = ulpdu.length - wire::kDdpTaggedSize;
+  uint8_t* const to = run_.find_tagged(ulpdu.pieces[0].data(), payload, memory_);
+  if (to == nullptr) return false;
   put_run(ulpdu, wire::kDdpTaggedSize, to);
-  return kNoFault;
+  return true;
 }
 
-[[gnu::noinline]] Fault Stream::place_any_tagged(const llp::UlpduView& ulpdu,
-                                                 base::ByteView prefix,
-                                                 const wire::DdpTaggedHeader& header,
-                                                 bool& quiet) {
+/// \return whether the segment was placed, as it is untagged and lies in the run
+inline bool Stream::place_untagged_run(const llp::UlpduView& ulpdu) {
+  if (ulpdu.pieces.empty() || ulpdu.pieces[0].size() < wire::kDdpUntaggedSize) return false;
+  const uint32_t payload = ulpdu.length - wire::kDdpUntaggedSize;
+  uint8_t* const to = run_.find_untagged(ulpdu.pieces[0].data(), payload, memory_);
+  if (to == nullptr) return false;
+  put_run(ulpdu, wire::kDdpUntaggedSize, to);
+  return true;
+}
+
+/// Places a tagged segment. \param quiet set: see TaggedTarget
+[[gnu::noinline]] Fault Stream::place_tagged(const llp::UlpduView& ulpdu, base::ByteView prefix,
+                                             const wire::DdpTaggedHeader& header, bool& quiet) {
   if (header.version != user_.version()) return kTaggedVersion;
   const uint32_t payload = ulpdu.length - wire::kDdpTaggedSize;
   TaggedTarget buffer;
@@ -149,7 +157,7 @@ Fault Stream::check_and_place(const llp::UlpduView& ulpdu, base::ByteView prefix
   if (finished_) return kAfterFinish;
   if (const auto tagged = wire::parse_ddp_tagged(prefix)) {
     bool quiet = false;
-    return place_any_tagged(ulpdu, prefix, *tagged, quiet);
+    return place_tagged(ulpdu, prefix, *tagged, quiet);
   }
   if (const auto untagged = wire::parse_ddp_untagged(prefix)) {
     return place_untagged(ulpdu, prefix, *untagged);
@@ -181,20 +189,9 @@ bool Stream::may_wait(const llp::UlpduView& ulpdu) const {
   return header && user_.may_wait(*header);
 }
 
-/// Nothing keeps segments from being placed, and the header of this one may be in its first piece.
-inline bool Stream::is_plain(const llp::UlpduView& ulpdu) const {
-  return !stopped_ && !finished_ && !fault_.failed() && !ulpdu.pieces.empty();
-}
-
-/// A plain segment that passes its checks needs nothing else. A check that fails has had no effect,
-/// and fails again.
 llp::PlaceVerdict Stream::place_ulpdu(const llp::UlpduView& ulpdu, bool in_order, base::Now now) {
-  if (is_plain(ulpdu) && wire::has_ddp_tagged(ulpdu.pieces[0])) [[likely]] {
-    const wire::DdpTaggedHeader header = wire::read_ddp_tagged(ulpdu.pieces[0].data());
-    bool quiet = false;
-    if (!place_tagged(ulpdu, header, quiet).failed()) [[likely]]
-      return llp::PlaceVerdict::Placed;
-  }
+  if (place_run(ulpdu)) [[likely]]
+    return llp::PlaceVerdict::Placed;
   return place_any(ulpdu, in_order, now);
 }
 
@@ -214,6 +211,7 @@ llp::PlaceVerdict Stream::place_ulpdu(const llp::UlpduView& ulpdu, bool in_order
   }
   if (waits(fault, prefix, now)) return llp::PlaceVerdict::Wait;
   fault_ = fault;
+  run_.end();
   faulty_ = report(prefix, ulpdu.length);
   return llp::PlaceVerdict::Fault;
 }
@@ -266,48 +264,71 @@ void Stream::deliver_ulpdu(base::ByteView header, uint32_t ulpdu_length, base::N
 
 [[gnu::noinline, gnu::cold]] void Stream::fail(const Fault& fault, base::ByteView header,
                                                uint32_t ulpdu_length, base::Now now) {
-  stopped_ = true;
+  stop();
   user_.fault(fault, report(header, ulpdu_length), now);
 }
 
 /// What place_ulpdu() and deliver_ulpdu() do to a segment without a fault, with one look at its
-/// header. All else is left to the two: a check that has failed fails again.
+/// header. All else is left to the two: a check that fails has had no effect, and fails again.
 llp::PlaceVerdict Stream::take_ulpdu(const llp::UlpduView& ulpdu, bool more, base::Now now) {
-  if (is_plain(ulpdu)) [[likely]] {
-    if (wire::has_ddp_tagged(ulpdu.pieces[0])) [[likely]]
-      return take_tagged(ulpdu, more, now);
+  if (place_run(ulpdu)) [[likely]] {
+    const bool last = wire::is_ddp_last(ulpdu.pieces[0][wire::kDdpControlAt]);
+    if (run_.is_quiet() && !last) return llp::PlaceVerdict::Delivered;
+    return end_tagged(ulpdu, run_.is_quiet(), more, now);
+  }
+  if (place_untagged_run(ulpdu)) {
+    const uint8_t* header = ulpdu.pieces[0].data();
+    if (wire::is_ddp_last(header[wire::kDdpControlAt])) return end_untagged(ulpdu, more, now);
+    queues_[base::load_be32(header + wire::kDdpQnAt)].reached_more(
+        base::load_be32(header + wire::kDdpMoAt), ulpdu.length - wire::kDdpUntaggedSize,
+        config_.secret);
+    return llp::PlaceVerdict::Delivered;
+  }
+  if (is_open() && !ulpdu.pieces.empty()) {
+    if (wire::has_ddp_tagged(ulpdu.pieces[0])) return take_tagged(ulpdu, more, now);
     if (wire::has_ddp_untagged(ulpdu.pieces[0])) return take_untagged(ulpdu, more, now);
   }
   return take_in_steps(ulpdu, more, now);
 }
 
-inline llp::PlaceVerdict Stream::take_tagged(const llp::UlpduView& ulpdu, bool more,
-                                             base::Now now) {
+[[gnu::noinline]] llp::PlaceVerdict Stream::take_tagged(const llp::UlpduView& ulpdu, bool more,
+                                                        base::Now now) {
   const base::ByteView prefix = ulpdu.pieces[0];
   const wire::DdpTaggedHeader header = wire::read_ddp_tagged(prefix.data());
   bool quiet = false;
-  if (place_tagged(ulpdu, header, quiet).failed()) [[unlikely]]
-    return take_in_steps(ulpdu, more, now);
+  if (place_tagged(ulpdu, prefix, header, quiet).failed()) return take_in_steps(ulpdu, more, now);
   if (quiet && !header.last) return llp::PlaceVerdict::Delivered;
+  return end_tagged(ulpdu, quiet, more, now);
+}
+
+/// Delivers a tagged segment that was placed, unless that might affect those of which there are
+/// `more`.
+[[gnu::noinline]] llp::PlaceVerdict Stream::end_tagged(const llp::UlpduView& ulpdu, bool quiet,
+                                                       bool more, base::Now now) {
   if (more && !quiet) return llp::PlaceVerdict::Placed;
-  const Fault fault = deliver_tagged(header, ulpdu.length);
+  const base::ByteView prefix = ulpdu.pieces[0].first(wire::kDdpTaggedSize);
+  const Fault fault = deliver_tagged(wire::read_ddp_tagged(prefix.data()), ulpdu.length);
   if (fault.failed()) [[unlikely]]
-    fail(fault, prefix.first(wire::kDdpTaggedSize), ulpdu.length, now);
+    fail(fault, prefix, ulpdu.length, now);
   return llp::PlaceVerdict::Delivered;
 }
 
 [[gnu::noinline]] llp::PlaceVerdict Stream::take_untagged(const llp::UlpduView& ulpdu, bool more,
                                                           base::Now now) {
   const base::ByteView prefix = ulpdu.pieces[0].first(wire::kDdpUntaggedSize);
-  const wire::DdpUntaggedHeader header = wire::read_ddp_untagged(prefix.data());
-  const uint32_t payload = ulpdu.length - wire::kDdpUntaggedSize;
-  if (uint8_t* const to = run_.find_untagged(prefix.data(), header.mo, payload, memory_)) {
-    put_run(ulpdu, wire::kDdpUntaggedSize, to);
-  } else if (place_untagged(ulpdu, prefix, header).failed()) {
+  if (place_untagged(ulpdu, prefix, wire::read_ddp_untagged(prefix.data())).failed()) {
     return take_in_steps(ulpdu, more, now);
   }
+  return end_untagged(ulpdu, more, now);
+}
+
+/// Delivers an untagged segment that was placed, unless there are `more`, which may depend on it.
+[[gnu::noinline]] llp::PlaceVerdict Stream::end_untagged(const llp::UlpduView& ulpdu, bool more,
+                                                         base::Now now) {
   if (more) return llp::PlaceVerdict::Placed;
-  const Fault fault = deliver_untagged(prefix, header, ulpdu.length, now);
+  const base::ByteView prefix = ulpdu.pieces[0].first(wire::kDdpUntaggedSize);
+  const Fault fault =
+      deliver_untagged(prefix, wire::read_ddp_untagged(prefix.data()), ulpdu.length, now);
   if (fault.failed()) [[unlikely]]
     fail(fault, prefix, ulpdu.length, now);
   return llp::PlaceVerdict::Delivered;

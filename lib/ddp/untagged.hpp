@@ -28,6 +28,10 @@ class UntaggedQueue {
   [[nodiscard]] uint32_t deliver_msn() const { return deliver_msn_; }
   /// Counts a segment of that message at its delivery. \param key as for Coverage
   void reached(const wire::DdpUntaggedHeader& header, uint32_t payload, uint64_t key);
+  /// Counts one that has the RsvdULP of another segment of the message, which is counted as well.
+  void reached_more(uint32_t mo, uint32_t payload, uint64_t key) {
+    coverage_.add(mo, payload, key);
+  }
   /// \return whether its segments cover [0, length), each octet once
   [[nodiscard]] bool whole(uint64_t length, uint64_t key) const {
     return coverage_.exactly(length, key);

@@ -147,22 +147,27 @@ framing::Extent FpduLocator::extent(const framing::Arrivals& arrivals, uint64_t 
 
 static_assert(wire::kMpaMarkerInterval >= framing::kMarkerIntervalMin, "as many pieces as fit");
 
-/// Collects the pieces of the ULPDU between its markers.
+/// Collects the pieces of the ULPDU between its markers: behind the first one each has as many
+/// octets as there are between two markers.
 llp::UlpduView FpduLocator::view_between_markers(const framing::PduSpan& span,
                                                  const uint8_t* data) {
+  constexpr uint32_t kBetween = wire::kMpaMarkerInterval - wire::kMpaMarkerSize;
   const MarkerGrid& grid = reader_.grid();
-  base::ByteView* pieces = store_.pieces();
-  size_t count = 0;
+  base::ByteView* piece = store_.pieces();
   uint64_t at = span.header + wire::kMpaLengthSize;
+  if (grid.at(at)) at += wire::kMpaMarkerSize;
+  data += at - span.begin;
   uint32_t left = span.ulpdu_length;
-  while (left != 0) {
-    if (grid.at(at)) at += wire::kMpaMarkerSize;
-    const uint32_t run = std::min<uint32_t>(left, grid.distance(at));
-    pieces[count++] = {data + (at - span.begin), run};
-    at += run;
-    left -= run;
+  if (const uint32_t first = std::min(left, grid.on() ? grid.distance(at) : left); first != 0) {
+    *piece++ = {data, first};
+    left -= first;
+    data += first + wire::kMpaMarkerSize;
   }
-  return {{pieces, count}, span.ulpdu_length};
+  for (; left >= kBetween; left -= kBetween, data += wire::kMpaMarkerInterval) {
+    *piece++ = {data, kBetween};
+  }
+  if (left != 0) *piece++ = {data, left};
+  return {{store_.pieces(), piece}, span.ulpdu_length};
 }
 
 }  // namespace rnic::mpa

@@ -1,5 +1,7 @@
 #include "mpa/fpdu_reader.hpp"
 
+#include <algorithm>
+
 namespace rnic::mpa {
 
 using framing::PduError;
@@ -42,13 +44,15 @@ bool FpduReader::find(const framing::HeldOctets& held, uint64_t begin, base::Ran
 
 [[gnu::noinline]] PduError FpduReader::verify_markers(const framing::PduSpan& span,
                                                       const uint8_t* data) const {
-  for (uint64_t marker = grid_.next(span.begin); marker < span.end;
-       marker += wire::kMpaMarkerInterval) {
-    const uint64_t expected = marker < span.header ? 0 : marker - span.header;
-    if (expected > kFpduptrMax) break;  // a ULPDU over 64768 octets: FPDUPTR has no room for it
-    if (wire::load_mpa_marker(data + (marker - span.begin)) != expected) {
-      return PduError::BadMarker;
-    }
+  const uint64_t first = grid_.next(span.begin);
+  uint64_t expected = first < span.header ? 0 : first - span.header;
+  // Behind so many octets, in a ULPDU of more than 64768, FPDUPTR has no room.
+  const uint64_t end = std::min(span.end, span.header + kFpduptrMax + 1);
+  const uint8_t* marker = data + (first - span.begin);
+  for (uint64_t at = first; at < end; at += wire::kMpaMarkerInterval) {
+    if (wire::load_mpa_marker(marker) != expected) return PduError::BadMarker;
+    marker += wire::kMpaMarkerInterval;
+    expected = at + wire::kMpaMarkerInterval - span.header;
   }
   return PduError::None;
 }

@@ -127,8 +127,12 @@ void Connection::input(Segment& segment, bool predicting, base::Now now) {
 
 [[gnu::noinline]] void Connection::predict() { fast_path::predict(core_, sender_, receiver_); }
 
-[[gnu::noinline]] fast_path::Taken Connection::take_predicted_text(SegmentIn in, base::Now now) {
-  const auto taken = fast_path::take_text(core_, sender_, receiver_, in, now);
+// The parts of a segment are handed over in registers: a SegmentIn would be copied.
+[[gnu::noinline]] fast_path::Taken Connection::take_predicted_text(base::ByteView tcp,
+                                                                   bool checksum_verified,
+                                                                   uint8_t ecn, base::Now now) {
+  const auto taken =
+      fast_path::take_text(core_, sender_, receiver_, {tcp, checksum_verified, ecn}, now);
   if (taken != fast_path::Taken::No) keep_alive_.heard(now);
   return taken;
 }

@@ -98,10 +98,7 @@ class Connection final : public llp::Stream {
   [[nodiscard]] fast_path::Taken take_predicted(const SegmentIn& in, base::Now now) {
     using fast_path::Taken;
     if (in.tcp.size() != core_.prediction.header_octets()) {
-      // The segment is copied member by member, so that the caller can keep its own in registers
-      // for an ACK.
-      return take_predicted_text({in.source, in.destination, in.tcp, in.checksum_verified, in.ecn},
-                                 now);
+      return take_predicted_text(in.tcp, in.checksum_verified, in.ecn, now);
     }
     const Taken taken = fast_path::take_ack(core_, sender_, receiver_, keep_alive_, in, now);
     if (taken != Taken::ReorderedAck) [[likely]]
@@ -173,7 +170,8 @@ class Connection final : public llp::Stream {
   void time_out();
 
   // These are functions of their own, so that a predicted ACK does not pay for their arguments.
-  [[nodiscard]] fast_path::Taken take_predicted_text(SegmentIn in, base::Now now);
+  [[nodiscard]] fast_path::Taken take_predicted_text(base::ByteView tcp, bool checksum_verified,
+                                                     uint8_t ecn, base::Now now);
   void predict();
 
   [[nodiscard]] bool passive() const { return acceptor_ != nullptr; }

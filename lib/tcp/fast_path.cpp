@@ -29,6 +29,11 @@ inline bool stamps_good(const ConnectionCore& core, const Receiver& receiver, co
   return base::load_be32(options) == kTimestampsHead && receiver.stamp_good(stamp);
 }
 
+[[gnu::noinline]] bool checksum_right(const ConnectionCore& core, base::ByteView tcp) {
+  const Binding& binding = core.binding();
+  return checksum_good({binding.remote.address, binding.local.address, tcp});
+}
+
 /// TSecr, where timestamps are on.
 inline uint32_t echo_of(const ConnectionCore& core, const uint8_t* header) {
   return core.prediction.header_octets() != wire::kTcpHeaderMin
@@ -57,7 +62,7 @@ inline bool window_stays_open(ConnectionCore& core, Sender& sender, const uint8_
 
 }  // namespace
 
-Taken take_text(ConnectionCore& core, Sender& sender, Receiver& receiver, const SegmentIn& in,
+Taken take_text(ConnectionCore& core, Sender& sender, Receiver& receiver, ExpectedIn in,
                 base::Now now) {
   const Tcb& tcb = core.tcb;
   const uint32_t length = core.prediction.header_octets();
@@ -72,7 +77,7 @@ Taken take_text(ConnectionCore& core, Sender& sender, Receiver& receiver, const 
   const bool old = ack == tcb.snd_seq(tcb.snd_una).value;
   const uint32_t acked = old ? 0 : sender.flight().plain_ack(ack);
   if (!old && acked == 0) return Taken::No;
-  if (!in.checksum_verified && !checksum_good(in)) return Taken::No;
+  if (!in.checksum_verified && !checksum_right(core, in.tcp)) return Taken::No;
   if (window_field(header) == 0) return Taken::No;
   receiver.take_stamp(stamp, now);
   const base::ByteView text{header + length, size - length};

@@ -55,8 +55,14 @@ enum class Taken : uint8_t {
 /// Takes a segment without text. \param in a segment for which expects() is true
 [[nodiscard]] Taken take_ack(ConnectionCore& core, Sender& sender, Receiver& receiver,
                              KeepAlive& keep_alive, const SegmentIn& in, base::Now now);
+/// A segment between the addresses of the connection.
+struct ExpectedIn {
+  base::ByteView tcp;
+  bool checksum_verified = false;
+  uint8_t ecn = 0;
+};
 /// Takes a segment with text. \param in a segment for which expects() is true
 [[nodiscard]] Taken take_text(ConnectionCore& core, Sender& sender, Receiver& receiver,
-                              const SegmentIn& in, base::Now now);
+                              ExpectedIn in, base::Now now);
 
 }  // namespace rnic::tcp::fast_path

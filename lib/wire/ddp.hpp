@@ -56,6 +56,8 @@ struct DdpUntaggedHeader {
 [[nodiscard]] constexpr bool is_ddp_tagged(uint8_t control) {
   return (control & kDdpTaggedBit) != 0;
 }
+/// True when a segment that begins with this control octet is the last one of its message.
+[[nodiscard]] constexpr bool is_ddp_last(uint8_t control) { return (control & kDdpLastBit) != 0; }
 /// Length of the header that a control octet announces.
 [[nodiscard]] constexpr uint32_t ddp_header_size(uint8_t control) {
   return is_ddp_tagged(control) ? kDdpTaggedSize : kDdpUntaggedSize;
