@@ -264,7 +264,8 @@ void Stream::deliver_ulpdu(base::ByteView header, uint32_t ulpdu_length, base::N
 
 [[gnu::noinline, gnu::cold]] void Stream::fail(const Fault& fault, base::ByteView header,
                                                uint32_t ulpdu_length, base::Now now) {
-  stop();
+  run_.end();
+  stopped_ = true;
   user_.fault(fault, report(header, ulpdu_length), now);
 }
 

@@ -34,22 +34,27 @@ class RecordingUser final : public User {
   [[nodiscard]] uint8_t version() const override { return 1; }
   Fault tagged_target(const DdpTaggedHeader&, uint32_t, TaggedTarget& out) override {
     out.rights = Access::RemoteWrite;
+    out.same = same;
+    out.quiet = quiet;
+    ++tagged_targets;
     return kNoFault;
   }
   Fault untagged_target(const DdpUntaggedHeader& header, UntaggedTarget& out) override {
+    ++untagged_targets;
     out.sges = sges.at(header.msn - first_msn);
     for (const Sge& sge : out.sges) out.length += sge.length;
     return kNoFault;
   }
   Fault deliver_tagged(const DdpTaggedHeader& header, uint32_t payload) override {
+    ++tagged_deliveries;
     if (refuses_tagged) return kCatastrophic;
     if (header.last) delivered.push_back({true, payload});
     return kNoFault;
   }
-  Fault deliver_untagged(const DdpUntaggedHeader&, uint64_t length, bool same, const SegmentReport&,
+  Fault deliver_untagged(const DdpUntaggedHeader&, uint64_t length, bool alike, const SegmentReport&,
                          base::Now) override {
     delivered.push_back({false, length});
-    uniform.push_back(same);
+    uniform.push_back(alike);
     return kNoFault;
   }
   void fault(const Fault& fault, const SegmentReport& segment, base::Now) override {
@@ -62,6 +67,11 @@ class RecordingUser final : public User {
   void ended(StreamEnd, base::Now) override { ++ends; }
 
   bool refuses_tagged = false;  ///< at their delivery
+  base::Range same{};           ///< TaggedTarget::same of each segment
+  bool quiet = false;
+  uint32_t tagged_targets = 0;    ///< calls
+  uint32_t untagged_targets = 0;  ///< calls
+  uint32_t tagged_deliveries = 0;
   uint32_t first_msn = 1;
   std::vector<std::vector<Sge>> sges;  // of the buffers of queue 0, from first_msn on
   std::vector<Delivered> delivered;
