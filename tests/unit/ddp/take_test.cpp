@@ -1,6 +1,7 @@
 // Taking a segment at once beside placing it and then delivering it: the same calls, octets, counts
 // and faults.
 #include <functional>
+#include <random>
 
 #include "stream_fixture.hpp"
 
@@ -128,6 +129,65 @@ TEST(TakeUlpdu, WhereNothingIsPlacedAnyMore) {
   };
   expect_twins([](Side& side) { side.stream.stop(); }, good);
   expect_twins([](Side& side) { side.stream.peer_finished(true, {}); }, good);
+}
+
+// Runs of memory begin and end in any order; one side takes each segment at once, and asks as seldom
+// as it may, the other one in two steps, and asks each time.
+TEST(TakeUlpdu, TwinsOnAnySegments) {
+  uint32_t asked_once = 0;
+  uint32_t asked_in_steps = 0;
+  for (uint32_t seed = 0; seed < 2000; ++seed) {
+    SCOPED_TRACE(seed);
+    Side once;
+    Side steps;
+    const bool quiet = seed % 2 == 0;
+    once.user.same = seed % 3 == 0 ? base::Range{16, 96} : base::Range{0, UINT64_MAX};
+    once.user.quiet = quiet;
+    for (Side* side : {&once, &steps}) {
+      for (uint32_t i = 0; i < 2; ++i) side->user.sges.push_back(side->user.sges[0]);
+      side->stream.provide(0, 2);
+    }
+    std::mt19937 random(seed);
+    uint32_t msn = 1;
+    uint32_t mo = 0;
+    for (uint32_t i = 0; i < 30 && once.user.faults.empty(); ++i) {
+      const uint32_t length = random() % 24;
+      const uint32_t kind = random() % 16;
+      const bool last = random() % 4 == 0;
+      const bool odd = random() % 40 == 0;  // a field is not what it should be
+      if (kind == 0 && odd) {
+        for (Side* side : {&once, &steps}) ASSERT_TRUE(side->table.remove(mem::Stag{side->stag}));
+      }
+      const auto make = [&](const Side& side) {
+        if (kind < 9 || msn > 3) {
+          return tagged({.last = last, .stag = side.stag, .to = i % 5 * 20 + (odd ? 100 : 0)}, length);
+        }
+        return untagged({.last = last, .rsvd_ulp_tail = odd ? 1u : 0u, .msn = msn, .mo = mo}, length);
+      };
+      const auto for_once = make(once);
+      const auto for_steps = make(steps);
+      if (for_once[0] < 0x80) {
+        mo = last ? 0 : mo + length;
+        msn += last ? 1 : 0;
+      }
+      const test::CutView cut(for_once, seed % 5 == 0 ? 19 : SIZE_MAX);
+      const test::CutView same(for_steps, seed % 5 == 0 ? 19 : SIZE_MAX);
+      EXPECT_EQ(once.stream.take_ulpdu(cut.view(), false, {}),
+                steps.stream.llp::FramingUser::take_ulpdu(same.view(), false, {}));
+    }
+    ASSERT_EQ(once.memory, steps.memory);
+    ASSERT_EQ(once.segments, steps.segments);
+    ASSERT_EQ(once.octets, steps.octets);
+    ASSERT_EQ(once.user.delivered, steps.user.delivered);
+    ASSERT_EQ(once.user.uniform, steps.user.uniform);
+    ASSERT_EQ(once.user.faults.size(), steps.user.faults.size());
+    for (size_t f = 0; f < once.user.faults.size(); ++f) {
+      ASSERT_EQ(code_of(once.user.faults[f]), code_of(steps.user.faults[f]));
+    }
+    asked_once += once.user.tagged_targets + once.user.untagged_targets;
+    asked_in_steps += steps.user.tagged_targets + steps.user.untagged_targets;
+  }
+  EXPECT_LT(3 * asked_once, 2 * asked_in_steps);
 }
 
 // A fault that the user finds at the delivery, of a segment that was placed.

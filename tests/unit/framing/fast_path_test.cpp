@@ -40,6 +40,12 @@ class Log final : public llp::FramingUser {
     ++placed;
     return llp::PlaceVerdict::Placed;
   }
+  /// Delivers at once, among others, the PDUs that begin with a Q.
+  llp::PlaceVerdict take_ulpdu(const llp::UlpduView& ulpdu, bool more, base::Now now) override {
+    uint8_t first = 0;
+    ulpdu.copy_prefix(&first, 1);
+    return FramingUser::take_ulpdu(ulpdu, more && first != 'Q', now);
+  }
   void deliver_ulpdu(base::ByteView header, uint32_t length, base::Now) override {
     calls.push_back("deliver " + std::to_string(length) + " " +
                     text({header.begin(), header.end()}));
@@ -238,6 +244,85 @@ TEST(FastPath, TakesOnePduOrMany) {
   EXPECT_TRUE(end.receiver.at_boundary());
 }
 
+// Those that the user delivers at once are delivered once, and none of them before others.
+TEST(FastPath, LetsTheUserDeliverAmongOthers) {
+  Begun end;
+  EXPECT_TRUE(end.arrive(4, pdus({"Q1", "Q2", "three", "Q4", "Q5"})));
+  EXPECT_EQ(end.user.calls,
+            (std::vector<std::string>{"place one", "first", "deliver 3 one", "place Q1",
+                                      "deliver 2 Q1", "place Q2", "deliver 2 Q2", "place three",
+                                      "place Q4", "place Q5", "deliver 5 three", "deliver 2 Q4",
+                                      "deliver 2 Q5"}));
+  EXPECT_EQ(end.counts.pdus_in, 6u);
+  EXPECT_EQ(end.stream.traces[TraceKind::InOrder], 2);
+  EXPECT_EQ(end.stream.traces[TraceKind::Delivered], 2);
+  EXPECT_TRUE(end.receiver.at_boundary());
+}
+
+// --- a steady stream ---
+
+TEST(FastPath, ASteadyStreamLocatesNoSegmentOfOnePdu) {
+  Begun end;
+  EXPECT_TRUE(end.arrive(4, pdu("two")));
+  EXPECT_EQ(end.locator.one_count, 0u) << "the first plain segment makes it steady";
+  EXPECT_TRUE(end.arrive(8, pdu("six")));
+  EXPECT_TRUE(end.arrive(12, pdus({"ten", "more"})));
+  EXPECT_TRUE(end.arrive(21, pdu("last")));
+  EXPECT_EQ(end.locator.one_count, 2u);
+}
+
+// Whatever comes between two plain segments, it is taken as ever, and the stream is not steady
+// before the second of the plain ones behind it.
+TEST(FastPath, ASteadyStreamEndsWithWhatIsNotPlain) {
+  using Between = std::function<void(LoggedEnd&)>;
+  const std::vector<Between> all = {
+      [](LoggedEnd& end) {
+        end.arrive(13, pdu("hole"));
+        end.arrive(8, pdu("fill"));
+      },
+      [](LoggedEnd& end) {
+        end.arrive(8, Octets{3, 'c'});
+        end.arrive(10, Octets{'u', 't'});
+      },
+      [](LoggedEnd& end) {
+        end.user.says_wait = true;
+        end.arrive(8, pdu("may"));
+        end.user.says_wait = false;
+      },
+      [](LoggedEnd& end) {
+        end.user.wait_at = 2;
+        end.arrive(8, pdu("waits"));
+        end.user.wait_at = UINT32_MAX;
+        end.receiver.resume({});
+      },
+      [](LoggedEnd& end) {
+        end.user.fault_at = 2;
+        end.arrive(8, pdu("fault"));
+      },
+      [](LoggedEnd& end) { end.receiver.attach(&end.stream); },
+      [](LoggedEnd& end) { end.receiver.discard(); },
+      [](LoggedEnd& end) { end.arrive(8, Octets{0}); },
+  };
+  for (size_t i = 0; i < all.size(); ++i) {
+    SCOPED_TRACE(i);
+    LoggedEnd fast(true);
+    LoggedEnd general(false);
+    for (LoggedEnd* end : {&fast, &general}) {
+      end->arrive(0, pdu("one"));
+      end->arrive(4, pdu("two"));
+      all[i](*end);
+      end->receiver.validate();
+    }
+    const uint32_t before = fast.locator.one_count;
+    for (const char* const text : {"next", "then"}) {
+      for (LoggedEnd* end : {&fast, &general}) end->arrive(end->ordered, pdu(text));
+    }
+    expect_twins(fast, general);
+    const bool stays = i == 4;  // a user that refuses a PDU lets the others go on
+    EXPECT_EQ(fast.locator.one_count - before, fast.receiver.is_broken() ? 0u : stays ? 2u : 1u);
+  }
+}
+
 // --- each condition of the entry test ---
 
 TEST(FastPath, NotWhereItIsOff) {
@@ -398,6 +483,22 @@ TEST(FastPath, IsLeftWhereAPduWaitsAfterAll) {
     }
     expect_twins(fast, general);
   }
+}
+
+// What was delivered among others is not delivered again.
+TEST(FastPath, IsLeftBehindThoseThatAreDelivered) {
+  Begun end;
+  end.user.wait_at = 3;
+  EXPECT_FALSE(end.arrive(4, pdus({"Q1", "two", "three"})));
+  EXPECT_EQ(end.user.calls,
+            (std::vector<std::string>{"place one", "first", "deliver 3 one", "place Q1",
+                                      "deliver 2 Q1", "place two", "place three",
+                                      "deliver 3 two"}));
+  EXPECT_TRUE(end.receiver.waits());
+  end.user.wait_at = UINT32_MAX;
+  EXPECT_FALSE(end.receiver.resume({}));
+  EXPECT_EQ(end.user.calls.back(), "deliver 5 three");
+  EXPECT_EQ(end.counts.pdus_in, 4u);
 }
 
 // The only PDU of a segment has a way of its own.

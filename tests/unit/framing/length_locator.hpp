@@ -38,6 +38,12 @@ class LengthLocator final : public LocatorDefaults {
       out.next = out.whole[out.count - 1].end;
     }
   }
+  [[nodiscard]] bool is_one_pdu(uint64_t begin, base::ByteView octets, PduSpan& span) {
+    if (octets[0] == 0 || octets.size() != 1u + octets[0]) return false;
+    span = span_at(begin, octets[0]);
+    ++one_count;
+    return true;
+  }
   [[nodiscard]] uint64_t first_in(const Arrivals& arrivals, base::Range held) const {
     return arrivals.placed().ends_at(held.begin) ? held.begin : kUnlocated;
   }
@@ -59,6 +65,7 @@ class LengthLocator final : public LocatorDefaults {
   void passed(uint64_t end, uint64_t) { passed_to = end; }
   [[nodiscard]] PduError overlap() const { return kOverlap; }
 
+  uint32_t one_count = 0;  ///< segments of one PDU that were not located
   uint32_t placed_count = 0;
   uint64_t passed_to = 0;
 

@@ -283,6 +283,28 @@ TEST_F(StagTableTest, RemoteInvalidation_RDMAP_5_3_08) {
   EXPECT_EQ(table.live(), 1u);
 }
 
+// Inside of it each access is allowed, to the octet, and no octet outside is.
+TEST_F(StagTableTest, RunOfARegion) {
+  for (const uint64_t to : {base, uint64_t{0}, uint64_t{0x1234567890}, UINT64_MAX - 255}) {
+    const AccessRun run = table.run_of(add(Access::RemoteWrite, to));
+    EXPECT_EQ(run.at, memory.data());
+    // An octet at 2^64 - 1 is in no run.
+    EXPECT_EQ(run.offsets, (base::Range{to, to == UINT64_MAX - 255 ? UINT64_MAX : to + 256}));
+  }
+}
+
+TEST_F(StagTableTest, WhatHasNoRun) {
+  EXPECT_TRUE(table.run_of(Stag{0x1234}).offsets.empty());
+  const Stag stag = add({}, 0);
+  EXPECT_TRUE(table.run_of(Stag{stag.value ^ 1}).offsets.empty());
+  EXPECT_TRUE(table.remove(stag).has_value());
+  EXPECT_TRUE(table.run_of(stag).offsets.empty());
+  const base::ByteSpan all(memory);
+  const std::array<base::ByteSpan, 2> pieces{all.first(16), all.subspan(32, 16)};
+  const auto cut = table.add({.pd = kPd, .pieces = pieces});
+  EXPECT_TRUE(table.run_of(cut.value()).offsets.empty());
+}
+
 // The region's own side needs no right, and is held to protection domain and stream all the same.
 TEST_F(StagTableTest, LocalInvalidationAsksForDomainAndStream) {
   const Stag stag = add({}, {}, kStream);
