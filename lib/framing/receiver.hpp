@@ -140,6 +140,7 @@ class Receiver final : private Arrivals {
                               base::Now now);
   [[nodiscard]] bool place_plain(const LocatedSegment& segment, base::ByteView octets,
                                  uint32_t& taken, base::Now now);
+  void note_placed(const LocatedSegment& segment, uint32_t placed, uint32_t taken);
   void deliver_plain(const LocatedSegment& segment, base::ByteView octets, uint32_t first,
                      base::Now now);
   void leave_fast_path(const LocatedSegment& segment, base::ByteView octets, uint32_t taken,

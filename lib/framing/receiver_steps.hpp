@@ -265,7 +265,8 @@ template <Locator L>
 inline bool Receiver<L>::place_plain(const LocatedSegment& segment, base::ByteView octets,
                                      uint32_t& taken, base::Now now) {
   const uint8_t* data = octets.data();
-  for (uint32_t i = 0; i < segment.count && !stopped_; ++i) {
+  uint32_t i = 0;
+  for (; i < segment.count && !stopped_; ++i) {
     const PduSpan& span = segment.whole[i];
     const llp::UlpduView ulpdu = locator_.view(span, data);
     // Deliveries keep their order: behind a PDU that is not delivered yet, none is.
@@ -273,21 +274,30 @@ inline bool Receiver<L>::place_plain(const LocatedSegment& segment, base::ByteVi
         taken == i ? user_->take_ulpdu(ulpdu, i + 1 != segment.count, now)
                    : user_->place_ulpdu(ulpdu, true, now);
     if (verdict == llp::PlaceVerdict::Wait) [[unlikely]] {
+      note_placed(segment, i, taken);
       leave_fast_path(segment, octets, taken, i, now);
       return false;
     }
-    if (verdict == llp::PlaceVerdict::Delivered) {
-      ++taken;
-      ++counters_.pdus_in;
-      deliver_next_ = span.end;
-    }
+    if (verdict == llp::PlaceVerdict::Delivered) ++taken;
     if (taken > i || !stopped_) [[likely]]
       locator_.placed(span, data);
-    pass(span.end, span.unit_end);
-    counters_.placed_in_order_octets += span.size();
     data += span.size();
   }
+  note_placed(segment, i, taken);
   return true;
+}
+
+/// The first PDUs of a segment are placed, and the first `taken` of them delivered.
+template <Locator L>
+inline void Receiver<L>::note_placed(const LocatedSegment& segment, uint32_t placed,
+                                     uint32_t taken) {
+  if (placed == 0) return;
+  const PduSpan& last = segment.whole[placed - 1];
+  pass(last.end, last.unit_end);
+  counters_.placed_in_order_octets += last.end - segment.range.begin;
+  if (taken == 0) return;
+  deliver_next_ = segment.whole[taken - 1].end;
+  counters_.pdus_in += taken;
 }
 
 /// Delivers the PDUs of a segment that are placed, from number `first` on.

@@ -29,7 +29,7 @@ void FpduLocator::locate(const framing::Arrivals& arrivals, base::ByteView octet
       break;
     }
     framing::PduSpan& span = out.whole[count];
-    span = fpdu_span(grid, at, base::load_be16(data + (header - at)));
+    find_fpdu(grid, at, base::load_be16(data + (header - at)), span);
     if (span.end > range.end) {
       out.cut = true;
       // It would reach into an FPDU that was proven, so its length is wrong.

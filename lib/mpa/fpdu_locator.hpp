@@ -33,11 +33,9 @@ class FpduLocator final : public framing::LocatorDefaults {
     if (octets.size() < kLeast) return false;
     drop_policy_.forget_proven();
     const uint64_t header = fpdu_header(reader_.grid(), begin);
-    const framing::PduSpan found =
-        fpdu_span(reader_.grid(), begin, base::load_be16(octets.data() + (header - begin)));
-    if (found.size() != octets.size()) return false;
-    span = found;
-    return reader_.verify(found, octets.data()) == framing::PduError::None;
+    find_fpdu(reader_.grid(), begin, base::load_be16(octets.data() + (header - begin)), span);
+    return span.end == begin + octets.size() &&
+           reader_.verify(span, octets.data()) == framing::PduError::None;
   }
   [[nodiscard]] framing::Refusal refuses(const framing::Arrivals& arrivals,
                                          const framing::LocatedSegment& segment,

@@ -40,18 +40,31 @@ class MarkerGrid {
   return grid.at(begin) ? begin + wire::kMpaMarkerSize : begin;
 }
 
-/// The place of an FPDU that begins at `begin`, with a ULPDU of this length.
+/// Finds the place of an FPDU that begins at `begin`, with a ULPDU of this length. \param span gets
+/// it, field by field: a copy of all would wait for the fields.
+inline void find_fpdu(const MarkerGrid& grid, uint64_t begin, uint32_t ulpdu_length,
+                      framing::PduSpan& span) {
+  const uint32_t content = wire::mpa_fpdu_size(ulpdu_length);
+  uint64_t header = begin;
+  uint64_t end = begin + content;
+  if (grid.on()) {
+    const uint32_t first = grid.distance(begin);
+    if (first == 0) header += wire::kMpaMarkerSize;
+    // A marker belongs to the FPDU whose content it precedes: one behind the CRC is part of the
+    // next FPDU.
+    constexpr uint32_t kBetween = wire::kMpaMarkerInterval - wire::kMpaMarkerSize;
+    if (content > first) end += wire::kMpaMarkerSize * (1 + (content - first - 1) / kBetween);
+  }
+  span.begin = begin;
+  span.header = header;
+  span.end = end;
+  span.ulpdu_length = ulpdu_length;
+  span.unit_end = 0;
+}
 [[nodiscard]] inline framing::PduSpan fpdu_span(const MarkerGrid& grid, uint64_t begin,
                                                 uint32_t ulpdu_length) {
-  const uint32_t content = wire::mpa_fpdu_size(ulpdu_length);
-  framing::PduSpan span{begin, begin, begin + content, ulpdu_length};
-  if (!grid.on()) return span;
-  const uint32_t first = grid.distance(begin);
-  if (first == 0) span.header += wire::kMpaMarkerSize;
-  // A marker belongs to the FPDU whose content it precedes: one behind the CRC is part of the next
-  // FPDU.
-  constexpr uint32_t kBetween = wire::kMpaMarkerInterval - wire::kMpaMarkerSize;
-  if (content > first) span.end += wire::kMpaMarkerSize * (1 + (content - first - 1) / kBetween);
+  framing::PduSpan span;
+  find_fpdu(grid, begin, ulpdu_length, span);
   return span;
 }
 
