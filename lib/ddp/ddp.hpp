@@ -9,7 +9,8 @@
 ///
 /// Invariants
 /// - No octet is written without mem::StagTable::access(), once per piece and segment; where
-///   segments follow each other in one run of memory, once for as long as no STag ends (PlacementRun).
+///   segments follow each other in one run of memory, once for as long as no STag ends
+///   (PlacementRun).
 /// - A check that fails on a segment out of order has no effect but Hold.
 /// - The first check that fails in order is remembered, and reported to the user when all segments
 ///   before the faulty one are delivered. Nothing is placed from then on.

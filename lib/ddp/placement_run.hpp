@@ -60,8 +60,8 @@ class PlacementRun {
     if (tagged_control(header) != control_) return nullptr;
     return inside(base::load_be64(header + wire::kDdpToAt), payload, table);
   }
-  /// The same of an untagged segment, or it is tagged. \param header at least kDdpUntaggedSize
-  /// octets
+  /// Does the same for an untagged segment; nullptr also if it is tagged. \param header at least
+  /// kDdpUntaggedSize octets
   [[nodiscard]] uint8_t* find_untagged(const uint8_t* header, uint32_t payload,
                                        const mem::StagTable& table) const {
     const bool same =

@@ -317,8 +317,8 @@ inline void Receiver<L>::deliver_plain(const LocatedSegment& segment, base::Byte
 }
 
 /// The one exit: PDU `waiting` waits, although may_wait() has said that none would. The PDUs before
-/// it are delivered up to number `taken`, and the others listed, as they would be now on the general
-/// way, which goes on from here.
+/// it are delivered up to number `taken`. The others are listed, as they would be now on the
+/// general way, which goes on from here.
 template <Locator L>
 [[gnu::noinline, gnu::cold]] void Receiver<L>::leave_fast_path(const LocatedSegment& segment,
                                                                base::ByteView octets,

@@ -139,8 +139,8 @@ class FramingUser {
 
   /// place_ulpdu() of a ULPDU in order, everything before which is delivered, and its
   /// deliver_ulpdu() at once unless the verdict is Wait. \param more other ULPDUs are placed before
-  /// anything else is delivered, so the user delivers this one at once only if that ends nothing and
-  /// changes nothing for them. \return Delivered, or the verdict of place_ulpdu()
+  /// anything else is delivered, so the user delivers this one at once only if that ends nothing
+  /// and changes nothing for them. \return Delivered, or the verdict of place_ulpdu()
   virtual PlaceVerdict take_ulpdu(const UlpduView& ulpdu, bool more, base::Now now) {
     const PlaceVerdict verdict = place_ulpdu(ulpdu, true, now);
     if (more || verdict == PlaceVerdict::Wait) return verdict;

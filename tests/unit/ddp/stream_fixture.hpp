@@ -51,8 +51,8 @@ class RecordingUser final : public User {
     if (header.last) delivered.push_back({true, payload});
     return kNoFault;
   }
-  Fault deliver_untagged(const DdpUntaggedHeader&, uint64_t length, bool alike, const SegmentReport&,
-                         base::Now) override {
+  Fault deliver_untagged(const DdpUntaggedHeader&, uint64_t length, bool alike,
+                         const SegmentReport&, base::Now) override {
     delivered.push_back({false, length});
     uniform.push_back(alike);
     return kNoFault;

@@ -131,8 +131,8 @@ TEST(TakeUlpdu, WhereNothingIsPlacedAnyMore) {
   expect_twins([](Side& side) { side.stream.peer_finished(true, {}); }, good);
 }
 
-// Runs of memory begin and end in any order; one side takes each segment at once, and asks as seldom
-// as it may, the other one in two steps, and asks each time.
+// Runs of memory begin and end in any order; one side takes each segment at once, and asks as
+// seldom as it may, the other one in two steps, and asks each time.
 TEST(TakeUlpdu, TwinsOnAnySegments) {
   uint32_t asked_once = 0;
   uint32_t asked_in_steps = 0;
@@ -160,9 +160,11 @@ TEST(TakeUlpdu, TwinsOnAnySegments) {
       }
       const auto make = [&](const Side& side) {
         if (kind < 9 || msn > 3) {
-          return tagged({.last = last, .stag = side.stag, .to = i % 5 * 20 + (odd ? 100 : 0)}, length);
+          const uint64_t to = i % 5 * 20 + (odd ? 100 : 0);
+          return tagged({.last = last, .stag = side.stag, .to = to}, length);
         }
-        return untagged({.last = last, .rsvd_ulp_tail = odd ? 1u : 0u, .msn = msn, .mo = mo}, length);
+        const uint32_t tail = odd ? 1 : 0;
+        return untagged({.last = last, .rsvd_ulp_tail = tail, .msn = msn, .mo = mo}, length);
       };
       const auto for_once = make(once);
       const auto for_steps = make(steps);

@@ -11,6 +11,7 @@
 #include "framing/framing.hpp"
 #include "framing/receiver_steps.hpp"
 #include "length_locator.hpp"
+#include "support/damage.hpp"
 #include "support/mpa_fakes.hpp"
 
 namespace rnic::framing {
@@ -21,6 +22,8 @@ using test::Octets;
 extern template class Receiver<LengthLocator>;
 
 namespace {
+
+RNIC_OPEN(Receiver<LengthLocator>, steady_at_)
 
 /// Writes down each call with the octets that it gets, and answers as it was told.
 class Log final : public llp::FramingUser {
@@ -269,6 +272,12 @@ TEST(FastPath, ASteadyStreamLocatesNoSegmentOfOnePdu) {
   EXPECT_TRUE(end.arrive(12, pdus({"ten", "more"})));
   EXPECT_TRUE(end.arrive(21, pdu("last")));
   EXPECT_EQ(end.locator.one_count, 2u);
+}
+
+TEST(FastPath, AStreamThatIsNotSteadyIsNotTakenForOne) {
+  Begun end;
+  test::notices(end.receiver, "framing/receiver_steps.hpp: steady_at_ == kUnlocated ||",
+                [&] { steady_at_(end.receiver) = 5; });
 }
 
 // Whatever comes between two plain segments, it is taken as ever, and the stream is not steady
