@@ -10,6 +10,7 @@
 
 #include "base/bytes.hpp"
 #include "base/endian.hpp"
+#include "ddp/tagged.hpp"
 #include "mem/stag_table.hpp"
 #include "wire/ddp.hpp"
 
@@ -32,11 +33,12 @@ class PlacementRun {
   /// Nothing is known.
   void end() { control_ = kNone; }
   /// \param header of a tagged segment that has passed its checks \param run by TO; none if it is
-  /// empty \param quiet see TaggedTarget
-  void begin_tagged(const uint8_t* header, const mem::AccessRun& run, bool quiet,
+  /// empty \param target the user's answer
+  void begin_tagged(const uint8_t* header, const mem::AccessRun& run, const TaggedTarget& target,
                     const mem::StagTable& table) {
     begin(tagged_control(header), run, table);
-    quiet_ = quiet;
+    quiet_ = target.quiet;
+    coverage_ = run.offsets == target.same ? target.coverage : nullptr;
   }
   /// \param header of an untagged segment of the message that is delivered next, which has passed
   /// its checks \param run by MO; none if it is empty
@@ -45,6 +47,7 @@ class PlacementRun {
     begin(untagged_control(header), run, table);
     queue_ = word(header + wire::kDdpQnAt);
     quiet_ = false;
+    coverage_ = nullptr;
   }
   /// A message is delivered to its end: what was known of its segments may not hold any more.
   void end_message() {
@@ -52,6 +55,14 @@ class PlacementRun {
   }
   /// Precondition: a segment was found.
   [[nodiscard]] bool is_quiet() const { return quiet_; }
+  /// Delivers a tagged segment without L that was found, all before which is delivered. \return it
+  /// is done; false: the user has to be told. \param key as for Coverage
+  [[nodiscard]] bool deliver_part(const uint8_t* header, uint32_t payload, uint64_t key) {
+    if (quiet_) return true;
+    if (coverage_ == nullptr || payload > length_ - coverage_->octets()) return false;
+    coverage_->add(base::load_be64(header + wire::kDdpToAt) - first_, payload, key);
+    return true;
+  }
 
   /// The place of the octets of a segment, or nullptr: all its checks have to be made, or it is
   /// untagged. \param header at least kDdpTaggedSize octets
@@ -110,6 +121,7 @@ class PlacementRun {
   uint8_t* at_ = nullptr;
   uint64_t ends_ = 0;  // StagTable::ends() when the run began
   bool quiet_ = false;
+  Coverage* coverage_ = nullptr;  // see TaggedTarget
 };
 
 }  // namespace rnic::ddp

@@ -89,7 +89,7 @@ inline bool Stream::place_untagged_run(const llp::UlpduView& ulpdu) {
   quiet = buffer.quiet;
   if (payload != 0 && !buffer.same.empty()) {
     const mem::AccessRun run = part_of(memory_.run_of(mem::Stag{header.stag}), buffer.same);
-    run_.begin_tagged(prefix.data(), run, quiet, memory_);
+    run_.begin_tagged(prefix.data(), run, buffer, memory_);
   }
   return kNoFault;
 }
@@ -273,8 +273,12 @@ void Stream::deliver_ulpdu(base::ByteView header, uint32_t ulpdu_length, base::N
 /// header. All else is left to the two: a check that fails has had no effect, and fails again.
 llp::PlaceVerdict Stream::take_ulpdu(const llp::UlpduView& ulpdu, bool more, base::Now now) {
   if (place_run(ulpdu)) [[likely]] {
-    const bool last = wire::is_ddp_last(ulpdu.pieces[0][wire::kDdpControlAt]);
-    if (run_.is_quiet() && !last) return llp::PlaceVerdict::Delivered;
+    const uint8_t* header = ulpdu.pieces[0].data();
+    const uint32_t payload = ulpdu.length - wire::kDdpTaggedSize;
+    if (!wire::is_ddp_last(header[wire::kDdpControlAt]) &&
+        run_.deliver_part(header, payload, config_.secret)) [[likely]] {
+      return llp::PlaceVerdict::Delivered;
+    }
     return end_tagged(ulpdu, run_.is_quiet(), more, now);
   }
   if (place_untagged_run(ulpdu)) {

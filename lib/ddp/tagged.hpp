@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "ddp/coverage.hpp"
 #include "ddp/fault.hpp"
 #include "ddp/placement.hpp"
 #include "mem/stag_table.hpp"
@@ -26,6 +27,9 @@ struct TaggedTarget {
   /// The delivery of such a segment ends nothing and changes nothing that another segment depends
   /// on; without L it does nothing at all. The answer holds behind L, too.
   bool quiet = false;
+  /// Not nullptr: the delivery of such a segment without L only adds its octets there, by their
+  /// offset from the begin of `same`, and is refused if they are more than `same` has room for.
+  Coverage* coverage = nullptr;
 };
 
 /// The one access check of a tagged segment. A segment without payload is not checked (DDP-5.2-07).

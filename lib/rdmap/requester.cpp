@@ -223,7 +223,7 @@ uint64_t Requester::octets_waiting(uint64_t most, uint32_t overhead, bool begun)
 // --- responses ---
 
 Fault Requester::response_target(const wire::DdpTaggedHeader& header, uint32_t payload,
-                                 ddp::TaggedTarget& out) const {
+                                 ddp::TaggedTarget& out) {
   const OutboundRequest* read = nullptr;
   const Fault fault = outbound_.find(header, payload, read);
   if (fault.failed() || read == nullptr) return fault;
@@ -234,6 +234,7 @@ Fault Requester::response_target(const wire::DdpTaggedHeader& header, uint32_t p
   } else {
     // A Response ends with L, and with it the right to write to the sink.
     out.same = {read->sink_to, read->sink_to + read->length};
+    out.coverage = outbound_.coverage_of(*read);
   }
   return ddp::kNoFault;
 }

@@ -94,7 +94,7 @@ class Requester {
   /// Checks a segment of a Read Response, as OutboundRequests::find() says, and finds the pieces of
   /// its Read where there are several.
   [[nodiscard]] Fault response_target(const wire::DdpTaggedHeader& header, uint32_t payload,
-                                      ddp::TaggedTarget& out) const;
+                                      ddp::TaggedTarget& out);
   /// The buffer of a message of queue 3.
   [[nodiscard]] base::ByteSpan response_buffer(uint32_t msn) {
     return outbound_.atomic_buffer(msn);

@@ -186,6 +186,12 @@ class OutboundRequests {
   /// is set to that Read, unless there is no payload.
   [[nodiscard]] Fault find(const wire::DdpTaggedHeader& header, uint32_t payload,
                            const OutboundRequest*& found) const;
+  /// The octets that have come of a Read that find() has found. nullptr: it is not the oldest, and
+  /// none of its octets are delivered yet.
+  [[nodiscard]] ddp::Coverage* coverage_of(const OutboundRequest& read) {
+    OutboundRequest& oldest = ring_[head_].request;
+    return &read == &oldest ? &oldest.coverage : nullptr;
+  }
   /// A segment of a Read Response is delivered. `done` is set to the Read that it ends, if it does.
   [[nodiscard]] Fault deliver(const wire::DdpTaggedHeader& header, uint32_t payload,
                               const OutboundRequest*& done);

@@ -130,6 +130,55 @@ TEST_F(PlacementRunTest, EndsWithAMessageThatIsNotQuiet) {
   EXPECT_EQ(user.tagged_targets, 2u);
 }
 
+// The octets of a Response are counted without a call, up to as many as were asked for.
+TEST_F(PlacementRunTest, CountsTheOctetsOfAResponse) {
+  user.quiet = false;
+  user.same = {16, 48};
+  Coverage coverage;
+  user.coverage = &coverage;
+  take_good(write(16));  // the user counts this one, and that with L
+  EXPECT_EQ(user.tagged_deliveries, 1u);
+  coverage.add(0, 8, config.secret);
+  take_good(write(24));
+  EXPECT_EQ(take(write(32), true), PlaceVerdict::Delivered);
+  EXPECT_EQ(user.tagged_deliveries, 1u);
+  take_good(write(40, true));
+  EXPECT_EQ(user.tagged_deliveries, 2u);
+  coverage.add(24, 8, config.secret);
+  EXPECT_TRUE(coverage.exactly(32, config.secret));
+}
+
+// Segments inside of the sink can still be too many. BUG-01
+TEST_F(PlacementRunTest, TellsTheUserOfOctetsThatAreTooMany) {
+  user.quiet = false;
+  user.same = {16, 32};
+  Coverage coverage;
+  coverage.add(0, 8, config.secret);
+  user.coverage = &coverage;
+  take_good(write(16));
+  take_good(write(24));
+  EXPECT_EQ(user.tagged_deliveries, 1u);
+  EXPECT_EQ(coverage.octets(), 16u);
+  user.refuses_tagged = true;
+  EXPECT_EQ(take(write(24)), PlaceVerdict::Delivered);
+  EXPECT_EQ(user.tagged_deliveries, 2u);
+  EXPECT_EQ(user.faults.size(), 1u);
+  EXPECT_EQ(coverage.octets(), 16u);
+}
+
+TEST_F(PlacementRunTest, TellsTheUserWhereTheSinkIsMoreThanTheRun) {
+  user.quiet = false;
+  user.same = {120, 136};
+  Coverage coverage;
+  user.coverage = &coverage;
+  for (uint32_t i = 1; i <= 2; ++i) {
+    take_good(write(120));
+    EXPECT_EQ(user.tagged_deliveries, i);
+  }
+  EXPECT_EQ(user.tagged_targets, 1u);
+  EXPECT_EQ(coverage.octets(), 0u);
+}
+
 TEST_F(PlacementRunTest, IsNotBegunWhereAccessesDoNotLast) {
   mem::StagTable brief({.stags = 8, .lasting = false}, {1, 2});
   const auto region = brief.add({.address = memory.data() + 64,
