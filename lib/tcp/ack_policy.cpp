@@ -77,7 +77,7 @@ bool AckPolicy::note_text(const Text& text, base::Now now) {
     note_range(text.whole.begin);
     // If an ACK of earlier text in order is being delayed, it goes out now and serves as the ACK of
     // this segment, too.
-    const bool delayed = moves() && !due_;
+    const bool delayed = moves() && !due();
     if (!tcb_.sack_ok && !delayed && duplicates_ < kMaxDuplicates) ++duplicates_;
   }
   if (!text.fresh) note_dsack(text.whole);  // RFC 2883 s.4
@@ -85,7 +85,7 @@ bool AckPolicy::note_text(const Text& text, base::Now now) {
   // RFC 5681 s.4.2: text out of order, or text that fills a hole, is acknowledged at once.
   note_size(text.size, text.push);
   octets_ += text.size;
-  due_ = true;
+  due_ = Due::Now;
   if (!text.advanced || !committed_.empty()) alone_ = true;
   if (!text.advanced && text.fresh && tcb_.sack_ok && beyond_ < 2) ++beyond_;
   return true;
@@ -129,7 +129,8 @@ uint32_t AckPolicy::fill_sack(SackBlocks& blocks) {
 }
 
 void AckPolicy::sent() {
-  due_ = false;
+  due_ = Due::No;
+  rode_ = true;
   octets_ = 0;
   parts_count_ = 0;
   beyond_ = 0;
@@ -143,13 +144,14 @@ void AckPolicy::sent_alone() {
   // another one where the path may have lost it.
   const bool repeat = beyond_ > 1 && config_.loss_acks != 0;
   sent();
+  rode_ = false;
   // Without SACK each out-of-order segment is owed an ACK of its own. An ACK that also covers text
   // received in order before is no duplicate (RFC 5681 s.2) and does not count as one. D-SACKs and
   // new ranges that one ACK cannot name need further ACKs: the peer would retransmit octets whose
   // arrival it is not told of.
   if (duplicates_ != 0 && !moved) --duplicates_;
   alone_ = duplicates_ != 0 || dsack_count_ != 0 || fresh_ != 0 || repeat;
-  due_ = alone_;
+  if (alone_) due_ = Due::Now;
 }
 
 void AckPolicy::validate() const {
@@ -160,7 +162,7 @@ void AckPolicy::validate() const {
   RNIC_CHECK(tcb_.sack_ok ? duplicates_ == 0 : dsack_count_ == 0);
   // Received text is always acknowledged: an ACK is due, or the delayed-ACK timer runs (RFC 9293
   // s.3.8.6.3, MUST-58).
-  RNIC_CHECK(octets_ == 0 || due_ || timers_.runs(Timer::DelayedAck));
+  RNIC_CHECK(octets_ == 0 || due() || timers_.runs(Timer::DelayedAck));
 }
 
 }  // namespace rnic::tcp

@@ -36,9 +36,15 @@ class AckPolicy {
       : tcb_(tcb), committed_(committed), timers_(timers), config_(config) {}
 
   /// An ACK is owed at the next output().
-  [[nodiscard]] bool due() const { return due_; }
+  [[nodiscard]] bool due() const { return due_ != Due::No; }
   /// The owed ACK must not ride on data: it has SACK blocks, or is one of several.
-  [[nodiscard]] bool due_alone() const { return due_ && alone_; }
+  [[nodiscard]] bool due_alone() const { return due() && alone_; }
+  /// The owed ACK may wait for one turn: it is owed for pushed text only, and as the latest ACK rode
+  /// on data, the user is likely to answer this text, too.
+  [[nodiscard]] bool may_wait() const {
+    if (due_ != Due::Pushed || !rode_) return false;
+    return octets_ < 2 * rcv_mss_ && tcb_.rcv_nxt >= often_until_;
+  }
   /// Octets received since the last ACK.
   [[nodiscard]] uint32_t unacknowledged() const { return octets_; }
   /// Payload of a full segment.
@@ -47,25 +53,30 @@ class AckPolicy {
   [[nodiscard]] uint64_t last_ack_sent() const { return last_ack_sent_; }
 
   /// An ACK of the first part of a burst is owed, beside the one that covers all of it.
-  [[nodiscard]] bool owes_parts() const { return due_ && parts_count_ != 0; }
+  [[nodiscard]] bool owes_parts() const { return due() && parts_count_ != 0; }
   /// Removes the oldest part. owes_parts() must be true. \return its ACK number
   base::Seq32 take_part();
   /// The parts get no ACKs of their own.
   void forget_parts() { parts_count_ = 0; }
 
-  void ask() { due_ = true; }
-  void ask_alone() { due_ = alone_ = true; }
+  void ask() { due_ = Due::Now; }
+  void ask_alone() {
+    due_ = Due::Now;
+    alone_ = true;
+  }
   /// The delayed-ACK timer has expired.
   void delay_over() {
     timers_.clear(Timer::DelayedAck);
-    due_ = true;
+    due_ = Due::Now;
   }
+  /// The owed ACK waits for the next turn, and no longer.
+  void put_off() { due_ = Due::Now; }
   /// Text arrived in order, with no hole before or behind it. \return an ACK is due now
   bool note_in_order(uint32_t size, bool push, base::Now now) {
     note_size(size, push);
     octets_ += size;
     if (octets_ >= 2 * rcv_mss_ || push) {  // RFC 9293 s.3.8.6.3: every second segment
-      due_ = true;
+      if (due_ == Due::No) due_ = Due::Pushed;  // or full: may_wait() tells them apart
       // A part ends before the segment with which octets_ reaches another power of two.
       const uint32_t before = octets_ - size;
       if (tcb_.rcv_nxt < often_until_ && (octets_ ^ before) > before) [[unlikely]]
@@ -93,6 +104,12 @@ class AckPolicy {
   void validate() const;
 
  private:
+  enum class Due : uint8_t {
+    No,
+    Pushed,  ///< text in order was pushed, or there is enough of it; the ACK was not put off
+    Now,
+  };
+
   static constexpr uint32_t kLeastFull = 200;  // smaller segments fill no path
   static constexpr uint8_t kShortRun = 4;
   static constexpr uint8_t kMaxDsacks = 4;
@@ -129,7 +146,7 @@ class AckPolicy {
   uint32_t rcv_mss_ = 536;
   // Two facts, neither of which follows from the other: a D-SACK makes the next ACK go alone
   // without making one due.
-  bool due_ = false;
+  Due due_ = Due::No;
   bool alone_ = false;
   uint8_t short_count_ = 0;
   // Without SACK: ACKs owed to out-of-order segments, beside one that advances.
@@ -146,6 +163,7 @@ class AckPolicy {
   uint8_t dsack_count_ = 0;
   uint8_t recent_count_ = 0;
   uint8_t fresh_ = 0;
+  bool rode_ = false;  // the latest ACK went out with text, or with a FIN or a probe
   std::array<wire::SackBlock, kMaxDsacks> dsacks_{};
   // Sequence numbers inside the most recently touched ranges, newest first. No SACK block has named
   // the first `fresh_` of them yet: a burst that touched more ranges than one ACK can name is

@@ -407,11 +407,28 @@ Connection::Served Connection::serve(uint64_t quantum, base::Now now) {
       if (sent == Attempt::Broken) end(StreamEnd::Aborted, true);
     }
   }
-  if (!over() && receiver_.ack().due() && !sender_.send_ack(now)) return Served::PortFull;
-  return served;
+  if (over() || !receiver_.ack().due()) return served;
+  if (served == Served::Idle && receiver_.ack().may_wait() && put_off_ack(now)) {
+    return Served::Waits;
+  }
+  return sender_.send_ack(now) ? served : Served::PortFull;
 }
 
-void Connection::turn_over(Served served) { core_.turn_over(served != Served::Idle); }
+/// The ACK then rides on what the user sends in the next turn, if it sends anything.
+bool Connection::put_off_ack(base::Now now) {
+  // A mark of congestion is told at once (RFC 3168 s.6.1.3).
+  if (!sends(state()) || core_.ecn.echoes() || !core_.shared.round.lets_wait(now)) return false;
+  receiver_.put_off_ack();
+  return true;
+}
+
+void Connection::turn_over(Served served, base::Now now) {
+  if (served == Served::Waits) {
+    core_.put_off(now);
+  } else {
+    core_.turn_over(served != Served::Idle);
+  }
+}
 
 // --- The end ---
 

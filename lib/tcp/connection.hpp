@@ -118,12 +118,13 @@ class Connection final : public llp::Stream {
     More,      ///< the quantum is used up
     Starved,   ///< a limit of the stack was reached: the next output() tries again
     PortFull,  ///< the port is full for all connections
+    Waits,     ///< an ACK waits for what the user may send in the next turn
   };
   /// \param quantum the octets that it may send
   [[nodiscard]] Served serve(uint64_t quantum, base::Now now);
   /// Puts the connection at the end of the round, or takes it out of the round if it has nothing to
-  /// send.
-  void turn_over(Served served);
+  /// send before the next turn.
+  void turn_over(Served served, base::Now now);
 
   /// Enters CLOSED, after which ended() is the only call-up. \param rst whether the peer is sent a
   /// RST
@@ -179,6 +180,7 @@ class Connection final : public llp::Stream {
 
   // Output.
   [[nodiscard]] bool send_owed(base::Now now);
+  [[nodiscard]] bool put_off_ack(base::Now now);
   [[nodiscard]] bool send_keep_alive(base::Now now);
 
   Core core_;

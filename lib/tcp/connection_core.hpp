@@ -44,6 +44,8 @@ struct ConnectionCore {
       Round::leave(place_);
     }
   }
+  /// The connection is served again in the next turn.
+  void put_off(base::Now now) { shared.round.put_off(place_, now); }
   [[nodiscard]] bool in_round() const { return place_.linked() && !life.over(); }
   /// Enters CLOSED and moves from the round to the connections that wait for finish().
   void end() {

@@ -2,9 +2,11 @@
 /// Intrusive lists of connections, and the round: the connections that may have something to send.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 
 #include "base/check.hpp"
+#include "base/time.hpp"
 
 namespace rnic::tcp {
 
@@ -48,6 +50,16 @@ class ConnectionList {
     link.next = link.prev = nullptr;
   }
 
+  /// Takes all connections of `other`, behind its own.
+  void append(ConnectionList& other) {
+    if (other.empty()) return;
+    ends_.prev->next = other.ends_.next;
+    other.ends_.next->prev = ends_.prev;
+    ends_.prev = other.ends_.prev;
+    ends_.prev->next = &ends_;
+    other.ends_.next = other.ends_.prev = &other.ends_;
+  }
+
   /// Checks the links both ways. \return the number of connections in it
   uint32_t validate() const {
     uint32_t count = 0;
@@ -64,11 +76,12 @@ class ConnectionList {
   ConnectionLink ends_{nullptr};
 };
 
-/// The connections that may have something to send, in the order in which they are served.
+/// The connections that may have something to send, in the order in which they are served. Some are
+/// put off until the next turn, which they get even if nothing else happens.
 class Round {
  public:
-  /// output() has work to do at once: a connection joined, or a quantum was used up.
-  [[nodiscard]] bool pending() const { return pending_; }
+  /// output() has work to do at once: a connection joined or was put off, or a quantum was used up.
+  [[nodiscard]] bool pending() const { return pending_ || !put_off_.empty(); }
   [[nodiscard]] Connection* front() const { return list_.front(); }
   void join(ConnectionLink& link) {
     list_.push_back(link);
@@ -80,13 +93,40 @@ class Round {
     ConnectionList::erase(link);
     list_.push_back(link);
   }
+
+  /// Turns follow each other fast enough for an ACK to wait for the next one.
+  [[nodiscard]] bool lets_wait(base::Now now) const { return now >= distrusted_until_; }
+  /// The connection was served, and is served again by the next output() rather than by this one.
+  void put_off(ConnectionLink& link, base::Now now) {
+    ConnectionList::erase(link);
+    put_off_.push_back(link);
+    put_off_at_ = now;
+  }
+
+  /// output() begins: those that were put off join again.
+  void begin(base::Now now) {
+    if (put_off_.empty()) return;
+    const base::Duration waited = now - put_off_at_;
+    if (waited > kTurnMax) [[unlikely]]
+      distrusted_until_ = now + kDistrust * waited;
+    list_.append(put_off_);
+  }
   /// output() is over. \param quantum_up its quantum ended before all connections had their turn
   void turned(bool quantum_up) { pending_ = quantum_up; }
   /// \return the number of connections in it
-  uint32_t validate() const { return list_.validate(); }
+  uint32_t validate() const { return list_.validate() + put_off_.validate(); }
 
  private:
+  // Nobody but the caller knows when the next turn comes. One that came late is paid for with a time
+  // in which nothing is put off, so that no more than a hundredth of all time is spent waiting for
+  // late ones, whatever the application does between its turns.
+  static constexpr base::Duration kTurnMax = std::chrono::microseconds(100);
+  static constexpr int kDistrust = 100;
+
   ConnectionList list_;
+  ConnectionList put_off_;
+  base::Now put_off_at_{};        // the latest; valid while put_off_ has one
+  base::Now distrusted_until_{};  // until then nothing is put off
   bool pending_ = false;
 };
 

@@ -161,6 +161,7 @@ void Engine::icmp_error(const llp::IcmpError& error, base::Now now) {
 
 void Engine::output(base::Now now) {
   if (!shared_.closed.empty()) finish_closed(now);
+  shared_.round.begin(now);
   if (!shared_.out.send(shared_.replies, now)) return;
   // Connections are served round robin with a quantum each. One that a limit of the stack holds
   // back goes to the end of the round; output() ends when the first such connection comes round
@@ -183,7 +184,7 @@ void Engine::output(base::Now now) {
     if (first_starved != nullptr && first_starved->over()) first_starved = nullptr;
     if (connection->over()) continue;  // it has left the round
     if (served == Served::PortFull) break;
-    connection->turn_over(served);
+    connection->turn_over(served, now);
     if (served == Served::Starved && first_starved == nullptr) first_starved = connection;
   }
   if (!shared_.closed.empty()) {

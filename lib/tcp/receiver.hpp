@@ -112,6 +112,8 @@ class Receiver {
     ack_.delay_over();
     core_.ask_turn();
   }
+  /// The ACK that is owed waits for one turn. AckPolicy::may_wait() is true.
+  void put_off_ack() { ack_.put_off(); }
   void ack_sent() { ack_.sent(); }
   void ack_sent_alone() { ack_.sent_alone(); }
   [[nodiscard]] base::Seq32 take_ack_part() { return ack_.take_part(); }

@@ -104,6 +104,8 @@ class EventWorld : public Operations {
       case Cause::Offence: return speak(state, fpdu(0), [&] { offend(); });
       case Cause::Terminate: return speak(state, fpdu(7), [&] { fail_at_peer(); });
       case Cause::Silence:
+        // The peer's ACK of our Reply waits for a turn.
+        if (state == State::Unheard) run_for(std::chrono::microseconds(100));
         if (has_connection(state)) {
           using std::chrono::milliseconds;
           const TcpOptions alive{.keep_alive = true,

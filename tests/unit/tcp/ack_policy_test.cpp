@@ -66,6 +66,26 @@ TEST(AckPolicy, EverySecondSegmentAndWhatIsPushedIsAcknowledgedAtOnce) {
   EXPECT_TRUE(a.in_order(10, true));
 }
 
+TEST(AckPolicy, WhatIsOwedForPushedTextWaitsOnceWhereTheLatestOneRode) {
+  Acks a(true);
+  a.in_order(10, true);
+  EXPECT_FALSE(a.policy.may_wait()) << "none has gone out yet";
+  a.policy.sent();
+  EXPECT_FALSE(a.policy.may_wait()) << "none is owed";
+  a.in_order(10, true);
+  EXPECT_TRUE(a.policy.may_wait());
+  a.policy.put_off();
+  EXPECT_TRUE(a.policy.due());
+  EXPECT_FALSE(a.policy.may_wait());
+  a.policy.sent();
+  a.in_order(10, true);
+  a.policy.ask();
+  EXPECT_FALSE(a.policy.may_wait()) << "it is owed for another reason, too";
+  a.policy.sent_alone();
+  a.in_order(10, true);
+  EXPECT_FALSE(a.policy.may_wait()) << "the latest one went alone";
+}
+
 TEST(AckPolicy, AFullSegmentIsWhatComes) {
   Acks a(true);
   a.in_order(Acks::kSegment, true);

@@ -74,6 +74,24 @@ TEST(ConnectionList, AgreesWithAnObviousOne) {
   }
 }
 
+TEST(ConnectionList, AppendsAnother) {
+  Three t;
+  tcp::ConnectionList list;
+  tcp::ConnectionList other;
+  list.append(other);
+  EXPECT_TRUE(list.empty());
+  list.push_back(t.links[2]);
+  for (const size_t i : {0, 1}) other.push_back(t.links[i]);
+  list.append(other);
+  EXPECT_TRUE(other.empty());
+  EXPECT_EQ(other.validate() + list.validate(), 3u);
+  for (const size_t i : {2, 0, 1}) {
+    EXPECT_EQ(t.number(list.front()), i);
+    tcp::ConnectionList::erase(t.links[i]);
+  }
+  EXPECT_TRUE(list.empty());
+}
+
 TEST(Round, WhoWasServedAndHasMoreComesLast) {
   Three t;
   tcp::Round round;
@@ -102,6 +120,30 @@ TEST(Round, IsPendingFromTheNewsUntilEverybodyHadATurn) {
   EXPECT_FALSE(round.pending());
   round.join(t.links[0]);
   EXPECT_TRUE(round.pending()) << "news of one that has its place";
+}
+
+TEST(Round, WhoIsPutOffHasATurnNextTime) {
+  Three t;
+  tcp::Round round;
+  const base::Now now{std::chrono::seconds(1)};
+  for (const size_t i : {0, 1}) round.join(t.links[i]);
+  round.begin(now);
+  round.put_off(t.links[0], now);
+  EXPECT_EQ(t.number(round.front()), 1u);
+  round.put_off(t.links[1], now);
+  EXPECT_EQ(round.front(), nullptr);
+  round.turned(false);
+  EXPECT_TRUE(round.pending());
+  EXPECT_EQ(round.validate(), 2u);
+  round.join(t.links[2]);
+  tcp::Round::leave(t.links[1]);
+  round.begin(now);
+  for (const size_t i : {2, 0}) {
+    EXPECT_EQ(t.number(round.front()), i);
+    tcp::Round::leave(t.links[i]);
+  }
+  round.turned(false);
+  EXPECT_FALSE(round.pending());
 }
 
 TEST(Round, AConnectionJoinsItAsLongAsItLives) {

@@ -1,0 +1,230 @@
+// An ACK of pushed text that waits for the user's answer, and when it does not (RFC 9293
+// s.3.8.6.3, RFC 5681 s.4.2).
+
+#include "raw_peer.hpp"
+
+namespace rnic::testing {
+namespace {
+
+constexpr uint32_t kMessage = 64;
+
+/// A stack whose latest ACK rode on an answer of its user. The turns are the test's own.
+struct Conversation : RawPeer {
+  explicit Conversation(const tcp::Config& config = bare(),
+                        const std::vector<uint8_t>& options = option_mss(1460))
+      : RawPeer(config) {
+    accept(options);
+    hold_output = true;
+    user.tells_last = true;
+    answer();
+  }
+  /// The peer pushes a message. \param more what its segment has beside
+  void ask(Segment more = {}) {
+    more.seq = kIrs + 1 + heard;
+    more.ack = kIss + 1 + said;
+    more.flags |= kPshAck;
+    more.payload = more.payload != 0 ? more.payload : kMessage;
+    heard += more.payload;
+    inject(more);
+  }
+  void turn() { stack.output(now); }
+  /// The user answers, which carries whatever ACK is owed.
+  void answer() {
+    user.queue(kMessage);
+    turn();
+    expect({.flags = kPshAck, .ack = kIrs + 1 + heard, .payload = kMessage});
+    said += kMessage;
+    EXPECT_TRUE(silent());
+  }
+  void expect_ack() {
+    expect({.ack = kIrs + 1 + heard});
+    EXPECT_TRUE(silent());
+  }
+
+  uint32_t heard = 0;
+  uint32_t said = 0;
+};
+
+TEST(WaitingAck, RidesOnTheAnswerOfTheNextTurn) {
+  Conversation c;
+  for (int i = 0; i < 3; ++i) {
+    c.ask();
+    c.turn();
+    EXPECT_TRUE(c.silent());
+    EXPECT_EQ(c.stack.next_deadline(), base::Now{}) << "the next turn is due at once";
+    c.stack.validate();
+    c.answer();
+    EXPECT_GT(c.stack.next_deadline(), c.now);
+  }
+  EXPECT_EQ(c.stack.counters().acks_out, 0u);
+}
+
+TEST(WaitingAck, GoesAloneInTheNextTurnWithoutAnAnswer) {
+  Conversation c;
+  c.ask();
+  c.turn();
+  EXPECT_TRUE(c.silent());
+  c.turn();
+  c.expect_ack();
+  c.turn();
+  EXPECT_TRUE(c.silent());
+}
+
+// Whoever does not answer has its segments acknowledged at once, as if nobody ever waited.
+TEST(WaitingAck, WaitsOnlyAfterOneThatRode) {
+  Conversation c;
+  c.ask();
+  c.turn();
+  c.turn();
+  c.expect_ack();
+  for (int i = 0; i < 3; ++i) {
+    c.ask();
+    c.turn();
+    c.expect_ack();
+  }
+  c.answer();
+  c.ask();
+  c.turn();
+  EXPECT_TRUE(c.silent());
+}
+
+TEST(WaitingAck, WaitsForOneTurnWhateverElseArrives) {
+  Conversation c;
+  c.ask();
+  c.turn();
+  c.ask();
+  c.turn();
+  c.expect_ack();
+}
+
+// RFC 9293 s.3.8.6.3, RFC 5681 s.4.2: at least every second full segment.
+TEST(WaitingAck, TwoFullSegmentsDoNotWait) {
+  Conversation c;
+  c.ask({.payload = 1460});
+  c.ask({.payload = 1460});
+  c.turn();
+  c.expect_ack();
+}
+
+// RFC 5681 s.4.2: text behind a hole, and text that fills it, is acknowledged at once.
+TEST(WaitingAck, AHoleDoesNotWait) {
+  Conversation c;
+  c.heard += kMessage;  // one is lost
+  c.ask();
+  c.turn();
+  c.expect({.ack = kIrs + 1});
+  c.heard = 0;
+  c.ask();
+  c.heard += kMessage;
+  c.turn();
+  c.expect_ack();
+}
+
+TEST(WaitingAck, ADuplicateDoesNotWait) {
+  Conversation c;
+  c.ask();
+  c.answer();
+  c.heard = 0;
+  c.ask();
+  c.turn();
+  c.expect_ack();
+}
+
+// The ACK of a FIN is what the peer's close waits for.
+TEST(WaitingAck, AFinDoesNotWait) {
+  Conversation c;
+  c.ask({.flags = flag::kFin});
+  c.turn();
+  c.expect({.ack = kIrs + 1 + kMessage + 1});
+}
+
+// Nothing can follow our FIN.
+TEST(WaitingAck, WhoHasClosedDoesNotWait) {
+  Conversation c;
+  c.user.stream->close();
+  c.turn();
+  c.expect({.flags = kFinAck});
+  c.ask();
+  c.turn();
+  c.expect_ack();
+}
+
+// RFC 3168 s.6.1.3: the mark is what the peer has to hear of.
+TEST(WaitingAck, AMarkDoesNotWait) {
+  tcp::Config config = RawPeer::bare();
+  config.ecn = Ecn::Accept;
+  RawPeer p(config);
+  p.acceptor.next.push_back(&p.user);
+  p.inject({.seq = kIrs, .flags = flag::kSyn | kBoth, .options = option_mss(1460)});
+  p.expect({.flags = kSynAck | flag::kEce, .options = kAny});
+  p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck});
+  p.send_record(kMessage);
+  p.expect({.flags = kPshAck, .payload = kMessage, .ecn = kEct0});
+  p.inject({.seq = kIrs + 1,
+            .ack = kIss + 1 + kMessage,
+            .flags = kPshAck,
+            .payload = kMessage,
+            .ecn = kCe});
+  p.expect({.flags = flag::kAck | flag::kEce, .ack = kIrs + 1 + kMessage});
+}
+
+// While the path loses segments, each ACK counts.
+TEST(WaitingAck, BehindARecentHoleItDoesNotWait) {
+  Conversation c;
+  c.heard += kMessage;
+  c.ask();
+  c.turn();
+  c.expect({.ack = kIrs + 1});
+  c.heard = 0;
+  c.ask();
+  c.heard += kMessage;
+  c.turn();
+  c.expect_ack();
+  c.answer();
+  c.ask();
+  c.turn();
+  c.expect_ack();
+}
+
+// A caller whose next turn comes late gets no ACKs that wait for a hundred times as long.
+TEST(WaitingAck, ALateTurnIsNotRisked) {
+  Conversation c;
+  c.ask();
+  c.turn();
+  c.now += microseconds(100);
+  c.answer();
+  c.ask();
+  c.turn();
+  EXPECT_TRUE(c.silent()) << "that was not late";
+  c.now += microseconds(101);
+  c.answer();
+  c.ask();
+  c.turn();
+  c.expect_ack();
+  c.answer();
+  c.now += 100 * microseconds(101) - base::Duration(1);
+  c.ask();
+  c.turn();
+  c.expect_ack();
+  c.answer();
+  c.now += base::Duration(1);
+  c.ask();
+  c.turn();
+  EXPECT_TRUE(c.silent());
+}
+
+// One connection's wait does not keep another one from its turn, and an end takes it away.
+TEST(WaitingAck, MayEndMeanwhile) {
+  Conversation c;
+  c.ask();
+  c.turn();
+  c.user.stream->abort();
+  c.turn();
+  c.expect({.flags = flag::kRst | flag::kAck});
+  c.turn();
+  EXPECT_TRUE(c.silent());
+  EXPECT_TRUE(c.stack.quiescent());
+}
+
+}  // namespace
+}  // namespace rnic::testing
