@@ -39,8 +39,8 @@ class AckPolicy {
   [[nodiscard]] bool due() const { return due_ != Due::No; }
   /// The owed ACK must not ride on data: it has SACK blocks, or is one of several.
   [[nodiscard]] bool due_alone() const { return due() && alone_; }
-  /// The owed ACK may wait for one turn: it is owed for pushed text only, and as the latest ACK rode
-  /// on data, the user is likely to answer this text, too.
+  /// The owed ACK may wait for one turn: it is owed for pushed text only, and since the latest ACK
+  /// rode on data, the user is likely to answer this text, too.
   [[nodiscard]] bool may_wait() const {
     if (due_ != Due::Pushed || !rode_) return false;
     return octets_ < 2 * rcv_mss_ && tcb_.rcv_nxt >= often_until_;

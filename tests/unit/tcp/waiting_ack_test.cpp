@@ -59,7 +59,7 @@ TEST(WaitingAck, RidesOnTheAnswerOfTheNextTurn) {
   EXPECT_EQ(c.stack.counters().acks_out, 0u);
 }
 
-TEST(WaitingAck, GoesAloneInTheNextTurnWithoutAnAnswer) {
+TEST(WaitingAck, GoesAloneInTheNextTurnWithoutAnAnswer_TCP_9293_3_8_6_3_01) {
   Conversation c;
   c.ask();
   c.turn();
@@ -98,7 +98,7 @@ TEST(WaitingAck, WaitsForOneTurnWhateverElseArrives) {
 }
 
 // RFC 9293 s.3.8.6.3, RFC 5681 s.4.2: at least every second full segment.
-TEST(WaitingAck, TwoFullSegmentsDoNotWait) {
+TEST(WaitingAck, TwoFullSegmentsDoNotWait_TCP_9293_3_8_6_3_01) {
   Conversation c;
   c.ask({.payload = 1460});
   c.ask({.payload = 1460});
