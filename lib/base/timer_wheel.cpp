@@ -35,6 +35,7 @@ void TimerWheel::insert(TimerNode& node) {
   head.prev = &node;
   occupied_[level] |= 1ull << slot;
   ++armed_;
+  not_before_ = std::min(not_before_, time_of(slot_tick << (kLevelBits * level)));
 }
 
 void TimerWheel::unlink(TimerNode& node) {
@@ -70,11 +71,17 @@ void TimerWheel::validate() const {
     RNIC_CHECK(head.prev == before);
   }
   RNIC_CHECK(armed == armed_);
+  RNIC_CHECK(not_before_ <= next_deadline());
 }
 
 Now TimerWheel::next_deadline() const {
   if (armed_ == 0) return kNever;
-  return from_nanos(static_cast<int64_t>(next_busy_tick() << kTickShift));
+  return time_of(next_busy_tick());
+}
+
+bool TimerWheel::is_due(Now now) {
+  not_before_ = next_deadline();
+  return not_before_ <= now;
 }
 
 // A bucket of a coarse level is due at its first tick, to be sorted into the finer levels.

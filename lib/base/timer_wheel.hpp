@@ -41,6 +41,8 @@ class TimerWheel {
   /// Earliest time at which expire() may have something to do; kNever when nothing is armed. It may
   /// be earlier than the earliest timer (a cascade), never later.
   [[nodiscard]] Now next_deadline() const;
+  /// \return next_deadline() <= now, which is found by one comparison for most of the time
+  [[nodiscard]] bool due(Now now) { return now >= not_before_ && is_due(now); }
 
   /// Calls on_expired(TimerNode&) for each timer whose deadline has come; the node is disarmed
   /// first and the callback may arm and cancel anything.
@@ -72,6 +74,10 @@ class TimerWheel {
     return (static_cast<uint64_t>(nanos(deadline)) + (1u << kTickShift) - 1) >> kTickShift;
   }
 
+  [[nodiscard]] static Now time_of(uint64_t tick) {
+    return from_nanos(static_cast<int64_t>(tick << kTickShift));
+  }
+  [[nodiscard]] bool is_due(Now now);
   [[nodiscard]] uint64_t next_busy_tick() const;
   void collect(Now now, TimerNode& due);
   void advance_one_tick(TimerNode& due);
@@ -82,6 +88,7 @@ class TimerWheel {
   std::array<uint64_t, kLevels> occupied_{};  // bit b: bucket b of the level is not empty
   uint64_t current_tick_;                     // everything before it has fired
   uint32_t armed_ = 0;
+  Now not_before_ = kNever;  // Invariant: not later than next_deadline(). What is armed lowers it.
 };
 
 }  // namespace rnic::base

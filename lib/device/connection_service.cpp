@@ -603,7 +603,7 @@ void ConnectionService::set_start_timer(Connection& connection, base::Now deadli
 void ConnectionService::on_timers(base::Now now) {
   connections_.on_timers(now);
   control_.on_timers(now);
-  if (start_timers_.next_deadline() > now) return;
+  if (!start_timers_.due(now)) return;
   start_timers_.expire(now, [&](base::TimerNode& node) {
     auto& connection = *static_cast<Connection*>(node.owner);
     connection.on_timer(now);
@@ -617,7 +617,7 @@ void ConnectionService::on_timers(base::Now now) {
   });
 }
 
-void ConnectionService::reap(base::Now now) {
+void ConnectionService::do_reap(base::Now now) {
   reject_unheard(now);
   connections_.reap([this](Connection& connection) { leaves(connection); });
   redials_.dial_all([&](QueuePair& qp, const Connection::Redial& redial) {

@@ -93,7 +93,9 @@ class ConnectionService final : public QueuePairOwner,
   }
   void on_timers(base::Now now);
   /// Does what callbacks of the turn had to leave until none of them is under way.
-  void reap(base::Now now);
+  void reap(base::Now now) {
+    if (requests_.has_unheard() || connections_.has_ended() || redials_.any()) do_reap(now);
+  }
 
   // --- Facts ---
 
@@ -167,6 +169,7 @@ class ConnectionService final : public QueuePairOwner,
   base::Handle make(framing::Role role, const Config& config, base::ByteView private_data,
                     const framing::StartOptions& start_options, base::Now now);
   bool end_redial(QueuePair& qp);
+  void do_reap(base::Now now);
   void reject_unheard(base::Now now);
   void log_start_failure(const Connection& connection, framing::StartFailure why, base::Now now);
   /// Emits the event of an attempt that failed.

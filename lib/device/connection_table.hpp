@@ -95,6 +95,7 @@ class ConnectionTable {
   bool evict(base::Handle who, const char* why);
   /// The stream is gone: reap() takes it away.
   void ended(Connection& connection);
+  [[nodiscard]] bool has_ended() const { return !ended_.empty(); }
   /// Calls `leave(connection)` for each that has ended, and takes it away.
   template <typename F>
   void reap(F&& leave) {

@@ -83,6 +83,7 @@ class NotifyModerator {
 };
 
 inline void NotifyTimers::on_timers(base::Now now) {
+  if (!wheel_.due(now)) return;
   wheel_.expire(now, [](base::TimerNode& node) {
     static_cast<NotifyModerator*>(node.owner)->tell();
   });

@@ -39,6 +39,7 @@ class PendingRequests {
   /// The event of a request found no room: reject_unheard() has it answered, since a callback of
   /// its own session is under way here. Takes no memory.
   void add_unheard(const Connection& connection) { unheard_.push_back(connection.handle()); }
+  [[nodiscard]] bool has_unheard() const { return !unheard_.empty(); }
   /// Calls `reject(request)` for those, some of which may be gone.
   template <typename Reject>
   void reject_unheard(Reject&& reject) {

@@ -61,7 +61,7 @@ Status QueuePairControl::drain(QueuePair& qp, base::Duration limit, base::Now no
 }
 
 void QueuePairControl::on_timers(base::Now now) {
-  if (drains_.next_deadline() > now) return;
+  if (!drains_.due(now)) return;
   drains_.expire(now, [this](base::TimerNode& node) {
     const auto& connection = *static_cast<const Connection*>(node.owner);
     if (connection.evicted_for() == nullptr) connections_.evict(connection.handle(), kDrained);

@@ -5,7 +5,7 @@
 namespace rnic::device {
 
 void ReceiveWaits::on_timers(base::Now now) {
-  if (timers_.next_deadline() > now) return;
+  if (!timers_.due(now)) return;
   timers_.expire(
       now, [now](base::TimerNode& node) { static_cast<QueuePair*>(node.owner)->resume(now); });
 }

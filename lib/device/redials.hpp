@@ -31,6 +31,7 @@ class Redials {
   /// The queue pair has no connection any more, and waits for its second attempt. Takes no memory:
   /// connections end at moments in which none may be allocated.
   void add(QueuePair& qp, std::unique_ptr<Connection::Redial> redial);
+  [[nodiscard]] bool any() const { return !waiting_.empty(); }
   /// Calls `dial(qp, redial)`, which begins a second attempt and returns how that went, for each
   /// that waits and whose queue pair there still is. Of one that does not begin the application is
   /// told.

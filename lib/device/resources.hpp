@@ -113,9 +113,7 @@ class Resources final : private QueuePairContexts {
   void begin_turn(base::Now now) { notify_.begin(now); }
   /// The time at which listeners have to be told of completions that were kept back.
   [[nodiscard]] base::Now next_deadline() const { return notify_.next_deadline(); }
-  void on_timers(base::Now now) {
-    if (notify_.next_deadline() <= now) notify_.on_timers(now);
-  }
+  void on_timers(base::Now now) { notify_.on_timers(now); }
 
   /// Fills in, for each kind of resource, the limit and the number in use.
   void describe(DeviceLimits& limits) const;

@@ -29,7 +29,7 @@ void SilenceWatch::begin(Connection& connection, base::Now now) {
 }
 
 void SilenceWatch::on_timers(base::Now now) {
-  if (timers_.next_deadline() > now) return;
+  if (!timers_.due(now)) return;
   timers_.expire(now,
                  [&](base::TimerNode& node) { look(*static_cast<Connection*>(node.owner), now); });
 }

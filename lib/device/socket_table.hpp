@@ -272,6 +272,7 @@ class SocketTable final : private SocketOwner, private ListenerOwner<Kind> {
   }
   /// Takes away sockets that nobody needs any more.
   void reap() {
+    if (done_.empty()) return;
     for (const base::Handle handle : done_) {
       if (Socket* socket = sockets_.get(handle); socket != nullptr) remove(*socket);
     }

@@ -16,7 +16,7 @@ void StalledResponders::begin(base::TimerNode& node, base::Now until, uint32_t q
 }
 
 void StalledResponders::on_timers(base::Now now) {
-  if (timers_.next_deadline() > now) return;
+  if (!timers_.due(now)) return;
   timers_.expire(now, [now](base::TimerNode& node) {
     static_cast<QueuePair*>(node.owner)->answer_stalled(now);
   });

@@ -393,9 +393,9 @@ Connection::Served Connection::serve(uint64_t quantum, base::Now now) {
   if (!synchronized(state())) return Served::Idle;
   if (!send_owed(now)) return Served::PortFull;
   Served served = Served::Idle;
-  if (!in_any(state(), State::SynReceived, State::FinWait2)) {
+  if (!sender_.is_quiet() && !in_any(state(), State::SynReceived, State::FinWait2)) {
     sender_.update_emss(true, now);
-    for (Attempt sent = Attempt::Sent; sent == Attempt::Sent && !over();) {
+    for (Attempt sent = Attempt::Sent; sent == Attempt::Sent && !over() && !sender_.is_quiet();) {
       if (quantum == 0) {
         served = Served::More;
         break;

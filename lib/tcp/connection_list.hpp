@@ -117,9 +117,9 @@ class Round {
   uint32_t validate() const { return list_.validate() + put_off_.validate(); }
 
  private:
-  // Nobody but the caller knows when the next turn comes. One that came late is paid for with a time
-  // in which nothing is put off, so that no more than a hundredth of all time is spent waiting for
-  // late ones, whatever the application does between its turns.
+  // Nobody but the caller knows when the next turn comes. One that came late is paid for with a
+  // time in which nothing is put off, so that no more than a hundredth of all time is spent waiting
+  // for late ones, whatever the application does between its turns.
   static constexpr base::Duration kTurnMax = std::chrono::microseconds(100);
   static constexpr int kDistrust = 100;
 

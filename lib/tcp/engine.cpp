@@ -41,8 +41,7 @@ base::MemoryUses Engine::memory_use(const Config& config) {
 
 base::Now Engine::next_deadline() const {
   // Pending output is due at once, for a caller that polls by deadlines only.
-  return shared_.round.pending() || !shared_.closed.empty() ? base::Now{}
-                                                            : shared_.wheel.next_deadline();
+  return is_pending() ? base::Now{} : shared_.wheel.next_deadline();
 }
 
 bool Engine::quiescent() const {
@@ -159,7 +158,7 @@ void Engine::icmp_error(const llp::IcmpError& error, base::Now now) {
 
 // --- Output ---
 
-void Engine::output(base::Now now) {
+void Engine::serve_round(base::Now now) {
   if (!shared_.closed.empty()) finish_closed(now);
   shared_.round.begin(now);
   if (!shared_.out.send(shared_.replies, now)) return;

@@ -48,7 +48,9 @@ class Engine {
     return connection.belongs_to(shared_);
   }
   void on_timers(base::Now now);
-  void output(base::Now now);
+  void output(base::Now now) {
+    if (has_output()) serve_round(now);
+  }
   [[nodiscard]] base::Now next_deadline() const;
   [[nodiscard]] static base::MemoryUses memory_use(const Config& config);
   void input(const SegmentIn& segment, base::Now now);
@@ -92,6 +94,15 @@ class Engine {
   void input_any(Connection* connection, SegmentIn segment, base::Now now);
   void input_no_connection(const Segment& segment, base::Now now);
 
+  // Turns.
+  /// There is work for the next turn, whatever the time.
+  [[nodiscard]] bool is_pending() const {
+    return shared_.round.pending() || !shared_.closed.empty();
+  }
+  [[nodiscard]] bool has_output() const {
+    return is_pending() || shared_.round.front() != nullptr || !shared_.replies.empty();
+  }
+  void serve_round(base::Now now);
   void finish_closed(base::Now now);
 
   Egress& egress_;

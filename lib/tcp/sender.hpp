@@ -74,6 +74,12 @@ class Sender {
   }
   /// user_has_news() was called before ESTABLISHED.
   [[nodiscard]] bool user_is_ready() const { return user_ready_; }
+  /// send_next() would send nothing and note nothing, and nobody has to be told of EMSS: nothing is
+  /// lost or owed while segments are predicted, and the user has nothing.
+  [[nodiscard]] bool is_quiet() const {
+    return !user_ready_ && core_.prediction.on() && !flight_.board().has_waiting() &&
+           !flight_.pacing().gated();
+  }
   /// Computes EMSS anew from the path, the options and the peer (RFC 9293 s.3.7.1). \param tell the
   /// user is told when EMSS has changed
   void update_emss(bool tell, base::Now now);

@@ -46,6 +46,7 @@ PAIR_FIGURES = (
     ("write-markers", 8, True, "Write of 1 MiB, MTU 1500, markers both ways"),
     ("write-64", 4096, False, "Write of 64 octets, posted and polled for"),
     ("ping-pong", 256, False, "Send of 64 octets and its answer"),
+    ("idle", 256, False, "turn of both ends in which nothing happens"),
 )
 # The turn of both ends, and what the shares of it are told apart by.
 TURN, TARGET = "measured_turn", "poll_target"

@@ -16,6 +16,7 @@
 //   send-1m        Sends of 1 MiB, MTU 1500
 //   write-64       Writes of 64 octets, 64 outstanding, each posted and polled for
 //   ping-pong      Sends of 64 octets to and fro, one at a time
+//   idle           turns of both ends in which nothing happens; a "message" is a turn
 
 #include <algorithm>
 #include <array>
@@ -49,6 +50,7 @@ struct Scenario {
   uint32_t mtu = 1500;
   bool markers = false;
   bool ping_pong = false;
+  bool idle = false;  // once in the steady state
   Opcode opcode = Opcode::Write;
 };
 constexpr std::array kScenarios{
@@ -56,10 +58,11 @@ constexpr std::array kScenarios{
     Scenario{"write-1m-9000", 1u << 20, 16, 9000},
     Scenario{"write-markers", 1u << 20, 16, 1500, true},
     Scenario{"write-markers-9000", 1u << 20, 16, 9000, true},
-    Scenario{"read-1m", 1u << 20, 16, 1500, false, false, Opcode::Read},
-    Scenario{"send-1m", 1u << 20, 16, 1500, false, false, Opcode::Send},
+    Scenario{"read-1m", 1u << 20, 16, 1500, false, false, false, Opcode::Read},
+    Scenario{"send-1m", 1u << 20, 16, 1500, false, false, false, Opcode::Send},
     Scenario{"write-64", 64, 64},
     Scenario{"ping-pong", 64, 1, 1500, false, true},
+    Scenario{"idle", 64, 1, 1500, false, true, true},
 };
 
 /// Ends the program: what cannot be measured has no figure.
@@ -260,7 +263,10 @@ void turn_of_ping_pong(World& world) {
 }
 
 void any_turn(World& world) {
-  if (world.scenario.ping_pong) {
+  if (world.scenario.idle && world.measured) {
+    world.turn();
+    ++world.done;
+  } else if (world.scenario.ping_pong) {
     turn_of_ping_pong(world);
   } else {
     turn_of_one_way(world);

@@ -25,6 +25,7 @@ RNIC_OPEN(Ranges, count_)
 RNIC_OPEN(Ranges, ranges_)
 RNIC_OPEN(TimerWheel, armed_)
 RNIC_OPEN(TimerWheel, heads_)
+RNIC_OPEN(TimerWheel, not_before_)
 RNIC_OPEN(TimerWheel, occupied_)
 
 TEST(Damage, OfASetOfRanges) {
@@ -62,6 +63,8 @@ TEST(Damage, OfATimerWheel) {
   notes("base/timer_wheel.cpp: head.prev == before",
         [&] { heads_(wheel)[node.bucket].prev = &heads_(wheel)[node.bucket]; });
   notes("base/timer_wheel.cpp: armed == armed_", [&] { ++armed_(wheel); });
+  notes("base/timer_wheel.cpp: not_before_ <= next_deadline()",
+        [&] { not_before_(wheel) = kNever; });
   wheel.cancel(node);
 }
 

@@ -76,7 +76,14 @@ class Model {
     ASSERT_EQ(wheel_.armed(), model_.size());
     if (model_.empty()) {
       ASSERT_EQ(wheel_.next_deadline(), kNever);
+      ASSERT_FALSE(wheel_.due(now_));
       return;
+    }
+    if (prng_.chance(0.5)) {  // otherwise what due() remembers stays as old as it is
+      const Now next = wheel_.next_deadline();
+      ASSERT_TRUE(wheel_.due(next));
+      ASSERT_FALSE(wheel_.due(next - Duration(1)));
+      ASSERT_EQ(wheel_.due(now_), next <= now_);
     }
     // Never later than the earliest timer by more than the tick that it is rounded up to.
     const Now earliest = std::max(model_.begin()->first, now_);

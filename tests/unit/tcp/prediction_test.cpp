@@ -24,10 +24,12 @@ std::string counters_of(const tcp::Stack& stack) {
   return text;
 }
 
+/// Without EMSS: the user is told of a change before the next pull, and the latter shows it; while
+/// segments are predicted and nothing is sent, nobody looks.
 std::string text_of(const RecordUser& u) {
   const auto n = [](uint64_t x) { return std::to_string(x) + " "; };
   return n(u.pulled) + n(u.pulls) + n(u.rebuilds) + n(u.released_to) + n(u.ordered_to) +
-         n(u.places.size()) + n(u.changed_emss) + n(u.peer_has_finished ? 1 : 0) +
+         n(u.places.size()) + n(u.peer_has_finished ? 1 : 0) +
          n(u.placed_twice + u.wrong_octets + u.ordered_unplaced) +
          n(u.how_ended ? static_cast<uint64_t>(*u.how_ended) + 1 : 0);
 }
