@@ -142,7 +142,7 @@ uint32_t Device::receive_burst(base::Now now, DoorbellTurn& doorbells) {
 
 void Device::fire_timers(base::Now now) {
   if (own_) {
-    if (own_->stack.next_deadline() <= now) own_->stack.on_timers(now);
+    if (own_->stack.due(now)) own_->stack.on_timers(now);
     if (own_->interface.next_deadline() <= now) own_->interface.on_timers(now);
     if (own_->link.next_look() <= now) own_->link.look(events_, now);
   } else if (transport_->next_deadline() <= now) {

@@ -52,6 +52,8 @@ class Engine {
     if (has_output()) serve_round(now);
   }
   [[nodiscard]] base::Now next_deadline() const;
+  /// \return next_deadline() <= now
+  [[nodiscard]] bool due(base::Now now) { return is_pending() || shared_.wheel.due(now); }
   [[nodiscard]] static base::MemoryUses memory_use(const Config& config);
   void input(const SegmentIn& segment, base::Now now);
   void icmp_error(const llp::IcmpError& error, base::Now now);

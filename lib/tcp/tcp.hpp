@@ -129,6 +129,8 @@ class Stack final : public llp::Transport {
   void on_timers(base::Now now) override;
   void output(base::Now now) override;
   [[nodiscard]] base::Now next_deadline() const override;
+  /// \return next_deadline() <= now, which costs less to know
+  [[nodiscard]] bool due(base::Now now);
 
   /// One received segment (RFC 9293 s.3.10.7). Any octets at all are safe.
   void input(const SegmentIn& segment, base::Now now);
