@@ -34,6 +34,32 @@ void Egress::cancel(tcp::TxSlot&) {
   interface_.cancel(frame_);
 }
 
+bool Egress::begin_run(const IpAddress& source, const IpAddress& destination, uint32_t most,
+                       tcp::TxRun& run, base::Now now) {
+  static_assert(tcp::TxRun::kMost == net::TxRun::kMost);
+  RNIC_DCHECK(!building_);
+  if (!interface_.begin_run(source, destination, most, run_, now)) return false;
+  building_ = true;
+  run.common.room = run_.l4_room;
+  run.common.checksum_open = run_.l4_checksum_open;
+  run.common.traffic_class = 0;
+  run.common.hop_limit = 0;
+  run.count = run_.count;
+  for (uint32_t i = 0; i < run.count; ++i) run.tcp[i] = run_.packets[i].data + run_.l4_at;
+  run.common.tcp = run.tcp[0];
+  return true;
+}
+
+void Egress::send_run(tcp::TxRun& run, uint32_t complete, base::Now now) {
+  RNIC_DCHECK(building_ || run.count == 0);
+  if (run.count == 0) return;
+  building_ = false;
+  run_.traffic_class = run.common.traffic_class;
+  run_.hop_limit = run.common.hop_limit;
+  interface_.send_run(run_, wire::kProtocolTcp, std::span(run.lengths).first(complete), now);
+  run.count = 0;
+}
+
 uint32_t Egress::path_mtu(IpAddress destination, base::Now now) const {
   return interface_.path_mtu(destination, now);
 }

@@ -15,6 +15,9 @@ class Egress final : public tcp::Egress {
              base::Now now) override;
   void send(tcp::TxSlot& slot, uint32_t length, base::Now now) override;
   void cancel(tcp::TxSlot& slot) override;
+  bool begin_run(const IpAddress& source, const IpAddress& destination, uint32_t most,
+                 tcp::TxRun& run, base::Now now) override;
+  void send_run(tcp::TxRun& run, uint32_t complete, base::Now now) override;
   [[nodiscard]] uint32_t path_mtu(IpAddress destination, base::Now now) const override;
   [[nodiscard]] uint32_t link_mtu(IpAddress destination) const override;
   void reduce_path_mtu(IpAddress destination, uint32_t mtu, base::Now now) override;
@@ -24,6 +27,7 @@ class Egress final : public tcp::Egress {
  private:
   net::Interface& interface_;
   net::TxFrame frame_;  // the one segment being built
+  net::TxRun run_;      // or the segments being built
   bool building_ = false;
 };
 

@@ -29,22 +29,34 @@ enum class FramingError : uint8_t {
 
 [[nodiscard]] const char* to_string(FramingError error);
 
-/// Takes the octets of one ULPDU, inserts markers and computes the CRC.
-class UlpduWriter {
- public:
-  virtual ~UlpduWriter() = default;
-  /// Copies the ULPDU into the frame: `header`, and behind it the pieces of `payload`. Called
-  /// exactly once. \param ulpdu_length octets of all of these together
-  virtual void write(uint32_t ulpdu_length, base::ByteView header,
-                     std::span<const base::ByteSpan> payload) = 0;
-};
-
 /// The ULPDU that pull_ulpdu() wrote.
 struct PulledUlpdu {
   uint32_t length = 0;  ///< octets of the ULPDU; 0: nothing to send (a ULPDU is never empty)
   bool last = false;    ///< last ULPDU of a DDP message
   RecordTag tag;
   bool more = true;  ///< false: another call gives nothing before Framing::ready() is called
+};
+
+/// Room for another ULPDU.
+struct UlpduRoom {
+  uint32_t max = 0;         ///< its most octets; 0: there is no room
+  bool whole_only = false;  ///< as in pull_ulpdu()
+};
+
+/// Takes the octets of one ULPDU, inserts markers and computes the CRC.
+class UlpduWriter {
+ public:
+  virtual ~UlpduWriter() = default;
+  /// Copies the ULPDU into the frame: `header`, and behind it the pieces of `payload`. Called
+  /// exactly once for a ULPDU. \param ulpdu_length octets of all of these together
+  virtual void write(uint32_t ulpdu_length, base::ByteView header,
+                     std::span<const base::ByteSpan> payload) = 0;
+  /// The ULPDU that was written is complete, and the next one is to follow in the same call.
+  /// \return the room for it; none: it cannot, and `written` is what pull_ulpdu() returns
+  virtual UlpduRoom next(const PulledUlpdu& written) {
+    static_cast<void>(written);
+    return {};
+  }
 };
 
 /// A whole ULPDU that was located and whose CRC was checked: its pieces in order, without markers.
@@ -86,7 +98,8 @@ class FramingUser {
 
   /// Writes the next ULPDU of at most `max` octets. `whole_only`: the segment being built is partly
   /// filled, so only a ULPDU that ends its message may be written; otherwise the length returned is
-  /// 0 (RFC 5044 s.4.5, packing).
+  /// 0 (RFC 5044 s.4.5, packing). More ULPDUs may follow as UlpduWriter::next() lets them; the
+  /// last one is returned.
   virtual PulledUlpdu pull_ulpdu(uint32_t max, bool whole_only, UlpduWriter& out,
                                  base::Now now) = 0;
   /// For Nagle's rule. \return the waiting ULPDUs, each with `overhead` octets of framing, fill

@@ -8,6 +8,7 @@
 #include "base/time.hpp"
 #include "base/trace.hpp"
 #include "llp/frame.hpp"
+#include "llp/record.hpp"
 #include "rnic/address.hpp"
 #include "rnic/transport.hpp"
 
@@ -21,50 +22,6 @@ struct StreamTraits {
   bool release_on_ack = false;  ///< released() means acknowledged by the peer's TCP
   bool emss_exact = false;      ///< emss() octets fit a segment now
   bool shows_segments = false;  ///< the octets of one call of place() came in one segment
-};
-
-/// The upper layer's name for a record, kept by the transport until the record is acknowledged and
-/// handed back for rebuilding. Its meaning is the upper layer's own.
-struct RecordTag {
-  uint64_t a = 0;
-  uint64_t b = 0;
-  friend constexpr bool operator==(const RecordTag&, const RecordTag&) = default;
-};
-
-/// A record on its way, as a transport keeps it.
-struct SentRecord {
-  uint64_t offset = 0;
-  RecordTag tag;
-  uint32_t length = 0;  ///< > 0
-
-  [[nodiscard]] uint64_t end() const { return offset + length; }
-};
-
-/// Successive records in the memory of the transport; valid during the call only.
-class RecordRun {
- public:
-  /// \param count > 0. \param stride octets from one record to the next
-  RecordRun(const SentRecord& first, uint32_t count, uint32_t stride)
-      : first_(reinterpret_cast<const char*>(&first)), count_(count), stride_(stride) {}
-
-  [[nodiscard]] uint32_t size() const { return count_; }
-  [[nodiscard]] const SentRecord& operator[](uint32_t i) const {
-    return *reinterpret_cast<const SentRecord*>(first_ + size_t{i} * stride_);
-  }
-
- private:
-  const char* first_;
-  uint32_t count_;
-  uint32_t stride_;
-};
-
-/// The record that pull() wrote.
-struct Pulled {
-  uint32_t length = 0;  ///< octets appended to the frame; 0: nothing to send now
-  bool push = false;    ///< last record of a message: the segment carries PSH
-  bool atomic = false;  ///< an FPDU: keep it whole; false for streaming octets
-  RecordTag tag;
-  bool more = true;  ///< false: another call gives nothing before Stream::ready() is called
 };
 
 enum class InspectVerdict : uint8_t {
@@ -91,7 +48,8 @@ class StreamUser {
   /// segment being built already holds (n < emss(): packing), never the remainder of a window.
   /// `offset` is the stream offset of the record's first octet: it is fixed from here on. Returning
   /// length 0 means "nothing now"; call ready() when that changes. A single record longer than `n`
-  /// is never written.
+  /// is never written. The user may go on with the next record as long as Frame::next() lets it,
+  /// and returns the last one.
   virtual Pulled pull(uint32_t n, uint64_t offset, Frame& out, base::Now now) = 0;
 
   /// Writes the same octets of an unacknowledged record again, all of it. `out` has room for

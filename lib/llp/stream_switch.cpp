@@ -35,6 +35,7 @@ StreamUser& StreamSwitch::sender(uint64_t offset) const {
 void StreamSwitch::established(uint32_t emss, base::Now now) { current().established(emss, now); }
 
 Pulled StreamSwitch::pull(uint32_t n, uint64_t offset, Frame& out, base::Now now) {
+  out.keep_to_one();
   const Pulled pulled = sender(offset).pull(n, offset, out, now);
   pulled_ = offset + pulled.length;
   return pulled;

@@ -1,11 +1,13 @@
 #include "mpa/fpdu_writer.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "base/check.hpp"
 #include "base/endian.hpp"
 #include "crc/crc.hpp"
+#include "framing/mulpdu.hpp"
 
 namespace rnic::mpa {
 namespace {
@@ -14,109 +16,182 @@ namespace {
 // the CRC's kernel would cost more than the second look at its octets.
 constexpr uint32_t kFused = 256;
 
+/// Copies a header. Two copies of a known size, which may overlap, are a few instructions, and a
+/// call is more.
+void copy_header(uint8_t* at, base::ByteView header) {
+  const uint8_t* const from = header.data();
+  const size_t n = header.size();
+  if (n > 16 && n <= 32) {
+    std::memcpy(at, from, 16);
+    std::memcpy(at + n - 16, from + n - 16, 16);
+  } else if (n >= 8 && n <= 16) {
+    std::memcpy(at, from, 8);
+    std::memcpy(at + n - 8, from + n - 8, 8);
+  } else {
+    std::memcpy(at, from, n);
+  }
+}
+
 }  // namespace
+
+llp::UlpduRoom FpduWriter::next(const llp::PulledUlpdu& written) {
+  RNIC_DCHECK(complete());
+  const uint64_t behind = offset_ + size_;
+  const bool packs = out_.packs();
+  uint32_t max = first_max_;  // of an empty segment
+  if (packs) {
+    max = std::min(mulpdu_, ulpdu_room(grid_, behind, out_.room_left()));
+    if (max < framing::kUsefulRoom) return {};
+  } else if (grid_.on()) {
+    max = std::min(mulpdu_, ulpdu_room(grid_, behind, out_.room()));
+  }
+  if (!out_.next(packs, {size_, written.last, true, written.tag, written.more})) return {};
+  offset_ = behind;
+  size_ = 0;
+  max_ = max;
+  return {max, packs};
+}
+
+/// Octets of an FPDU without markers, written one behind the other.
+struct FpduWriter::Sum {
+  uint8_t* at;            // place of the next octet
+  const uint8_t* summed;  // octets before this point are in `crc`
+  uint32_t crc = crc::kInit;
+};
 
 void FpduWriter::write(uint32_t ulpdu_length, base::ByteView header,
                        std::span<const base::ByteSpan> payload) {
-  RNIC_CHECK(at_ == nullptr && ulpdu_length <= max_);
-  uint32_t size = wire::mpa_fpdu_size(ulpdu_length);
-  if (grid_.on()) [[unlikely]] {
-    span_ = fpdu_span(grid_, offset_, ulpdu_length);
-    size = span_.size();
-  }
+  RNIC_CHECK(!complete() && ulpdu_length <= max_ && header.size() <= ulpdu_length);
+  ++fpdus_;
+  if (grid_.on()) [[unlikely]] return write_between_markers(ulpdu_length, header, payload);
+  const uint32_t pad = wire::mpa_pad(ulpdu_length);
+  const uint32_t size = wire::kMpaLengthSize + ulpdu_length + pad + wire::kMpaCrcSize;
   RNIC_CHECK(size <= out_.room_left());
-  at_ = summed_ = out_.append(size);
-  to_marker_ = grid_.on() ? grid_.distance(offset_) : UINT32_MAX;
-  write_due_marker();
-  base::store_be16(at_, static_cast<uint16_t>(ulpdu_length));
-  at_ += wire::kMpaLengthSize;
-  to_marker_ -= wire::kMpaLengthSize;
-  if (grid_.on()) [[unlikely]] {
-    put_between_markers(header, payload, ulpdu_length);
+  size_ = size;
+  uint8_t* const begin = out_.append(size);
+  base::store_be16(begin, static_cast<uint16_t>(ulpdu_length));
+  copy_header(begin + wire::kMpaLengthSize, header);
+  Sum sum{begin + wire::kMpaLengthSize + header.size(), begin};
+  const size_t left = ulpdu_length - header.size();
+  if (payload.size() == 1 && payload[0].size() == left) [[likely]] {
+    put(payload[0], sum);
   } else {
-    put(header, payload, ulpdu_length);
+    put(payload, left, sum);
   }
-  finish(wire::mpa_pad(ulpdu_length));
+  if (pad != 0) {
+    std::memset(sum.at, 0, pad);
+    sum.at += pad;
+  }
+  finish(sum);
 }
 
-/// \param left octets of all of these
-[[gnu::always_inline]] inline void FpduWriter::put(base::ByteView header,
-                                                   std::span<const base::ByteSpan> payload,
-                                                   size_t left) {
-  RNIC_CHECK(header.size() <= left);
-  left -= header.size();
-  uint8_t* at = at_;  // a copy, since octets that are written might be those of the member
-  std::memcpy(at, header.data(), header.size());
-  at += header.size();
-  for (const base::ByteSpan piece : payload) {
-    const size_t n = piece.size();
-    RNIC_CHECK(n <= left);
-    left -= n;
-    if (n >= kFused && crc_on_) {
-      crc_ = crc::update(crc_, summed_, static_cast<size_t>(at - summed_));
-      crc_ = crc::copy(crc_, at, piece.data(), n);
-      summed_ = at + n;
-    } else {
-      std::memcpy(at, piece.data(), n);
-    }
-    at += n;
+[[gnu::always_inline]] inline void FpduWriter::put(base::ByteSpan piece, Sum& sum) const {
+  if (piece.size() >= kFused && crc_on_) {
+    sum.crc = crc::update(sum.crc, sum.summed, static_cast<size_t>(sum.at - sum.summed));
+    sum.crc = crc::copy(sum.crc, sum.at, piece.data(), piece.size());
+    sum.summed = sum.at + piece.size();
+  } else {
+    std::memcpy(sum.at, piece.data(), piece.size());
   }
-  RNIC_CHECK(left == 0);
-  at_ = at;
+  sum.at += piece.size();
 }
 
-void FpduWriter::put_between_markers(base::ByteView header,
-                                     std::span<const base::ByteSpan> payload, size_t left) {
-  RNIC_CHECK(header.size() <= left);
-  left -= header.size();
-  put_between_markers(header.data(), static_cast<uint32_t>(header.size()));
+[[gnu::noinline]] void FpduWriter::put(std::span<const base::ByteSpan> payload, size_t left,
+                                       Sum& sum) const {
   for (const base::ByteSpan piece : payload) {
     RNIC_CHECK(piece.size() <= left);
     left -= piece.size();
-    put_between_markers(piece.data(), static_cast<uint32_t>(piece.size()));
+    put(piece, sum);
   }
   RNIC_CHECK(left == 0);
 }
 
-/// Only copies: the runs between markers are short, and finish() sums all of them at once.
-void FpduWriter::put_between_markers(const uint8_t* src, uint32_t n) {
-  while (n != 0) {
-    write_due_marker();
-    const uint32_t run = std::min(n, to_marker_);
-    std::memcpy(at_, src, run);
-    at_ += run;
-    src += run;
-    n -= run;
-    to_marker_ -= run;
-  }
-}
-
-[[gnu::always_inline]] inline void FpduWriter::finish(uint32_t pad) {
-  if (pad != 0) {
-    write_due_marker();
-    std::memset(at_, 0, pad);
-    at_ += pad;
-    to_marker_ -= pad;
-  }
-  write_due_marker();  // between pad and CRC: covered by this CRC (RFC 5044 s.4.4, rule 1)
+/// Writes the CRC.
+[[gnu::always_inline]] inline void FpduWriter::finish(Sum& sum) const {
   uint32_t value = 0;
   if (crc_on_) {
-    if (at_ != summed_) crc_ = crc::update(crc_, summed_, static_cast<size_t>(at_ - summed_));
-    value = crc::finish(crc_);
+    if (sum.at != sum.summed) {
+      sum.crc = crc::update(sum.crc, sum.summed, static_cast<size_t>(sum.at - sum.summed));
+    }
+    value = crc::finish(sum.crc);
   }
-  base::store_le32(at_, value);
+  base::store_le32(sum.at, value);
 }
 
-void FpduWriter::write_due_marker() {
-  if (to_marker_ != 0) return;
-  // RFC 5044 s.4.2: FPDUPTR counts the octets from ULPDU_Length to the marker; it is 0 for a marker
-  // between FPDUs.
-  const uint64_t here = span_.end - (out_.written().data() + out_.length() - at_);
-  const uint32_t fpduptr = here < span_.header ? 0 : static_cast<uint32_t>(here - span_.header);
-  wire::store_mpa_marker(at_, fpduptr);
-  at_ += wire::kMpaMarkerSize;
-  to_marker_ = wire::kMpaMarkerInterval - wire::kMpaMarkerSize;
-  ++markers_;
+namespace {
+
+/// Writes octets of an FPDU with a marker wherever one is due. It only copies, as the runs between
+/// markers are short: all of them are summed together at the end.
+class MarkedOctets {
+ public:
+  /// \param at the place of the FPDU's first octet \param to_marker octets until a marker is due
+  MarkedOctets(uint8_t* at, uint32_t to_marker)
+      : at_(at), header_(to_marker == 0 ? at + wire::kMpaMarkerSize : at), to_marker_(to_marker) {}
+
+  void put(const uint8_t* src, uint32_t n) {
+    while (n > to_marker_) {
+      const uint32_t run = to_marker_;
+      copy(src, run);
+      src += run;
+      n -= run;
+      write_marker();
+    }
+    copy(src, n);
+  }
+  void write_due_marker() {
+    if (to_marker_ == 0) write_marker();
+  }
+  [[nodiscard]] uint8_t* at() const { return at_; }
+  [[nodiscard]] uint32_t markers() const { return markers_; }
+
+ private:
+  void copy(const uint8_t* src, uint32_t n) {
+    std::memcpy(at_, src, n);
+    at_ += n;
+    to_marker_ -= n;
+  }
+  void write_marker() {
+    // RFC 5044 s.4.2: FPDUPTR counts the octets from ULPDU_Length to the marker; it is 0 for a
+    // marker between FPDUs.
+    const uint32_t fpduptr = at_ < header_ ? 0 : static_cast<uint32_t>(at_ - header_);
+    wire::store_mpa_marker(at_, fpduptr);
+    at_ += wire::kMpaMarkerSize;
+    to_marker_ = wire::kMpaMarkerInterval - wire::kMpaMarkerSize;
+    ++markers_;
+  }
+
+  uint8_t* at_;
+  const uint8_t* header_;  // ULPDU_Length
+  uint32_t to_marker_;     // content octets until a marker is due
+  uint32_t markers_ = 0;
+};
+
+}  // namespace
+
+void FpduWriter::write_between_markers(uint32_t ulpdu_length, base::ByteView header,
+                                       std::span<const base::ByteSpan> payload) {
+  const uint32_t size = fpdu_span(grid_, offset_, ulpdu_length).size();
+  RNIC_CHECK(size <= out_.room_left());
+  size_ = size;
+  uint8_t* const begin = out_.append(size);
+  MarkedOctets octets(begin, grid_.distance(offset_));
+  std::array<uint8_t, wire::kMpaLengthSize> length;
+  base::store_be16(length.data(), static_cast<uint16_t>(ulpdu_length));
+  octets.put(length.data(), length.size());
+  octets.put(header.data(), static_cast<uint32_t>(header.size()));
+  size_t left = ulpdu_length - header.size();
+  for (const base::ByteSpan piece : payload) {
+    RNIC_CHECK(piece.size() <= left);
+    left -= piece.size();
+    octets.put(piece.data(), static_cast<uint32_t>(piece.size()));
+  }
+  RNIC_CHECK(left == 0);
+  constexpr std::array<uint8_t, 4> kZeros{};
+  octets.put(kZeros.data(), wire::mpa_pad(ulpdu_length));
+  octets.write_due_marker();  // between pad and CRC: covered by this CRC (RFC 5044 s.4.4, rule 1)
+  markers_ += octets.markers();
+  Sum sum{octets.at(), begin};
+  finish(sum);
 }
 
 }  // namespace rnic::mpa

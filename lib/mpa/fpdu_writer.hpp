@@ -17,35 +17,47 @@ class FpduWriter final : public llp::UlpduWriter {
  public:
   /// \param offset  stream offset of the FPDU's first octet
   /// \param max     longest ULPDU that may be begun
-  FpduWriter(const MarkerGrid& grid, uint64_t offset, bool crc, uint32_t max, llp::Frame& out)
-      : grid_(grid), out_(out), offset_(offset), max_(max), crc_on_(crc) {}
+  /// \param mulpdu  the same for those that follow in frames of their own
+  FpduWriter(const MarkerGrid& grid, uint64_t offset, bool crc, uint32_t max, llp::Frame& out,
+             uint32_t mulpdu = 0)
+      : grid_(grid),
+        out_(out),
+        offset_(offset),
+        max_(max),
+        first_max_(max),
+        mulpdu_(mulpdu),
+        crc_on_(crc) {}
 
   void write(uint32_t ulpdu_length, base::ByteView header,
              std::span<const base::ByteSpan> payload) override;
-  /// The FPDU was written.
-  [[nodiscard]] bool complete() const { return at_ != nullptr; }
+  llp::UlpduRoom next(const llp::PulledUlpdu& written) override;
+  /// The FPDU was written, the last one where there are several.
+  [[nodiscard]] bool complete() const { return size_ != 0; }
+  /// Octets of that FPDU.
+  [[nodiscard]] uint32_t size() const { return size_; }
+  /// How many were written, and the markers in all of them.
+  [[nodiscard]] uint32_t fpdus() const { return fpdus_; }
   [[nodiscard]] uint32_t markers() const { return markers_; }
 
  private:
-  void put(base::ByteView header, std::span<const base::ByteSpan> payload, size_t left);
-  void put_between_markers(base::ByteView header, std::span<const base::ByteSpan> payload,
-                           size_t left);
-  void put_between_markers(const uint8_t* src, uint32_t n);
-  /// Writes pad, a marker if one is due, and CRC.
-  void finish(uint32_t pad);
-  void write_due_marker();
+  struct Sum;
+
+  void put(base::ByteSpan piece, Sum& sum) const;
+  void put(std::span<const base::ByteSpan> payload, size_t left, Sum& sum) const;
+  void finish(Sum& sum) const;
+  void write_between_markers(uint32_t ulpdu_length, base::ByteView header,
+                             std::span<const base::ByteSpan> payload);
 
   const MarkerGrid& grid_;
   llp::Frame& out_;
-  const uint64_t offset_;      // stream offset of the first octet
-  uint8_t* at_ = nullptr;      // place of the next octet; nullptr: nothing was written
-  uint8_t* summed_ = nullptr;  // octets before this point are in crc_
-  uint32_t crc_ = crc::kInit;
-  const uint32_t max_;
-  uint32_t to_marker_ = 0;  // content octets until a marker is due
+  uint64_t offset_;  // stream offset of the first octet
+  uint32_t max_;
+  const uint32_t first_max_;
+  const uint32_t mulpdu_;
+  uint32_t size_ = 0;  // of the FPDU; 0: it was not written
+  uint32_t fpdus_ = 0;
   uint32_t markers_ = 0;
   const bool crc_on_;
-  framing::PduSpan span_;  // with markers only
 };
 
 }  // namespace rnic::mpa

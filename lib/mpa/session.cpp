@@ -41,17 +41,16 @@ llp::Pulled Session::pull(uint32_t n, uint64_t offset, llp::Frame& out, base::No
 /// n: with an EMSS below 128 the ULPDU is shorter than the MULPDU that is reported.
 llp::Pulled Session::pull_fpdu(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now) {
   const bool whole_only = n < emss();
-  const uint32_t before = out.length();
-  const uint32_t max =
-      std::min(mulpdu(), ulpdu_room(send_grid_, offset, std::min(n, out.room_left())));
+  const uint32_t most = mulpdu();
+  const uint32_t max = std::min(most, ulpdu_room(send_grid_, offset, std::min(n, out.room_left())));
   if (max < framing::kUsefulRoom) return {};
-  FpduWriter writer(send_grid_, offset, agreed_.crc, max, out);
+  FpduWriter writer(send_grid_, offset, agreed_.crc, max, out, most);
   const llp::PulledUlpdu ulpdu = user()->pull_ulpdu(max, whole_only, writer, now);
+  counters_.fpdus_out += writer.fpdus();
+  counters_.markers_out += writer.markers();
   if (ulpdu.length == 0) return {};
   RNIC_CHECK(writer.complete());
-  ++counters_.fpdus_out;
-  counters_.markers_out += writer.markers();
-  return {out.length() - before, ulpdu.last, true, ulpdu.tag, ulpdu.more};
+  return {writer.size(), ulpdu.last, true, ulpdu.tag, ulpdu.more};
 }
 
 bool Session::all_fits(uint32_t octets) const {

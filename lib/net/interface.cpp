@@ -185,6 +185,14 @@ bool Interface::begin(const IpAddress& source, const IpAddress& destination, TxF
 void Interface::send(TxFrame& frame, uint8_t protocol, uint32_t l4_length, base::Now now) {
   impl_->output_.send(frame, protocol, l4_length, now);
 }
+bool Interface::begin_run(const IpAddress& source, const IpAddress& destination, uint32_t most,
+                          TxRun& run, base::Now now) {
+  return impl_->output_.begin_run(source, destination, most, run, now);
+}
+void Interface::send_run(TxRun& run, uint8_t protocol, std::span<const uint32_t> l4_lengths,
+                         base::Now now) {
+  impl_->output_.send_run(run, protocol, l4_lengths, now);
+}
 void Interface::cancel(TxFrame& frame) {
   impl_->tx_.cancel(frame.packet);
   frame.l4 = nullptr;

@@ -14,45 +14,66 @@ namespace rnic::net {
 
 class Ipv4Output {
  public:
-  explicit Ipv4Output(const Config& config) {
-    wire::Ipv4 ip;
-    ip.fragment = wire::kIpv4DontFragment;
-    ip.ttl = config.ttl;
-    wire::write_ipv4(header_.data(), ip);
-    base::store_be16(header_.data() + wire::kIpv4ChecksumAt, 0);
-    fixed_sum_ = wire::checksum_add(0, header_);
+  explicit Ipv4Output(const Config& config) : ttl_(config.ttl) { make(0, 0, 0, 0, 0); }
+
+  /// A header for packets that differ in length and identification.
+  struct Prepared {
+    uint32_t source = 0;
+    uint32_t destination = 0;
+    uint8_t protocol = 0;
+    uint8_t traffic_class = 0;
+    uint8_t hop_limit = 0;
+    std::array<uint8_t, wire::kIpv4Header> octets;
+    uint32_t sum = 0;  // of them
+  };
+
+  /// The header for these terms, valid until the next call. The last one is remembered.
+  const Prepared& prepare(uint32_t source, uint32_t destination, uint8_t protocol,
+                          uint8_t traffic_class, uint8_t hop_limit) {
+    const bool same = last_.source == source && last_.destination == destination &&
+                      last_.protocol == protocol && last_.traffic_class == traffic_class &&
+                      last_.hop_limit == hop_limit;
+    if (!same) [[unlikely]] make(source, destination, protocol, traffic_class, hop_limit);
+    return last_;
+  }
+
+  /// The identification of the next packet, and of so many behind it.
+  uint16_t take_ids(uint32_t count) {
+    const uint16_t first = id_;
+    id_ = static_cast<uint16_t>(id_ + count);
+    return first;
   }
 
   /// Writes a header of kIpv4Header octets, which `l4_length` octets follow.
-  void write(uint8_t* p, uint32_t source, uint32_t destination, uint8_t protocol,
-             uint8_t traffic_class, uint8_t hop_limit, uint32_t l4_length) {
-    std::memcpy(p, header_.data(), header_.size());
+  static void write(uint8_t* p, const Prepared& header, uint16_t id, uint32_t l4_length) {
+    std::memcpy(p, header.octets.data(), wire::kIpv4Header);
     const uint32_t length = wire::kIpv4Header + l4_length;
-    const uint16_t id = id_++;
     base::store_be16(p + wire::kIpv4LengthAt, static_cast<uint16_t>(length));
     base::store_be16(p + wire::kIpv4IdAt, id);
-    p[wire::kIpv4ProtocolAt] = protocol;
-    base::store_be32(p + wire::kIpv4SourceAt, source);
-    base::store_be32(p + wire::kIpv4DestinationAt, destination);
     // Only the fields that differ from the template are added to its sum (RFC 1071 s.2 A).
-    uint32_t sum = fixed_sum_ + length + id + protocol + (source >> 16) + (source & 0xffff) +
-                   (destination >> 16) + (destination & 0xffff);
-    if ((traffic_class | hop_limit) != 0) [[unlikely]] {
-      p[wire::kIpv4TosAt] = traffic_class;
-      sum += traffic_class;
-      if (hop_limit != 0) {
-        sum += (0xffffu - (uint32_t{p[wire::kIpv4TtlAt]} << 8)) + (uint32_t{hop_limit} << 8);
-        p[wire::kIpv4TtlAt] = hop_limit;
-      }
-    }
-    base::store_be16(p + wire::kIpv4ChecksumAt, wire::checksum_fold(sum));
+    base::store_be16(p + wire::kIpv4ChecksumAt, wire::checksum_fold(header.sum + length + id));
   }
 
  private:
-  std::array<uint8_t, wire::kIpv4Header> header_{};
-  uint32_t fixed_sum_ = 0;
+  [[gnu::noinline]] void make(uint32_t source, uint32_t destination, uint8_t protocol,
+                              uint8_t traffic_class, uint8_t hop_limit) {
+    wire::Ipv4 ip;
+    ip.fragment = wire::kIpv4DontFragment;
+    ip.tos = traffic_class;
+    ip.ttl = hop_limit != 0 ? hop_limit : ttl_;
+    ip.protocol = protocol;
+    ip.source = source;
+    ip.destination = destination;
+    last_ = {source, destination, protocol, traffic_class, hop_limit, {}, 0};
+    wire::write_ipv4(last_.octets.data(), ip);
+    base::store_be16(last_.octets.data() + wire::kIpv4ChecksumAt, 0);
+    last_.sum = wire::checksum_add(0, last_.octets);
+  }
+
+  uint8_t ttl_;
   // RFC 6864 s.4.1: with DF the value has no meaning; a count helps readers of a trace.
   uint16_t id_ = 0;
+  Prepared last_;
 };
 
 }  // namespace rnic::net

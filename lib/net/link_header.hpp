@@ -36,6 +36,15 @@ class LinkHeader {
     base::store_be16(frame + size_ - 2, type);
   }
 
+  /// The whole header of frames to one station: the first size() octets.
+  [[nodiscard]] std::array<uint8_t, wire::kEtherHeader + wire::kVlanTag> to(
+      const port::MacAddress& destination, uint16_t type) const {
+    std::array<uint8_t, wire::kEtherHeader + wire::kVlanTag> made = octets_;
+    write(made.data(), type);
+    wire::store_mac(made.data() + wire::kEtherDestinationAt, destination);
+    return made;
+  }
+
   struct Opened {
     uint16_t type = 0;
     base::ByteView packet;

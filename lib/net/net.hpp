@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "base/bytes.hpp"
 #include "base/time.hpp"
@@ -51,6 +52,13 @@ class Interface {
   /// port, or parked until the neighbour's address is known (bounded, oldest dropped and counted).
   void send(TxFrame& frame, uint8_t protocol, uint32_t l4_length, base::Now now);
   void cancel(TxFrame& frame);
+  /// Takes room for packets that go the same way, one at least and `most` at most. False: as
+  /// begin().
+  bool begin_run(const IpAddress& source, const IpAddress& destination, uint32_t most, TxRun& run,
+                 base::Now now);
+  /// The payloads of the first packets of a run are complete, `l4_lengths` octets. They are sent in
+  /// order, and the other packets are given back.
+  void send_run(TxRun& run, uint8_t protocol, std::span<const uint32_t> l4_lengths, base::Now now);
 
   /// Hands the unsent burst to the port. \return true when nothing is left unsent.
   bool flush(base::Now now);

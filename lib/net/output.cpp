@@ -56,40 +56,65 @@ bool Output::begin_on_link(const IpAddress& source, const IpAddress& destination
   if (!tx_.open(frame.packet, now)) return false;
   const bool v4 = destination.is_v4();
   frame.l4 = frame.packet.data + link_.size() + (v4 ? wire::kIpv4Header : wire::kIpv6Header);
-  frame.l4_room = v4 ? room4_ : room6_;
-  frame.l4_checksum_open = checksum_open_;
-  frame.source = source;
-  frame.destination = destination;
-  frame.traffic_class = 0;
-  frame.hop_limit = 0;
+  set_terms(source, destination, frame);
   return true;
+}
+
+bool Output::begin_run(const IpAddress& source, const IpAddress& destination, uint32_t most,
+                       TxRun& run, base::Now now) {
+  if (!find_hop(destination)) {
+    ++counters_.no_route;
+    return false;
+  }
+  run.count = tx_.open(std::span(run.packets).first(std::min(most, TxRun::kMost)), now);
+  if (run.count == 0) return false;
+  run.l4_at = link_.size() + (destination.is_v4() ? wire::kIpv4Header : wire::kIpv6Header);
+  set_terms(source, destination, run);
+  return true;
+}
+
+[[gnu::always_inline]] inline void Output::set_terms(const IpAddress& source,
+                                                     const IpAddress& destination,
+                                                     TxTerms& terms) const {
+  terms.l4_room = destination.is_v4() ? room4_ : room6_;
+  terms.l4_checksum_open = checksum_open_;
+  terms.source = source;
+  terms.destination = destination;
+  terms.traffic_class = 0;
+  terms.hop_limit = 0;
 }
 
 [[gnu::always_inline]] inline void Output::finish(TxFrame& frame, uint8_t protocol,
                                                   uint32_t l4_length) {
   port::Packet& packet = frame.packet;
   uint8_t* ip = packet.data + link_.size();
+  uint32_t length = link_.size() + l4_length;
   if (frame.destination.is_v4()) [[likely]] {
     RNIC_CHECK(l4_length <= room4_);
     link_.write(packet.data, wire::kEtherTypeIpv4);
-    ipv4_.write(ip, frame.source.as_v4(), frame.destination.as_v4(), protocol, frame.traffic_class,
-                frame.hop_limit, l4_length);
-    packet.length = link_.size() + wire::kIpv4Header + l4_length;
+    ipv4_.write(ip,
+                ipv4_.prepare(frame.source.as_v4(), frame.destination.as_v4(), protocol,
+                              frame.traffic_class, frame.hop_limit),
+                ipv4_.take_ids(1), l4_length);
+    length += wire::kIpv4Header;
   } else {
     RNIC_CHECK(l4_length <= room6_);
     link_.write(packet.data, wire::kEtherTypeIpv6);
     ipv6_.write(ip, frame.source, frame.destination, protocol, frame.traffic_class, frame.hop_limit,
                 l4_length);
-    packet.length = link_.size() + wire::kIpv6Header + l4_length;
+    length += wire::kIpv6Header;
   }
-  if (packet.length < shortest_) [[unlikely]]
+  finish(packet, length, l4_checksum(frame, protocol));
+  frame.l4 = nullptr;
+}
+
+[[gnu::always_inline]] inline void Output::finish(port::Packet& packet, uint32_t length,
+                                                  port::Checksum l4_checksum) const {
+  packet.length = length;
+  if (length < shortest_) [[unlikely]]
     pad(packet);
   packet.ip_checksum = port::Checksum::Unknown;
-  // Ports complete checksums of TCP only.
-  packet.l4_checksum = frame.l4_checksum_open && protocol == wire::kProtocolTcp
-                           ? port::Checksum::Open
-                           : port::Checksum::Unknown;
-  frame.l4 = nullptr;
+  packet.l4_checksum = l4_checksum;
 }
 
 // Pads a short frame with zeros, which are no part of the packet (IEEE 802.3 s.3.2.8, RFC 894). Not
@@ -109,6 +134,48 @@ void Output::send(TxFrame& frame, uint8_t protocol, uint32_t l4_length, base::No
     tx_.release_place();
     neighbours_.park(hop_.next_hop, frame.packet, now);
   }
+}
+
+void Output::send_run(TxRun& run, uint8_t protocol, std::span<const uint32_t> l4_lengths,
+                      base::Now now) {
+  RNIC_CHECK(l4_lengths.size() <= run.count);
+  for (; run.count > l4_lengths.size(); --run.count) tx_.cancel(run.packets[run.count - 1]);
+  const port::MacAddress* mac = find_mac(run.destination);
+  if (mac == nullptr || !run.destination.is_v4()) [[unlikely]]
+    return send_each(run, protocol, l4_lengths, now);
+  // These are copies, which no octet that is written can change, so that they stay in registers.
+  const auto link = link_.to(*mac, wire::kEtherTypeIpv4);
+  const bool tagged = link_.size() != wire::kEtherHeader;
+  const Ipv4Output::Prepared ip =
+      ipv4_.prepare(run.source.as_v4(), run.destination.as_v4(), protocol, run.traffic_class,
+                    run.hop_limit);
+  uint16_t id = ipv4_.take_ids(run.count);
+  const uint32_t l4_at = run.l4_at;
+  const port::Checksum checksum = l4_checksum(run, protocol);
+  const std::span<port::Packet> packets = std::span(run.packets).first(run.count);
+  const uint32_t* l4_length = l4_lengths.data();
+  for (port::Packet& packet : packets) {
+    const uint32_t length = *l4_length++;
+    RNIC_CHECK(length <= room4_);
+    uint8_t* const frame = packet.data;
+    std::memcpy(frame, link.data(), wire::kEtherHeader);
+    if (tagged) [[unlikely]] std::memcpy(frame, link.data(), link.size());
+    Ipv4Output::write(frame + l4_at - wire::kIpv4Header, ip, id++, length);
+    finish(packet, l4_at + length, checksum);
+  }
+  tx_.push(packets, now);
+  run.count = 0;
+}
+
+// Sends packets of IPv6, or to a neighbour that is not known yet.
+[[gnu::noinline]] void Output::send_each(TxRun& run, uint8_t protocol,
+                                         std::span<const uint32_t> l4_lengths, base::Now now) {
+  TxFrame frame{run, {}, nullptr};
+  for (uint32_t i = 0; i < run.count; ++i) {
+    frame.packet = run.packets[i];
+    send(frame, protocol, l4_lengths[i], now);
+  }
+  run.count = 0;
 }
 
 void Output::send_on_link(TxFrame& frame, uint8_t protocol, uint32_t l4_length,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "net/config.hpp"
 #include "net/counters.hpp"
@@ -28,6 +29,11 @@ class Output {
   /// See Interface::begin() and Interface::send().
   bool begin(const IpAddress& source, const IpAddress& destination, TxFrame& frame, base::Now now);
   void send(TxFrame& frame, uint8_t protocol, uint32_t l4_length, base::Now now);
+
+  /// See Interface::begin_run() and Interface::send_run().
+  bool begin_run(const IpAddress& source, const IpAddress& destination, uint32_t most, TxRun& run,
+                 base::Now now);
+  void send_run(TxRun& run, uint8_t protocol, std::span<const uint32_t> l4_lengths, base::Now now);
 
   /// Takes room for a packet to a neighbour or a group, without a look at the routes.
   bool begin_on_link(const IpAddress& source, const IpAddress& destination, TxFrame& frame,
@@ -58,7 +64,16 @@ class Output {
 
   bool find_hop(const IpAddress& destination);
   const port::MacAddress* find_mac(const IpAddress& destination);
+  void set_terms(const IpAddress& source, const IpAddress& destination, TxTerms& terms) const;
   void finish(TxFrame& frame, uint8_t protocol, uint32_t l4_length);
+  void finish(port::Packet& packet, uint32_t length, port::Checksum l4_checksum) const;
+  [[nodiscard]] static port::Checksum l4_checksum(const TxTerms& terms, uint8_t protocol) {
+    // Ports complete checksums of TCP only.
+    return terms.l4_checksum_open && protocol == wire::kProtocolTcp ? port::Checksum::Open
+                                                                    : port::Checksum::Unknown;
+  }
+  void send_each(TxRun& run, uint8_t protocol, std::span<const uint32_t> l4_lengths,
+                 base::Now now);
   void pad(port::Packet& packet) const;
 
   const Routes& routes_;

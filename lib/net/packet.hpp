@@ -2,6 +2,7 @@
 /// The types that pass between an interface and the transport.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "base/bytes.hpp"
@@ -32,16 +33,29 @@ struct TcpIn {
   base::ByteView payload;         ///< exactly the transport's octets, no padding
 };
 
-/// An outgoing packet being built.
-struct TxFrame {
-  port::Packet packet;
-  uint8_t* l4 = nullptr;  ///< start of the IP payload
-  uint32_t l4_room = 0;   ///< octets of IP payload that fit the MTU
+/// What is asked of an outgoing packet, and what it may be.
+struct TxTerms {
+  uint32_t l4_room = 0;  ///< octets of IP payload that fit the MTU
   bool l4_checksum_open = false;
-  IpAddress source;
-  IpAddress destination;
   uint8_t traffic_class = 0;  ///< DSCP << 2 | ECN; may be set between begin() and send()
   uint8_t hop_limit = 0;      ///< TTL; 0: the interface's default; may be set at the same time
+  IpAddress source;
+  IpAddress destination;
+};
+
+/// An outgoing packet being built.
+struct TxFrame : TxTerms {
+  port::Packet packet;
+  uint8_t* l4 = nullptr;  ///< start of the IP payload
+};
+
+/// Outgoing packets being built that have their terms in common.
+struct TxRun : TxTerms {
+  static constexpr uint32_t kMost = 16;
+
+  uint32_t count = 0;  ///< packets taken
+  uint32_t l4_at = 0;  ///< octets in front of the IP payload of each
+  std::array<port::Packet, kMost> packets;
 };
 
 /// The user of an interface that is told of each ICMP error which a packet of ours may have caused.

@@ -12,6 +12,16 @@ TxQueue::~TxQueue() {
   port_.free(std::span(spare_).first(spare_count_));
 }
 
+void TxQueue::push(std::span<const port::Packet> packets, base::Now now) {
+  RNIC_CHECK(packets.size() <= open_);
+  std::copy(packets.begin(), packets.end(), unsent_.begin() + unsent_count_);
+  const auto count = static_cast<uint32_t>(packets.size());
+  open_ -= count;
+  unsent_count_ += count;
+  counters_.frames_out += count;
+  if (unsent_count_ == kBurst) flush(now);
+}
+
 void TxQueue::cancel(port::Packet& packet) {
   RNIC_CHECK(open_ != 0);
   --open_;
@@ -21,6 +31,16 @@ void TxQueue::cancel(port::Packet& packet) {
   } else {
     port_.free({&packet, 1});
   }
+}
+
+uint32_t TxQueue::open(std::span<port::Packet> packets, base::Now now) {
+  if (unsent_count_ + open_ >= kBurst && !make_room(now)) return 0;
+  if (spare_count_ == 0 && !refill()) return 0;
+  const auto most = static_cast<uint32_t>(packets.size());
+  const uint32_t count = std::min({most, kBurst - unsent_count_ - open_, spare_count_});
+  for (uint32_t i = 0; i < count; ++i) packets[i] = spare_[--spare_count_];
+  open_ += count;
+  return count;
 }
 
 bool TxQueue::flush(base::Now now) {

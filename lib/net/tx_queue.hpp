@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 #include "base/check.hpp"
 #include "net/counters.hpp"
@@ -31,11 +32,18 @@ class TxQueue {
     return true;
   }
 
+  /// Does the same for as many buffers of `packets` as there are without another look at the port,
+  /// but at least for one. \return how many; 0: as open() says false
+  uint32_t open(std::span<port::Packet> packets, base::Now now);
+
   /// Queues an opened frame.
   void push(const port::Packet& packet, base::Now now) {
     --open_;
     append(packet, now);
   }
+
+  /// Queues opened frames.
+  void push(std::span<const port::Packet> packets, base::Now now);
 
   /// Takes back the buffer and the place.
   void cancel(port::Packet& packet);

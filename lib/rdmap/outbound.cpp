@@ -77,12 +77,19 @@ bool Outbound::choose_send(base::Now now) {
     case Requester::Next::Unanswerable: owner_.unanswerable(); return false;
   }
   const uint32_t seq = sends_.next();
-  const uint8_t part = sends_.at(seq).part;
-  current_ = {.kind = Kind::Send,
-              .seq = seq,
-              .part = part,
-              .message = requester_.message(seq, part, life_.version())};
+  const SendSlot& slot = sends_.at(seq);
+  begin_message(Kind::Send, seq, slot.part, !slot.row->awaits_response());
+  current_.message = requester_.message(seq, slot.part, life_.version());
   return true;
+}
+
+void Outbound::begin_message(Kind kind, uint32_t seq, uint8_t part, bool counted) {
+  current_.kind = kind;
+  current_.part = part;
+  current_.counted = counted;
+  current_.seq = seq;
+  current_.offset = 0;
+  current_.source = SourceRun();
 }
 
 /// Begins the next response. \return false: a Terminate was raised instead
@@ -94,8 +101,9 @@ bool Outbound::choose_response(base::Now now) {
     owner_.raise(fault, responder_.segment(seq), {}, now);
     return false;
   }
-  current_ = {
-      .kind = Kind::Response, .seq = seq, .message = responder_.message(seq, life_.version())};
+  begin_message(Kind::Response, seq, 0, false);
+  current_.message = responder_.message(seq, life_.version());
+  current_.counted = current_.message.tagged;
   return true;
 }
 
@@ -106,20 +114,13 @@ bool Outbound::choose(base::Now now) {
   return choose_response(now);
 }
 
-/// Finds the payload of the next segment. The first of several segments has the memory of the whole
-/// message looked up.
-mem::AccessFault Outbound::find_payload(const ddp::Cut& cut, Payload& out) {
-  if (cut.offset == 0 && !cut.last) {
-    if (current_.kind == Kind::Response) {
-      responder_.open(current_.seq, current_.source);
-    } else if (const auto fault =
-                   requester_.check_source(current_.seq, current_.part, current_.source);
-               fault != mem::AccessFault::None) {
-      return fault;
-    }
+/// Looks up the memory of the whole message with its first segment.
+mem::AccessFault Outbound::open_source(const ddp::Cut& cut) {
+  if (current_.kind == Kind::Response) {
+    if (!cut.last) responder_.open(current_.seq, current_.source);
+    return mem::AccessFault::None;
   }
-  if (out.take(memory_, current_.source, cut)) return mem::AccessFault::None;
-  return locate(current_.kind, current_.seq, current_.part, cut, out);
+  return requester_.check_source(current_.seq, current_.part, cut.last, current_.source);
 }
 
 /// Finds the payload of a part of a message, when the part is first built and when it is rebuilt.
@@ -155,14 +156,33 @@ void Outbound::finish_message() {
 
 llp::PulledUlpdu Outbound::pull(uint32_t max, bool whole_only, llp::UlpduWriter& out,
                                 base::Now now) {
+  for (;;) {
+    if (has_special()) [[unlikely]] return pull_special(max, whole_only, out, now);
+    const llp::PulledUlpdu pulled = pull_message(max, whole_only, out, now);
+    if (!pulled.last || !has_unsent() || has_special()) return pulled;
+    const llp::UlpduRoom room = out.next(pulled);
+    if (room.max == 0) return pulled;
+    max = room.max;
+    whole_only = room.whole_only;
+  }
+}
+
+/// Pulls what goes before the next message, if it is the time for that.
+llp::PulledUlpdu Outbound::pull_special(uint32_t max, bool whole_only, llp::UlpduWriter& out,
+                                        base::Now now) {
   if (life_.state() == EndpointState::Terminating) return pull_terminate(max, out);
   if (!life_.running()) return {};
   const bool nudges = nudge_pending_ && current_.kind == Kind::None;
   if ((rtr_.is_pending() || nudges) && is_replaced()) return pull_planned(max, out, now);
   if (rtr_.is_pending()) return pull_rtr(max, out, now);
-  if (is_cut_off()) [[unlikely]]
-    return pull_planned(max, out, now);
+  if (is_cut_off()) return pull_planned(max, out, now);
   if (nudges) return pull_nudge(max, out);
+  return pull_message(max, whole_only, out, now);
+}
+
+/// Pulls the next segment of the message that was begun, or the first one of the next.
+llp::PulledUlpdu Outbound::pull_message(uint32_t max, bool whole_only, llp::UlpduWriter& out,
+                                        base::Now now) {
   if (current_.kind == Kind::None && !choose(now)) {
     if (life_.state() == EndpointState::Terminating) return pull_terminate(max, out);
     close_if_finished();
@@ -170,10 +190,41 @@ llp::PulledUlpdu Outbound::pull(uint32_t max, bool whole_only, llp::UlpduWriter&
   }
   if (current_.offset == 0 && is_replaced()) [[unlikely]]
     return pull_planned(max, out, now);
-  ddp::Cut cut = ddp::cut(current_.message, current_.offset, max, whole_only);
-  if (!cut.possible) return {};
+  return pull_segments(max, whole_only, out, now);
+}
+
+/// Pulls the next segment of a message, and those behind it as long as there is room, if the memory
+/// of all is known.
+llp::PulledUlpdu Outbound::pull_segments(uint32_t max, bool whole_only, llp::UlpduWriter& out,
+                                         base::Now now) {
+  for (;;) {
+    const ddp::Cut cut = ddp::cut(current_.message, current_.offset, max, whole_only);
+    if (!cut.possible) return {};
+    if (cut.offset == 0) {
+      const mem::AccessFault fault = open_source(cut);
+      if (fault != mem::AccessFault::None) [[unlikely]] {
+        refuse_payload(cut, fault, now);
+        return pull_terminate(max, out);
+      }
+    }
+    uint8_t* const at = memory_.find(current_.source, cut);
+    if (at == nullptr) return pull_found(cut, max, whole_only, out, now);
+    const base::ByteSpan piece{at, cut.length};
+    const llp::PulledUlpdu pulled = put(cut, {&piece, 1}, out);
+    if (cut.last) return pulled;
+    const llp::UlpduRoom room = out.next(pulled);
+    if (room.max == 0) return pulled;
+    max = room.max;
+    whole_only = room.whole_only;
+  }
+}
+
+/// Pulls a segment whose payload has to be found first.
+llp::PulledUlpdu Outbound::pull_found(const ddp::Cut& found, uint32_t max, bool whole_only,
+                                      llp::UlpduWriter& out, base::Now now) {
+  ddp::Cut cut = found;
   Payload payload;
-  const mem::AccessFault fault = find_payload(cut, payload);
+  const mem::AccessFault fault = locate(current_.kind, current_.seq, current_.part, cut, payload);
   if (fault != mem::AccessFault::None) {
     refuse_payload(cut, fault, now);
     return pull_terminate(max, out);
@@ -183,12 +234,15 @@ llp::PulledUlpdu Outbound::pull(uint32_t max, bool whole_only, llp::UlpduWriter&
     cut = ddp::cut(current_.message, current_.offset, room, whole_only);
     if (!cut.possible) return {};
   }
-  if (current_.kind == Kind::Send) {
-    requester_.pulled(cut);
-  } else if (current_.message.tagged) {
-    counters_.octets_out += cut.length;
-  }
-  ddp::write(current_.message, cut, payload.view(), out);
+  return put(cut, payload.view(), out);
+}
+
+/// Writes the next segment of the message.
+[[gnu::always_inline]] inline llp::PulledUlpdu Outbound::put(
+    const ddp::Cut& cut, std::span<const base::ByteSpan> payload, llp::UlpduWriter& out) {
+  if (cut.offset == 0 && current_.kind == Kind::Send) requester_.started();
+  if (current_.counted) counters_.octets_out += cut.length;
+  ddp::write(current_.message, cut, payload, out);
   ++counters_.segments_out;
   llp::PulledUlpdu pulled{
       .length = current_.message.header_size() + cut.length,
@@ -386,8 +440,7 @@ void Outbound::response_finished() {
   if (sends_.has_next()) life_.call_ready();
 }
 
-void Outbound::close_if_finished() const {
-  if (life_.state() != EndpointState::Closing) return;
+void Outbound::close_if_all_done() const {
   // The peer may close as soon as it sees our FIN, so everything that we still wait for comes
   // first.
   if (rtr_.is_pending() || current_.kind != Kind::None || sends_.has_next() ||

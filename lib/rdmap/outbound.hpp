@@ -82,7 +82,9 @@ class Outbound {
   /// A Read or an atomic has its response, for which others may have waited.
   void response_finished();
   /// Tells the owner when the endpoint is Closing and nothing is left to send or to wait for.
-  void close_if_finished() const;
+  void close_if_finished() const {
+    if (life_.state() == EndpointState::Closing) [[unlikely]] close_if_all_done();
+  }
 
   /// \return whether a part of a message of either queue waits to be pulled
   [[nodiscard]] bool has_unsent() const {
@@ -109,20 +111,30 @@ class Outbound {
 
   struct Current {
     Kind kind = Kind::None;
-    uint32_t seq = 0;     // slot in the send queue or among the inbound requests
-    uint8_t part = 0;     // of a slot in the send queue: which of its messages
-    uint32_t offset = 0;  // octets of the message pulled so far
+    uint8_t part = 0;      // of a slot in the send queue: which of its messages
+    bool counted = false;  // its octets count as sent: it is no request for a response
+    uint32_t seq = 0;      // slot in the send queue or among the inbound requests
+    uint32_t offset = 0;   // octets of the message pulled so far
     ddp::OutboundMessage message;
-    SourceRun source;  // of a message of several segments
+    SourceRun source;
   };
 
   bool choose(base::Now now);
   bool choose_send(base::Now now);
   bool choose_response(base::Now now);
-  [[nodiscard]] mem::AccessFault find_payload(const ddp::Cut& cut, Payload& out);
+  void begin_message(Kind kind, uint32_t seq, uint8_t part, bool counted);
+  [[nodiscard]] mem::AccessFault open_source(const ddp::Cut& cut);
   [[nodiscard]] mem::AccessFault locate(Kind kind, uint32_t seq, uint8_t part, const ddp::Cut& cut,
                                         Payload& out) const;
   void refuse_payload(const ddp::Cut& cut, mem::AccessFault fault, base::Now now);
+  llp::PulledUlpdu pull_message(uint32_t max, bool whole_only, llp::UlpduWriter& out,
+                                base::Now now);
+  llp::PulledUlpdu pull_segments(uint32_t max, bool whole_only, llp::UlpduWriter& out,
+                                 base::Now now);
+  llp::PulledUlpdu pull_found(const ddp::Cut& cut, uint32_t max, bool whole_only,
+                              llp::UlpduWriter& out, base::Now now);
+  llp::PulledUlpdu put(const ddp::Cut& cut, std::span<const base::ByteSpan> payload,
+                       llp::UlpduWriter& out);
   void finish_message();
   void count_message() {
     ++counters_.messages_out;
@@ -136,9 +148,17 @@ class Outbound {
   [[nodiscard]] bool has_more() const {
     return has_unsent() || rtr_.is_pending() || nudge_pending_ || terminate_at_.has_value();
   }
+  void close_if_all_done() const;
   bool release(const llp::RecordTag& tag);
   void complete_released();
   void provide_requests();
+  /// \return whether something may have to go before the next message. It never goes between the
+  /// segments of a message, but for a Terminate, which is a state
+  [[nodiscard]] bool has_special() const {
+    return !life_.running() || rtr_.is_pending() || nudge_pending_ || is_cut_off();
+  }
+  llp::PulledUlpdu pull_special(uint32_t max, bool whole_only, llp::UlpduWriter& out,
+                                base::Now now);
   llp::PulledUlpdu pull_terminate(uint32_t max, llp::UlpduWriter& out);
   llp::PulledUlpdu pull_planned(uint32_t max, llp::UlpduWriter& out, base::Now now);
   void write_terminate(llp::UlpduWriter& out);

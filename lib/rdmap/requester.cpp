@@ -120,12 +120,13 @@ ddp::OutboundMessage Requester::message(uint32_t seq, uint8_t part, uint8_t vers
   return message;
 }
 
-mem::AccessFault Requester::check_source(uint32_t seq, uint8_t part, SourceRun& out) const {
+mem::AccessFault Requester::check_source(uint32_t seq, uint8_t part, bool whole,
+                                         SourceRun& out) const {
   const SendSlot& slot = sends_.at(seq);
   if (!slot.message_row(part).sends_memory()) return mem::AccessFault::None;
   const std::span<const Sge> sges = slot.work->sges();
   if (sges.size() == 1) return memory_.open(sges[0], Access::LocalRead, out);
-  return memory_.check(sges, Access::LocalRead);
+  return whole ? mem::AccessFault::None : memory_.check(sges, Access::LocalRead);
 }
 
 mem::AccessFault Requester::locate(uint32_t seq, uint8_t part, const ddp::Cut& cut,
@@ -142,12 +143,6 @@ mem::AccessFault Requester::locate(uint32_t seq, uint8_t part, const ddp::Cut& c
     return mem::AccessFault::None;
   }
   return out.gather(memory_, work.sges(), cut, Access::LocalRead);
-}
-
-void Requester::pulled(const ddp::Cut& cut) {
-  const uint32_t seq = sends_.next();
-  sends_.start(seq);
-  if (!sends_.at(seq).row->awaits_response()) counters_.octets_out += cut.length;
 }
 
 bool Requester::finish() {

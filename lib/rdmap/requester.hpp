@@ -57,16 +57,17 @@ class Requester {
   /// \param part SendSlot::part
   [[nodiscard]] ddp::OutboundMessage message(uint32_t seq, uint8_t part, uint8_t version) const;
   /// Checks that all memory of a message can be read: nothing is sent of a message that cannot be
-  /// sent as a whole. For a message that is pulled in one piece locate() checks the same.
-  /// \param out knows the memory then, if the message has one SGE
-  [[nodiscard]] mem::AccessFault check_source(uint32_t seq, uint8_t part, SourceRun& out) const;
+  /// sent as a whole. \param whole the message is pulled in one piece, for which locate() checks
+  /// the same \param out knows the memory then, if the message has one SGE
+  [[nodiscard]] mem::AccessFault check_source(uint32_t seq, uint8_t part, bool whole,
+                                              SourceRun& out) const;
   /// Finds the payload of a piece of a message.
   [[nodiscard]] mem::AccessFault locate(uint32_t seq, uint8_t part, const ddp::Cut& cut,
                                         Payload& out) const;
   /// The memory of that message cannot be read: its work fails.
   void refuse(uint32_t seq) { sends_.fail(seq, CompletionStatus::LocalProtection); }
-  /// A segment of the message of SendQueue::next() was handed down.
-  void pulled(const ddp::Cut& cut);
+  /// The first segment of the message of SendQueue::next() is handed down.
+  void started() { sends_.start(sends_.next()); }
   /// The last segment of that message was handed down. \return whether the peer will answer on
   /// queue 3, for which a buffer has to be added
   bool finish();

@@ -83,21 +83,12 @@ void RecordQueue::move_directory(uint32_t* to, uint32_t mask) {
   directory_mask_ = mask;
 }
 
-void RecordQueue::push_back(const Record& record) {
-  RNIC_DCHECK(!full());
-  const bool new_chunk = past_last_ % kPer == 0 || empty();
-  if (new_chunk) {
-    if (chunks() > directory_mask_) {
-      const size_t wide = pool_.free_directories_.take();
-      move_directory(&pool_.directories_[wide * pool_.directory_size_], pool_.directory_size_ - 1);
-    }
-    // An empty queue holds no chunk, whatever the number of its next record.
-    directory_[(past_last_ / kPer) & directory_mask_] = pool_.free_.take();
+void RecordQueue::add_chunk() {
+  if (chunks() > directory_mask_) {
+    const size_t wide = pool_.free_directories_.take();
+    move_directory(&pool_.directories_[wide * pool_.directory_size_], pool_.directory_size_ - 1);
   }
-  ++past_last_;
-  ++pool_.live_;
-  back() = record;
-  if (size() == 1) find_head();
+  directory_[(past_last_ / kPer) & directory_mask_] = pool_.free_.take();
 }
 
 void RecordQueue::give_back_chunk() {

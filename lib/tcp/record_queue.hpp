@@ -55,6 +55,11 @@ class RecordPool {
 
   /// Only queues that have not all records of their own get another one.
   [[nodiscard]] bool full() const { return live_ >= max_records_ || free_.empty(); }
+  /// A queue gets so many more, kChunkRecords at most, whatever it has: one that is empty may need
+  /// two chunks for them.
+  [[nodiscard]] bool has(uint32_t records) const {
+    return uint64_t{live_} + records <= max_records_ && free_.size() >= 2;
+  }
   [[nodiscard]] uint32_t live() const { return live_; }
   [[nodiscard]] uint32_t chunks_in_use() const { return free_.capacity() - free_.size(); }
   [[nodiscard]] uint32_t directories_in_use() const {
@@ -106,6 +111,14 @@ class RecordQueue {
            (size() >= pool_.own_records_ && pool_.full()) || directory_full();
   }
 
+  /// How many records there is room for, of `most` that are at most kPer. It may say 1 too early.
+  /// full() must be false.
+  [[nodiscard]] uint32_t places(uint32_t most) const {
+    const bool sure = size() + most <= pool_.max_per_connection_ && pool_.has(most) &&
+                      chunks() <= directory_mask_;
+    return sure ? most : 1;
+  }
+
   [[nodiscard]] Record& at(uint64_t number) { return pool_.records_[place_of(number)]; }
   [[nodiscard]] const Record& at(uint64_t number) const { return pool_.records_[place_of(number)]; }
   /// empty() must be false.
@@ -121,7 +134,16 @@ class RecordQueue {
   [[nodiscard]] const Record& back() const { return at(past_last_ - 1); }
 
   /// full() must be false.
-  void push_back(const Record& record);
+  void push_back(const Record& record) {
+    RNIC_DCHECK(!full());
+    const bool first = empty();
+    // An empty queue holds no chunk, whatever the number of its next record.
+    if (past_last_ % kPer == 0 || first) [[unlikely]] add_chunk();
+    ++past_last_;
+    ++pool_.live_;
+    back() = record;
+    if (first) [[unlikely]] find_head();
+  }
   void pop_front() {
     RNIC_DCHECK(!empty());
     ++first_;
@@ -171,6 +193,8 @@ class RecordQueue {
     return directory_ == inline_ && !pool_.free_directories_.empty();
   }
   void move_directory(uint32_t* to, uint32_t mask);
+  /// Takes a chunk for the next record.
+  void add_chunk();
   /// Gives back the chunk of the record that was removed last.
   void give_back_chunk();
   void find_head() {

@@ -33,13 +33,6 @@ uint64_t Scoreboard::next_lost() {
   return n;
 }
 
-void Scoreboard::push(Record record) {
-  if (record.is(record_flag::kFin)) prediction_.end();
-  record.offset = queue_end_;
-  records_.push_back(record);
-  queue_end_ += record.length;
-}
-
 void Scoreboard::keep(uint64_t number, uint32_t saved) {
   Record& record = records_.at(number);
   record.saved = saved;

@@ -32,6 +32,8 @@ class Scoreboard {
   [[nodiscard]] bool empty() const { return records_.empty(); }
   /// There is no room for another record: a limit of the connection or of the stack is reached.
   [[nodiscard]] bool full() const { return records_.full(); }
+  /// See RecordQueue.
+  [[nodiscard]] uint32_t places(uint32_t most) const { return records_.places(most); }
   [[nodiscard]] uint64_t size() const { return records_.size(); }
   /// See RecordQueue.
   [[nodiscard]] uint64_t chunks() const { return records_.chunks(); }
@@ -92,7 +94,12 @@ class Scoreboard {
   // --- Sending ---
 
   /// Appends a record at queue_end(). full() must be false. \param record gets its offset here
-  void push(Record record);
+  void push(Record record) {
+    if (record.is(record_flag::kFin)) prediction_.end();
+    record.offset = queue_end_;
+    records_.push_back(record);
+    queue_end_ += record.length;
+  }
   /// SavedRecords keeps a copy of the record, which is to be cut over several segments.
   void keep(uint64_t number, uint32_t saved);
   /// The record was sent in more than one segment. \return it was not cut before

@@ -20,14 +20,24 @@ bool SegmentOut::open(const IpAddress& source, const IpAddress& destination, TxS
   return false;
 }
 
+bool SegmentOut::open(const IpAddress& source, const IpAddress& destination, uint32_t most,
+                      TxRun& room, base::Now now) {
+  if (egress_.begin_run(source, destination, most, room, now)) return true;
+  ++counters_.send_waits;
+  return false;
+}
+
+void SegmentOut::sum(uint8_t* tcp, const Endpoint& local, const Endpoint& remote,
+                     uint32_t length) {
+  const uint32_t pseudo =
+      llp::pseudo_header_sum(local.address, remote.address, wire::kProtocolTcp, length);
+  base::store_be16(tcp + wire::kTcpChecksumAt,
+                   wire::checksum_fold(wire::checksum_add(pseudo, {tcp, length})));
+}
+
 void SegmentOut::complete(TxSlot& slot, const Endpoint& local, const Endpoint& remote,
                           uint32_t length, base::Now now) {
-  if (!slot.checksum_open) {
-    const uint32_t sum =
-        llp::pseudo_header_sum(local.address, remote.address, wire::kProtocolTcp, length);
-    base::store_be16(slot.tcp + wire::kTcpChecksumAt,
-                     wire::checksum_fold(wire::checksum_add(sum, {slot.tcp, length})));
-  }
+  if (!slot.checksum_open) sum(slot.tcp, local, remote, length);
   ++counters_.segments_out;
   egress_.send(slot, length, now);
 }

@@ -20,6 +20,16 @@ class SegmentOut {
   /// Room for one segment. False: the port is full, which is a wait.
   [[nodiscard]] bool open(const IpAddress& source, const IpAddress& destination, TxSlot& slot,
                           base::Now now);
+  /// Room for one segment at least, and for `most` at most. False: the port is full.
+  [[nodiscard]] bool open(const IpAddress& source, const IpAddress& destination, uint32_t most,
+                          TxRun& room, base::Now now);
+  /// Sends the first `complete` segments, whose checksums are set, and gives back the other room.
+  void complete(TxRun& room, uint32_t complete, base::Now now) {
+    counters_.segments_out += complete;
+    egress_.send_run(room, complete, now);
+  }
+  /// Sets the checksum of a segment. `length` octets of header and payload are in place.
+  static void sum(uint8_t* tcp, const Endpoint& local, const Endpoint& remote, uint32_t length);
   /// Sets the checksum and sends the segment. `length` octets of header and payload are in place.
   void complete(TxSlot& slot, const Endpoint& local, const Endpoint& remote, uint32_t length,
                 base::Now now);

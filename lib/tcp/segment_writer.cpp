@@ -12,19 +12,41 @@ bool SegmentWriter::open(TxSlot& slot, base::Now now) {
   if (!core_.shared.out.open(core_.binding().local.address, core_.binding().remote.address, slot,
                              now))
     return false;
+  set_terms(slot);
+  return true;
+}
+
+/// Sets what the connection asks of the packet.
+void SegmentWriter::set_terms(TxSlot& slot) const {
   slot.traffic_class = static_cast<uint8_t>(core_.binding().options.dscp << 2);
   slot.hop_limit = core_.binding().options.hop_limit;
-  return true;
+}
+
+/// The segment fits the slot. It does not where the MTU has shrunk; EMSS will follow.
+bool SegmentWriter::fits(const TxSlot& slot, uint32_t payload) {
+  if (slot.room >= core_.tcb.header_length() + payload) [[likely]] return true;
+  ++core_.shared.counters.send_waits;
+  return false;
 }
 
 bool SegmentWriter::begin(uint32_t payload, TxSlot& slot, base::Now now) {
   if (!open(slot, now)) return false;
-  if (slot.room < core_.tcb.header_length() + payload) {  // the MTU has shrunk; EMSS will follow
-    core_.shared.out.cancel(slot);
-    ++core_.shared.counters.send_waits;
-    return false;
-  }
-  return true;
+  if (fits(slot, payload)) return true;
+  core_.shared.out.cancel(slot);
+  return false;
+}
+
+bool SegmentWriter::fill(SegmentRun& run, uint32_t payload, base::Now now) {
+  send(run, now);
+  const Binding& binding = core_.binding();
+  const bool filled = run.fill([&](uint32_t most, TxRun& room) {
+    return core_.shared.out.open(binding.local.address, binding.remote.address, most, room, now);
+  });
+  if (!filled) return false;
+  set_terms(run.slot());
+  if (fits(run.slot(), payload)) return true;
+  send(run, now);
+  return false;
 }
 
 uint8_t SegmentWriter::ecn_flags(TxSlot& slot) {
@@ -72,18 +94,6 @@ void SegmentWriter::send(TxSlot& slot, uint32_t payload, base::Now now) {
 void SegmentWriter::finish(TxSlot& slot, uint64_t offset, uint32_t payload, uint8_t flags,
                            base::Now now) {
   write_header(slot, offset, flags, now);
-  send(slot, payload, now);
-}
-
-void SegmentWriter::finish(SegmentTemplate& header, TxSlot& slot, uint64_t offset,
-                           uint32_t payload, uint8_t flags, base::Now now) {
-  if (header.empty()) {
-    write_header(slot, offset, flags, now);
-    header.learn(slot.tcp, core_.tcb.header_length());
-  } else {
-    if (core_.ecn.on()) flags |= ecn_flags(slot);
-    header.write(slot.tcp, core_.tcb.snd_seq(offset), flags);
-  }
   send(slot, payload, now);
 }
 

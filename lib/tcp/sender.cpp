@@ -10,7 +10,6 @@ namespace flag = wire::tcp_flag;
 
 namespace {
 
-constexpr uint32_t kPackRoomMin = 24;       // the smallest FPDU with payload: tagged, one octet
 constexpr uint32_t kBlackHoleTimeouts = 3;  // consecutive time-outs of one segment
 
 }  // namespace
@@ -165,7 +164,8 @@ Attempt Sender::wait_for_window(base::Now now) {
   return Attempt::Nothing;
 }
 
-void Sender::push_record(const llp::Pulled& pulled, uint16_t flags, base::Now now) {
+[[gnu::always_inline]] inline void Sender::push_record(const llp::Pulled& pulled, uint16_t flags,
+                                                        base::Now now) {
   Record record;
   record.length = pulled.length;
   record.tag = pulled.tag;
@@ -196,15 +196,15 @@ uint64_t Sender::burst_room(uint64_t usable, uint64_t quantum) const {
 Attempt Sender::send_burst(uint64_t room, uint64_t& quantum, bool probe, base::Now now) {
   const uint32_t emss = emss_.octets();
   const uint64_t begin = core_.tcb.snd_nxt;
-  SegmentTemplate header;
-  Attempt sent = send_segment(header, probe, now);
+  const auto most = static_cast<uint32_t>(std::max<uint64_t>(room / emss, 1));
+  SegmentRun run(most);
+  Attempt sent = send_segments(run, probe, now);
   // The user may have closed, whose FIN is for send_new() to see.
-  while (sent == Attempt::Sent && room >= 2 * uint64_t{emss} && user_ready_ &&
-         !core_.life.fin_wanted()) {
-    room -= emss;
-    quantum -= emss;
-    sent = send_segment(header, probe, now);
+  while (sent == Attempt::Sent && run.goes_on() && user_ready_ && !core_.life.fin_wanted()) {
+    sent = send_segments(run, probe, now);
   }
+  if (run.segments() > 1) quantum -= uint64_t{run.segments() - 1} * emss;
+  writer_.send(run, now);
   if (core_.life.over() || core_.tcb.snd_nxt == begin) return sent;
   flight_.note_sent(core_.tcb.snd_nxt - begin, now);
   persist_.sent();
@@ -218,29 +218,41 @@ Attempt Sender::send_burst(uint64_t room, uint64_t& quantum, bool probe, base::N
   return sent;
 }
 
-Attempt Sender::send_segment(SegmentTemplate& header, bool probe, base::Now now) {
+/// Completes a segment of new data, which is in place with its records.
+[[gnu::always_inline]] inline void Sender::complete_segment(SegmentRun& run, uint32_t octets,
+                                                             uint8_t flags, base::Now now) {
+  const uint64_t offset = core_.tcb.snd_nxt;
+  last_octet_ = writer_.payload_of(run.slot())[octets - 1];
+  if (core_.ecn.on()) flags |= writer_.mark_new_data(core_.ecn, run.slot());
+  writer_.finish(run, offset, octets, flags, now);
+  flight_.advance_nxt(octets, now);
+  count_sent({offset, offset + octets}, true, now);
+}
+
+Attempt Sender::send_segments(SegmentRun& run, bool probe, base::Now now) {
   const Scoreboard& board = flight_.board();
   if (board.full()) {
     ++counters().record_limit_waits;
     const bool own_limit = board.size() >= config().max_records_per_connection;
     return own_limit ? Attempt::Nothing : Attempt::Starved;
   }
-  TxSlot slot;
-  if (!begin(slot, now)) return Attempt::PortFull;
-  flight_.restart_after_idle(now);
-  uint8_t* payload = writer_.payload_of(slot);
   const uint32_t emss = emss_.octets();
-  const uint64_t offset = core_.tcb.snd_nxt;
-  uint32_t packed = 0;
+  if (!writer_.begin(run, emss, now)) return Attempt::PortFull;
+  flight_.restart_after_idle(now);
   // A tail loss probe asks for a prompt ACK by PSH: a peer of this implementation does not delay
   // the ACK of such a segment.
   uint8_t flags = probe ? flag::kAck | flag::kPsh : flag::kAck;
+  uint32_t packed = 0;
   do {
     const uint32_t n = emss - packed;
-    llp::Frame frame(payload + packed, n);
+    llp::FrameRow row(run.headers(packed == 0 ? TxRun::kMost : 1), core_.tcb.header_length(),
+                      binding().options.pack_records ? kPackRoomMin : UINT32_MAX,
+                      board.places(llp::FrameRow::kMost));
+    llp::Frame frame(writer_.payload_of(run.slot()) + packed, n, probe ? nullptr : &row);
     user_ready_ = false;  // ready() sets it again, even during the call
-    const llp::Pulled pulled = binding().user->pull(n, offset + packed, frame, now);
-    if (core_.life.over()) break;
+    const llp::Pulled pulled = binding().user->pull(n, core_.tcb.snd_nxt + packed, frame, now);
+    if (core_.life.over()) return Attempt::Nothing;
+    packed = take_passed(run, row, packed, flags, now);
     if (pulled.length == 0) {
       if (packed != 0) user_ready_ = true;  // an empty segment may have room for what waits
       break;
@@ -251,19 +263,28 @@ Attempt Sender::send_segment(SegmentTemplate& header, bool probe, base::Now now)
     push_record(pulled, packed == 0 ? record_flag::kSegmentStart : 0, now);
     packed += pulled.length;
     if (pulled.push) flags |= flag::kPsh;
-  } while (user_ready_ && binding().options.pack_records && !probe &&
-           emss - packed >= kPackRoomMin && !board.full());
-  if (core_.life.over() || packed == 0) {
-    writer_.cancel(slot);
-    return Attempt::Nothing;
-  }
-  last_octet_ = payload[packed - 1];
-  if (core_.ecn.on()) flags |= writer_.mark_new_data(core_.ecn, slot);
+  } while (user_ready_ && !probe && has_place_behind(emss - packed));
+  if (packed == 0) return Attempt::Nothing;
   if (ends_here()) flags |= flag::kFin;
-  writer_.finish(header, slot, offset, packed, flags, now);
-  flight_.advance_nxt(packed, now);
-  count_sent({offset, offset + packed}, true, now);
+  complete_segment(run, packed, flags, now);
   return Attempt::Sent;
+}
+
+/// Takes the records of one call of pull() but the last one. \param packed octets that the segment
+/// had before the call \param flags gets PSH for a record that stays in that segment \return octets
+/// that it has now
+uint32_t Sender::take_passed(SegmentRun& run, const llp::FrameRow& row, uint32_t packed,
+                             uint8_t& flags, base::Now now) {
+  for (const llp::Pulled& record : row.passed()) {
+    push_record(record, packed == 0 ? record_flag::kSegmentStart : 0, now);
+    if (row.fills_segments()) {
+      complete_segment(run, record.length, flags, now);
+    } else {
+      packed += record.length;
+      if (record.push) flags |= flag::kPsh;
+    }
+  }
+  return packed;
 }
 
 Attempt Sender::pull_into_saved(base::Now now) {

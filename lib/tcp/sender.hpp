@@ -132,6 +132,8 @@ class Sender {
   void validate() const;
 
  private:
+  static constexpr uint32_t kPackRoomMin = 24;  // the smallest FPDU with payload: tagged, one octet
+
   [[nodiscard]] const Config& config() const { return core_.shared.config; }
   [[nodiscard]] Counters& counters() { return core_.shared.counters; }
   [[nodiscard]] const Binding& binding() const { return core_.binding(); }
@@ -152,7 +154,14 @@ class Sender {
   /// Does the same again and again, as long as `room` has a further full segment. What send_next()
   /// has looked at for the first segment holds for these, too.
   [[nodiscard]] Attempt send_burst(uint64_t room, uint64_t& quantum, bool probe, base::Now now);
-  [[nodiscard]] Attempt send_segment(SegmentTemplate& header, bool probe, base::Now now);
+  [[nodiscard]] Attempt send_segments(SegmentRun& run, bool probe, base::Now now);
+  [[nodiscard]] uint32_t take_passed(SegmentRun& run, const llp::FrameRow& row, uint32_t packed,
+                                     uint8_t& flags, base::Now now);
+  void complete_segment(SegmentRun& run, uint32_t octets, uint8_t flags, base::Now now);
+  /// Another record may go into a segment that has so many octets left.
+  [[nodiscard]] bool has_place_behind(uint32_t octets) const {
+    return binding().options.pack_records && octets >= kPackRoomMin && !flight_.board().full();
+  }
   /// Octets of new data that may go out now without another look at each segment. \param usable
   /// the part of the peer's window that is left
   [[nodiscard]] uint64_t burst_room(uint64_t usable, uint64_t quantum) const;

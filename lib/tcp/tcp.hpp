@@ -49,6 +49,18 @@ struct TxSlot {
   uint8_t hop_limit = 0;      ///< TTL; 0: the interface's default
 };
 
+/// Room for segments that go out one behind another.
+struct TxRun {
+  static constexpr uint32_t kMost = 16;
+
+  TxRun() {}  // NOLINT(modernize-use-equals-default): no more than `count` of each array is used
+
+  TxSlot common;       ///< of all of them; `common.tcp` is the first one's
+  uint32_t count = 0;  ///< segments that there is room for
+  std::array<uint8_t*, kMost> tcp;      ///< start of the TCP header of each
+  std::array<uint32_t, kMost> lengths;  ///< octets from there, written by the engine
+};
+
 /// The interface through which the engine sends; the device implements it over `net`.
 class Egress {
  public:
@@ -62,6 +74,26 @@ class Egress {
   virtual void send(TxSlot& slot, uint32_t length, base::Now now) = 0;
   /// Gives an unused slot back.
   virtual void cancel(TxSlot& slot) = 0;
+  /// Takes room for segments from source to destination, one at least and `most` at most. False: as
+  /// begin(). Until send_run() the engine calls nothing else of this that takes room.
+  virtual bool begin_run(const IpAddress& source, const IpAddress& destination, uint32_t most,
+                         TxRun& run, base::Now now) {
+    static_cast<void>(most);
+    if (!begin(source, destination, run.common, now)) return false;
+    run.tcp[0] = run.common.tcp;
+    run.count = 1;
+    return true;
+  }
+  /// The first `complete` segments of the run are in place, with their lengths. They are sent in
+  /// order, and the room of the others is given back.
+  virtual void send_run(TxRun& run, uint32_t complete, base::Now now) {
+    if (complete != 0) {
+      send(run.common, run.lengths[0], now);
+    } else if (run.count != 0) {
+      cancel(run.common);
+    }
+    run.count = 0;
+  }
   /// Octets of the largest IP packet towards `destination`; 0 when there is no route.
   [[nodiscard]] virtual uint32_t path_mtu(IpAddress destination, base::Now now) const = 0;
   /// The MTU of the interface alone, in octets, whatever the path MTU is: it limits the packets

@@ -331,6 +331,66 @@ TEST_F(Ipv4Output, NoMoreThanABurstOfBuffersIsKept) {
   EXPECT_EQ(port_->outstanding(), kBurst);
 }
 
+// Packets of a run are those that would have been sent one by one, and what is not used of its room
+// comes back.
+TEST_F(Ipv4Output, ARunIsWhatSinglePacketsAre) {
+  for (const bool resolved : {true, false}) {
+    std::vector<test::SentFrame> sent[2];
+    for (const bool as_run : {false, true}) {
+      start();
+      if (resolved) learn(kPeer, kPeerMac);
+      const std::array<uint32_t, 3> lengths{1480, 20, 999};
+      if (as_run) {
+        TxRun run;
+        ASSERT_TRUE(interface_->begin_run(kOurs, kPeer, 5, run, now_));
+        ASSERT_EQ(run.count, 5u);
+        run.traffic_class = 2;
+        run.hop_limit = 9;
+        for (uint8_t i = 0; i < 3; ++i) {
+          std::memset(run.packets[i].data + run.l4_at, i, lengths[i]);
+        }
+        interface_->send_run(run, wire::kProtocolTcp, lengths, now_);
+        EXPECT_EQ(run.count, 0u);
+      } else {
+        for (uint8_t i = 0; i < 3; ++i) {
+          TxFrame frame;
+          ASSERT_TRUE(interface_->begin(kOurs, kPeer, frame, now_));
+          frame.traffic_class = 2;
+          frame.hop_limit = 9;
+          std::memset(frame.l4, i, lengths[i]);
+          interface_->send(frame, wire::kProtocolTcp, lengths[i], now_);
+        }
+      }
+      if (!resolved) receive(arp_reply(kPeer, kPeerMac));
+      interface_->flush(now_);
+      interface_->validate();
+      while (!port_->sent().empty()) sent[as_run].push_back(port_->take_sent());
+    }
+    ASSERT_EQ(sent[0].size(), resolved ? 3u : 4u);  // an ARP request goes before
+    ASSERT_EQ(sent[0].size(), sent[1].size());
+    for (size_t i = 0; i < sent[0].size(); ++i) EXPECT_EQ(sent[0][i].octets, sent[1][i].octets);
+  }
+}
+
+TEST_F(Ipv4Output, ARunEndsWithTheBurstAndWaitsForThePort) {
+  learn(kPeer, kPeerMac);
+  port_->tx_room = 0;
+  for (int i = 0; i < 30; ++i) ASSERT_TRUE(send(kPeer));
+  TxRun run;
+  ASSERT_TRUE(interface_->begin_run(kOurs, kPeer, 5, run, now_));
+  EXPECT_EQ(run.count, 2u);
+  interface_->send_run(run, wire::kProtocolTcp, std::array<uint32_t, 2>{10, 10}, now_);
+  EXPECT_EQ(interface_->unsent(), 32u);
+  EXPECT_FALSE(interface_->begin_run(kOurs, kPeer, 5, run, now_));
+  port_->tx_room = UINT32_MAX;
+  ASSERT_TRUE(interface_->begin_run(kOurs, kPeer, 100, run, now_));
+  EXPECT_EQ(run.count, TxRun::kMost);
+  interface_->send_run(run, wire::kProtocolTcp, {}, now_);
+  EXPECT_EQ(interface_->unsent(), 0u);
+  EXPECT_EQ(port_->sent().size(), 32u);
+  interface_->validate();
+}
+
 TEST_F(Ipv4Output, AnEmptyPoolIsCounted) {
   port_->refuse_alloc = true;
   EXPECT_FALSE(send(kPeer));
