@@ -7,9 +7,11 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <type_traits>
+#include <utility>
 
-#include "base/zero_array.hpp"
+#include "base/page_array.hpp"
 
 namespace rnic::base {
 
@@ -23,52 +25,84 @@ struct SharedWord {
   }
 };
 
+/// What the elements of a StampedRing have seldom: nothing.
+struct NothingSeldom {};
+
 /// As SpscRing, for a consumer that waits for the next element: it looks at one word beside the
 /// element, not at a mark of the producer's. So an element that fits a cache line with that word
 /// comes to the consumer's core by one way of one line, where a mark would cost a second one, after
 /// the first.
 ///
-/// \tparam T zero octets are a valid one \tparam Word SharedWord, or that of a model of the machine
-template <typename T, typename Word = SharedWord>
+/// When the producer finds that all has been taken it may begin again at the first place
+/// (rewind()), so that the memory touched, and held in caches, is that of the elements which wait
+/// at once and not that of all places.
+///
+/// \tparam Seldom a part of an element that few have; its
+/// memory is touched by those alone \tparam Word SharedWord, or that of a model of the machine
+template <typename T, typename Seldom = NothingSeldom, typename Word = SharedWord>
 class StampedRing {
-  static_assert(std::is_trivially_copyable_v<T>, "elements are copied, and never destroyed");
+  static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_copyable_v<Seldom>,
+                "elements are copied, and never destroyed");
 
  public:
   /// \param capacity elements that fit; rounded up to a power of two.
-  explicit StampedRing(size_t capacity) : mask_(capacity_for(capacity) - 1), places_(mask_ + 1) {}
+  explicit StampedRing(size_t capacity)
+      : mask_(capacity_for(capacity) - 1),
+        places_(std::make_unique_for_overwrite<Place[]>(mask_ + 1)),
+        seldom_(mask_ + 1) {
+    places_[0].stamp = 0;
+  }
   StampedRing(const StampedRing&) = delete;
   StampedRing& operator=(const StampedRing&) = delete;
 
-  /// Producer: false when full.
-  bool push(const T& value) {
+  /// Producer: false when full. \param value what T is made of \param seldom nullptr: the element
+  /// has none, and says so itself
+  template <typename Value = T>
+  bool push(const Value& value, const Seldom* seldom = nullptr) {
     const size_t tail = Word::load(tail_);
     if (tail - cached_head_ > mask_) {
       cached_head_ = Word::load(head_);
       if (tail - cached_head_ > mask_) return false;
     }
-    Place& place = places_[tail & mask_];
-    place.value = value;
+    const size_t at = (tail - begin_) & mask_;
+    Place& place = places_[at];
+    place.value = T(value);
+    if (at == cleared_) [[unlikely]] clear_next();
+    if (seldom != nullptr) [[unlikely]] seldom_.data()[at] = *seldom;
     // The count comes first, so that whoever has taken the element sees it counted (size()).
     Word::store(tail_, tail + 1);
     Word::store(place.stamp, tail + 1);
     return true;
   }
-
-  /// Consumer: false when empty.
-  bool pop(T& out) {
-    const size_t head = Word::load(head_);
-    const Place& place = elements_[head & read_mask_];
-    if (Word::load(place.stamp) != head + 1) return false;
-    out = place.value;
-    Word::store(head_, head + 1);
-    return true;
+  /// Producer: the next element goes to the first place if all before it have been taken.
+  void rewind() {
+    if (Word::load(tail_) - begin_ < kRewound) return;
+    cached_head_ = Word::load(head_);
+    if (cached_head_ == Word::load(tail_)) begin_ = cached_head_;
   }
 
-  /// Consumer: the oldest element without taking it, or nullptr.
-  [[nodiscard]] const T* front() const {
+  /// Consumer: gives up to `most` elements to take(value, seldom), oldest first. `seldom` is
+  /// meaningless where the element has none. \return how many there were
+  template <typename F>
+  size_t consume(size_t most, F&& take) {
     const size_t head = Word::load(head_);
-    const Place& place = elements_[head & read_mask_];
-    return Word::load(place.stamp) == head + 1 ? &place.value : nullptr;
+    size_t taken = 0;
+    for (; taken < most; ++taken) {
+      const size_t at = full_place(head + taken);
+      if (at == kNone) break;
+      take(elements_[at].value, seldom_of_[at]);
+    }
+    if (taken != 0) Word::store(head_, head + taken);
+    return taken;
+  }
+  /// Consumer: false when empty.
+  bool pop(T& out) {
+    return consume(1, [&](const T& value, const Seldom&) { out = value; }) == 1;
+  }
+  /// Consumer: the oldest element without taking it, or nullptr.
+  [[nodiscard]] const T* front() {
+    const size_t at = full_place(Word::load(head_));
+    return at != kNone ? &elements_[at].value : nullptr;
   }
 
   /// Room for at least `capacity` elements, and for those that are in it: they stay. Neither side
@@ -76,13 +110,21 @@ class StampedRing {
   /// \throw std::bad_alloc, and nothing has changed
   void resize(size_t capacity) {
     const size_t mask = std::bit_ceil(std::max({capacity, size(), size_t{1}})) - 1;
-    ZeroArray<Place> places(mask + 1);
+    auto places = std::make_unique<Place[]>(mask + 1);
+    PageArray<Seldom> seldom(mask + 1);
     for (size_t position = head_; position != tail_; ++position) {
-      places[position & mask] = places_[position & mask_];
+      const size_t from = (position - begin_) & mask_;
+      const size_t to = (position - begin_) & mask;
+      places[to] = places_[from];
+      seldom.data()[to] = seldom_.data()[from];
     }
     places_ = std::move(places);
+    seldom_ = std::move(seldom);
     mask_ = read_mask_ = mask;
-    elements_ = places_.data();
+    elements_ = places_.get();
+    seldom_of_ = seldom_.data();
+    read_begin_ = begin_;
+    cleared_ = mask;
     cached_head_ = head_;
   }
 
@@ -97,10 +139,15 @@ class StampedRing {
   }
   /// Octets of memory that a ring takes.
   [[nodiscard]] static uint64_t octets_for(uint64_t capacity) {
-    return ZeroArray<Place>::octets_for(capacity_for(capacity));
+    const uint64_t places = capacity_for(capacity);
+    return places * sizeof(Place) + PageArray<Seldom>::octets_for(places);
   }
 
  private:
+  static constexpr size_t kNone = SIZE_MAX;
+  // So many places are used before rewind() looks at the consumer's line, which may be in another
+  // core's cache.
+  static constexpr size_t kRewound = 16;
   // A place that fits a cache line does not lie across two.
   static constexpr size_t kOctets = std::bit_ceil(sizeof(T) + sizeof(size_t));
   static constexpr size_t kAlignment =
@@ -111,14 +158,35 @@ class StampedRing {
     size_t stamp;  // one more than the position of its element; another number: it is empty
   };
 
+  /// Producer: the place behind the last one that was ever used is about to be looked at.
+  void clear_next() {
+    if (cleared_ != mask_) Word::store(places_[++cleared_].stamp, 0);
+  }
+  /// Consumer: the place of the element at that position, if it is there. No two elements ever have
+  /// the same stamp, so that one at the first place tells that the producer has begun again.
+  [[nodiscard]] size_t full_place(size_t position) {
+    const size_t at = (position - read_begin_) & read_mask_;
+    if (Word::load(elements_[at].stamp) == position + 1) return at;
+    if (at == 0 || Word::load(elements_[0].stamp) != position + 1) return kNone;
+    read_begin_ = position;
+    return 0;
+  }
+
   // Each side has a cache line, with a copy of what it needs of the other's that only resize()
   // changes. Positions start at 0 and never wrap.
-  alignas(64) size_t mask_;                             // producer
-  ZeroArray<Place> places_;                             // producer
-  size_t tail_ = 0;                                     // producer; any side may look at it
-  size_t cached_head_ = 0;                              // producer's last reading of head_
-  alignas(64) const Place* elements_ = places_.data();  // consumer
+  alignas(64) size_t mask_;           // producer
+  std::unique_ptr<Place[]> places_;   // producer
+  PageArray<Seldom> seldom_;          // producer
+  size_t tail_ = 0;                   // producer; any side may look at it
+  size_t cached_head_ = 0;            // producer's last reading of head_
+  // The position of the element that went to the first place; the next go behind it.
+  size_t begin_ = 0;                                    // producer
+  // The place up to which stamps mean something: the others have memory that nobody has touched.
+  size_t cleared_ = 0;                                  // producer
+  alignas(64) const Place* elements_ = places_.get();  // consumer
+  const Seldom* seldom_of_ = seldom_.data();            // consumer
   size_t read_mask_ = mask_;                            // consumer
+  size_t read_begin_ = 0;                               // consumer's copy of begin_
   size_t head_ = 0;                                     // consumer; any side may look at it
 };
 

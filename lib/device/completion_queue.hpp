@@ -10,6 +10,7 @@
 
 #include "base/stamped_ring.hpp"
 #include "base/time.hpp"
+#include "device/completion_entry.hpp"
 #include "device/notify_moderator.hpp"
 #include "device/queue_listener.hpp"
 #include "device/turn_clock.hpp"
@@ -41,22 +42,24 @@ class CompletionQueue {
 
   /// Octets of memory that a queue of `depth` completions takes.
   [[nodiscard]] static uint64_t octets_for(uint64_t depth) {
-    return base::StampedRing<Completion>::octets_for(depth);
+    return Ring::octets_for(depth);
   }
 
   /// Completions that fit a queue made for `depth`.
   [[nodiscard]] static uint64_t depth_for(uint64_t depth) {
-    return base::StampedRing<Completion>::capacity_for(depth);
+    return Ring::capacity_for(depth);
   }
 
   /// Worker: adds a completion. \return false: the queue was full (overrun) and it is lost
   bool push(const Completion& completion) {
     if (released_) return true;  // nobody can poll it, so it is no loss that ends its queue pair
-    const bool fits = stamps_ ? ring_.push(stamped(completion)) : ring_.push(completion);
+    if (turn_ != clock_.now()) [[unlikely]] begin_turn();
+    const bool fits = add(completion);
     ++(fits ? added_ : lost_);
-    if (completion.status != CompletionStatus::Success) ++failed_;
-    notify_.added(completion.solicited || completion.status != CompletionStatus::Success);
-    if (!fits) notify_.tell();
+    const bool failed = completion.status != CompletionStatus::Success;
+    failed_ += failed;
+    notify_.added(completion.solicited || failed);
+    if (!fits) [[unlikely]] notify_.tell();
     return fits;
   }
   /// Worker: `listener` is told of completions from now on.
@@ -74,9 +77,11 @@ class CompletionQueue {
   /// Application side, one thread at a time: takes the oldest completions. \return how many were
   /// written to `out`.
   uint32_t poll(std::span<Completion> out) {
-    uint32_t n = 0;
-    while (n < out.size() && ring_.pop(out[n])) ++n;
-    return n;
+    Completion* next = out.data();
+    return static_cast<uint32_t>(ring_.consume(
+        out.size(), [&](const CompletionEntry& entry, const SeldomOfCompletion& seldom) {
+          entry.to(*next++, seldom);
+        }));
   }
 
   /// Completions that fit.
@@ -114,9 +119,27 @@ class CompletionQueue {
   [[nodiscard]] uint32_t users() const { return users_; }
 
  private:
-  [[nodiscard]] Completion stamped(Completion completion) const {
-    completion.time = std::chrono::nanoseconds(base::nanos(clock_.now()));
-    return completion;
+  using Ring = base::StampedRing<CompletionEntry, SeldomOfCompletion>;
+
+  [[gnu::noinline]] void begin_turn() {
+    turn_ = clock_.now();
+    ring_.rewind();
+  }
+  /// \return whether there was room
+  bool add(const Completion& completion) {
+    const bool results = (completion.original | completion.invalidated_stag) != 0;
+    const bool plain = !results && !completion.has_immediate && !stamps_;
+    return plain ? ring_.push(completion) : add_seldom(completion);
+  }
+  [[gnu::noinline]] bool add_seldom(const Completion& completion) {
+    CompletionEntry entry(completion);
+    entry.mark();
+    const SeldomOfCompletion seldom{
+        .original = completion.original,
+        .immediate = completion.immediate,
+        .time = std::chrono::nanoseconds(stamps_ ? base::nanos(clock_.now()) : 0),
+        .invalidated_stag = completion.invalidated_stag};
+    return ring_.push(entry, &seldom);
   }
 
   const uint32_t number_;
@@ -125,7 +148,8 @@ class CompletionQueue {
   const bool stamps_;
   void* const context_;
   const TurnClock& clock_;
-  base::StampedRing<Completion> ring_;
+  Ring ring_;
+  base::Now turn_{};  // in which the latest completion was added
   uint64_t added_ = 0;
   uint64_t failed_ = 0;  // completions with an error, added or lost
   uint64_t lost_ = 0;

@@ -64,15 +64,24 @@ class NotifyModerator {
 
   /// Called after the push of a completion.
   void added(bool urgent) {
-    if (listener_ == nullptr) return;
-    if (how_.count <= 1) return listener_->added(urgent);
-    keep(urgent);
+    if (listener_ != nullptr) [[unlikely]] added_for_listener(urgent);
   }
   /// Tells of what was kept back, if there is anything.
-  void tell();
+  [[gnu::noinline]] void tell() {
+    timers_.stop(timer_);
+    if (kept_ == 0) return;
+    kept_ = 0;
+    listener_->added(std::exchange(kept_urgent_, false));
+  }
 
  private:
-  void keep(bool urgent);
+  [[gnu::noinline]] void added_for_listener(bool urgent) {
+    if (how_.count <= 1) return listener_->added(urgent);
+    if (!listener_->awaits(urgent)) return;
+    if (kept_ == 0) timers_.start(timer_, how_.period);
+    kept_urgent_ |= urgent;
+    if (++kept_ >= how_.count) tell();
+  }
 
   NotifyModeration how_;
   NotifyTimers& timers_;
@@ -100,20 +109,6 @@ inline Status NotifyModerator::check(const char* call, const NotifyModeration& h
           " completions or after " + std::to_string(how.period.count()) +
           " ns: 1 to 65535 completions (kMaxNotifyCount), and above 1 with a period of at most a "
           "second (kMaxNotifyPeriod)");
-}
-
-inline void NotifyModerator::tell() {
-  timers_.stop(timer_);
-  if (kept_ == 0) return;
-  kept_ = 0;
-  listener_->added(std::exchange(kept_urgent_, false));
-}
-
-inline void NotifyModerator::keep(bool urgent) {
-  if (!listener_->awaits(urgent)) return;
-  if (kept_ == 0) timers_.start(timer_, how_.period);
-  kept_urgent_ |= urgent;
-  if (++kept_ >= how_.count) tell();
 }
 
 }  // namespace rnic::device

@@ -257,7 +257,7 @@ class Schedule {
   NotifyTimers timers_;
   NotifyModeration how_;
   ModelBell<Word> bell_{ModelSignal()};
-  base::StampedRing<uint32_t, test::ModelShared> ring_{kDepth};
+  base::StampedRing<uint32_t, base::NothingSeldom, test::ModelShared> ring_{kDepth};
   Moderator moderator_;
   std::vector<Pushed> pushed_;
   size_t taken_ = 0;

@@ -56,7 +56,7 @@ class Schedule {
   [[nodiscard]] uint32_t wakes() const { return wakes_; }
 
  private:
-  using Ring = base::StampedRing<uint32_t, test::ModelShared>;
+  using Ring = base::StampedRing<uint32_t, base::NothingSeldom, test::ModelShared>;
 
   void push_all() {
     for (uint32_t i = 0; i < kEntries + kSleepers; ++i) {
