@@ -20,17 +20,34 @@ class Doorbells {
       : blocks_count_((count + kPerBlock - 1) / kPerBlock),
         blocks_(std::make_unique<Block[]>(blocks_count_)) {}
 
-  /// Any thread, before it writes what it is going to ring for: what ring(i) needs is fetched
-  /// meanwhile.
-  void expect(uint32_t i) const { prefetch_for_write(&blocks_[i / kPerBlock]); }
-  /// Any thread. Two read-modify-writes: no look before, because a bell that was seen ringing may
-  /// just be answered, and the worker might not see the new work then.
-  void ring(uint32_t i) {
-    Block& block = blocks_[i / kPerBlock];
-    const uint32_t word = i / 64 % 64;
-    block.words[word].fetch_or(1ull << (i % 64), std::memory_order_release);
-    block.summary.fetch_or(1ull << word, std::memory_order_release);
-  }
+  /// One of the doorbells, for who rings it often. The doorbells outlive it.
+  class Bell {
+   public:
+    Bell(Doorbells& bells, uint32_t number)
+        : word_(bells.blocks_[number / kPerBlock].words[number / 64 % 64]),
+          summary_(bells.blocks_[number / kPerBlock].summary),
+          bit_(1ull << (number % 64)),
+          summary_bit_(1ull << (number / 64 % 64)) {}
+
+    /// Any thread, before it writes what it is going to ring for: what ring() needs is fetched
+    /// meanwhile.
+    void expect() const { prefetch_for_write(&summary_); }
+    /// Any thread. Two read-modify-writes: no look before, because a bell that was seen ringing may
+    /// just be answered, and the worker might not see the new work then.
+    void ring() const {
+      word_.fetch_or(bit_, std::memory_order_release);
+      summary_.fetch_or(summary_bit_, std::memory_order_release);
+    }
+
+   private:
+    std::atomic<uint64_t>& word_;
+    std::atomic<uint64_t>& summary_;
+    const uint64_t bit_;
+    const uint64_t summary_bit_;
+  };
+
+  /// Any thread: as Bell::ring().
+  void ring(uint32_t i) { Bell(*this, i).ring(); }
 
   [[nodiscard]] bool ringing() const {
     for (uint32_t b = 0; b < blocks_count_; ++b) {

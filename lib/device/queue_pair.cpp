@@ -19,6 +19,7 @@ QueuePair::QueuePair(uint32_t number, uint32_t doorbell, const QueuePairSpec& sp
                      const QueuePairParts& parts, mem::StagTable& memory)
     : number_(number),
       doorbell_(doorbell),
+      bell_(parts.doorbells, doorbell),
       spec_(spec),
       parts_(parts),
       memory_(memory),
@@ -52,10 +53,10 @@ uint64_t QueuePair::octets_for(const QueuePairSpec& spec) {
                               : rdmap::ReceiveQueue::octets_for_shared(spec.receive_depth));
 }
 
-PostResult QueuePair::check(const SendRequest& work, const rdmap::WorkRow& row) const {
-  const std::span<const Sge> sges = work.sges.view();
+PostResult QueuePair::check(const SendRequest& work, const rdmap::WorkRow& row,
+                            uint64_t octets) const {
   const PostResult shape =
-      rdmap::check_shape(row, work.sges.size(), sges.data(), work.sges.length());
+      rdmap::check_shape(row, work.sges.size(), work.sges.view().data(), octets);
   if (shape != PostResult::Ok) return shape;
   const PostResult kept = rdmap::check_inline(row, work.sges.size(), work.inline_data.size());
   if (kept != PostResult::Ok) return kept;
@@ -63,10 +64,19 @@ PostResult QueuePair::check(const SendRequest& work, const rdmap::WorkRow& row) 
 }
 
 PostResult QueuePair::queue(const SendRequest& work) {
-  const rdmap::WorkRow& row = rdmap::work_row(work.opcode);
-  if (const PostResult bad = check(work, row); bad != PostResult::Ok) return bad;
+  const bool plain = rdmap::takes_any_sge(work.opcode) && work.sges.size() == 1;
+  if (!plain || !work.inline_data.empty()) return queue_any(work);
   if (!sends_.has_room()) return PostResult::Full;
-  sends_.write(work, row);
+  sends_.write_plain(work);
+  return PostResult::Ok;
+}
+
+PostResult QueuePair::queue_any(const SendRequest& work) {
+  const rdmap::WorkRow& row = rdmap::work_row(work.opcode);
+  const uint64_t octets = work.sges.length();
+  if (const PostResult bad = check(work, row, octets); bad != PostResult::Ok) return bad;
+  if (!sends_.has_room()) return PostResult::Full;
+  sends_.write(work, row, octets);
   return PostResult::Ok;
 }
 
@@ -78,18 +88,18 @@ PostResult QueuePair::queue(const ReceiveRequest& work) {
 }
 
 PostResult QueuePair::post_send(const SendRequest& work) {
-  parts_.doorbells.expect(doorbell_);
+  bell_.expect();
   if (const PostResult bad = queue(work); bad != PostResult::Ok) return bad;
   sends_.publish();
-  parts_.doorbells.ring(doorbell_);
+  bell_.ring();
   return PostResult::Ok;
 }
 
 PostResult QueuePair::post_receive(const ReceiveRequest& work) {
-  parts_.doorbells.expect(doorbell_);
+  bell_.expect();
   if (const PostResult bad = queue(work); bad != PostResult::Ok) return bad;
   receives_.publish();
-  parts_.doorbells.ring(doorbell_);
+  bell_.ring();
   return PostResult::Ok;
 }
 
@@ -103,7 +113,7 @@ QueuePair::ListResult QueuePair::post_list(std::span<const Work> works, Queue& t
   }
   if (list.taken == 0) return list;
   to.publish();
-  parts_.doorbells.ring(doorbell_);
+  bell_.ring();
   return list;
 }
 
@@ -134,7 +144,7 @@ void QueuePair::receive_wait_began(base::Now deadline) {
 /// call.
 void QueuePair::serve_between_turns() {
   serve();
-  if (waits_for_receive()) parts_.doorbells.ring(doorbell_);
+  if (waits_for_receive()) bell_.ring();
 }
 
 Status QueuePair::commit(const PlannedFault& fault, base::Now now) {

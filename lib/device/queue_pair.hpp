@@ -237,9 +237,11 @@ class QueuePair final : public rdmap::EndpointOwner {
   void set_use(QueuePairUse next, base::Handle connection);
   [[nodiscard]] rdmap::Endpoint make_endpoint(uint32_t number, uint64_t stream, uint32_t ird,
                                               uint32_t ord);
-  [[nodiscard]] PostResult check(const SendRequest& work, const rdmap::WorkRow& row) const;
+  [[nodiscard]] PostResult check(const SendRequest& work, const rdmap::WorkRow& row,
+                                 uint64_t octets) const;
   // These queue work without ringing the doorbell.
   PostResult queue(const SendRequest& work);
+  [[gnu::noinline]] PostResult queue_any(const SendRequest& work);
   PostResult queue(const ReceiveRequest& work);
   template <typename Work, typename Queue>
   ListResult post_list(std::span<const Work> works, Queue& to);
@@ -247,6 +249,7 @@ class QueuePair final : public rdmap::EndpointOwner {
 
   std::atomic<uint32_t> number_;  // an application's thread may ask while the worker renews it
   const uint32_t doorbell_;
+  const base::Doorbells::Bell bell_;
   QueuePairSpec spec_;
   const QueuePairParts& parts_;
   mem::StagTable& memory_;

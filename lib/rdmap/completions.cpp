@@ -12,8 +12,10 @@ Completions::Completions(uint32_t qp, const Queues& queues, Counters& counters,
       counters_(counters),
       owner_(owner) {}
 
-/// Removes the results from a completion with an error, and adds the cause.
+/// Removes the results from a completion with an error, and adds the cause. What was under way when
+/// all was flushed has the error that it was flushed.
 void Completions::explain(Completion& completion) {
+  if (completion.status == CompletionStatus::Success) completion.status = CompletionStatus::Flushed;
   completion.length = 0;
   completion.original = 0;
   if (completion.status == CompletionStatus::Flushed) ++counters_.flushed;
@@ -24,28 +26,23 @@ void Completions::explain(Completion& completion) {
   completion.fault = ending_.fault;
 }
 
-void Completions::report_work(Completion completion, bool signaled) {
-  completion.qp = qp_;
-  if (completion.status == CompletionStatus::Success && !signaled) return;
-  if (completion.status != CompletionStatus::Success) explain(completion);
-  owner_.send_completed(completion);
-}
-
 /// Reports the oldest slot that was not reported yet.
 void Completions::report_send() {
   const SendSlot& slot = sends_.at(sends_.report());
-  const bool signaled = slot.work->signaled;
-  Completion completion{.id = slot.work->id,
-                        .opcode = slot.work->opcode,
+  sends_.retire();
+  // What the slot has copied is there until another request takes the slot.
+  const PostedSend& posted = slot.posted();
+  const bool success = slot.status == CompletionStatus::Success && !flushing_;
+  if (success && !posted.signaled) return;
+  Completion completion{.id = posted.id,
+                        .opcode = posted.opcode,
                         .status = slot.status,
                         .cause = slot.cause,
-                        .length = slot.length(),
-                        .original = slot.original};
-  if (flushing_ && slot.status == CompletionStatus::Success) {
-    completion.status = CompletionStatus::Flushed;
-  }
-  sends_.retire();
-  report_work(completion, signaled);
+                        .length = static_cast<uint32_t>(posted.length),
+                        .qp = qp_};
+  if (slot.row->response == Response::Atomic) completion.original = slot.original;
+  if (!success) [[unlikely]] explain(completion);
+  owner_.send_completed(completion);
 }
 
 // RFC 5040 s.5.5(15): work completes locally in the order of its submission, Reads and Writes
@@ -68,8 +65,9 @@ void Completions::report_receive(Completion completion) {
 void Completions::pass_sends() {
   while (sends_.has_posted()) {
     Completion completion = sends_.pass();
-    completion.status = CompletionStatus::Flushed;
-    report_work(completion, true);
+    completion.qp = qp_;
+    explain(completion);
+    owner_.send_completed(completion);
   }
 }
 

@@ -49,7 +49,6 @@ class Completions {
 
  private:
   void report_send();
-  void report_work(Completion completion, bool signaled);
   void explain(Completion& completion);
 
   const uint32_t qp_;

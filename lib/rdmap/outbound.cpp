@@ -55,13 +55,15 @@ void Outbound::validate() const {
 }
 
 void Outbound::accept_posted() {
+  bool accepted = false;
   while (life_.running() && requester_.has_posted()) {
     if (requester_.accept(life_.state() == EndpointState::Connected, life_.version())) {
-      life_.call_ready();
+      accepted = true;
     } else {
       completions_.complete_sends();
     }
   }
+  if (accepted) life_.call_ready();
 }
 
 /// A place among the inbound requests is free once its response is acknowledged.
@@ -303,20 +305,16 @@ void Outbound::released_run(llp::RecordRun run) {
 bool Outbound::release(const llp::RecordTag& tag) {
   if (!cut_of(tag).last) return false;
   const uint32_t seq = seq_of(tag);
-  switch (static_cast<Kind>(kind_of(tag))) {
-    case Kind::None:
-    case Kind::Terminate:
-    case Kind::Rtr:
-    case Kind::Nudge: return false;
-    case Kind::Response:
-      responder_.release(seq);
-      provide_requests();
-      return false;
-    case Kind::Send: break;
-  }
-  if (!sends_.holds(seq)) return false;
+  const auto kind = static_cast<Kind>(kind_of(tag));
+  if (kind == Kind::Response) [[unlikely]] release_response(seq);
+  if (kind != Kind::Send || !sends_.holds(seq)) return false;
   requester_.release(seq, part_of(tag));
   return true;
+}
+
+void Outbound::release_response(uint32_t seq) {
+  responder_.release(seq);
+  provide_requests();
 }
 
 /// Reports what has completed by releases.

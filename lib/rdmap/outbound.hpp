@@ -150,6 +150,7 @@ class Outbound {
   }
   void close_if_all_done() const;
   bool release(const llp::RecordTag& tag);
+  [[gnu::noinline]] void release_response(uint32_t seq);
   void complete_released();
   void provide_requests();
   /// \return whether something may have to go before the next message. It never goes between the

@@ -6,11 +6,11 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "base/bytes.hpp"
 #include "base/check.hpp"
-#include "base/zero_array.hpp"
 #include "rdmap/posted_work.hpp"
 #include "rdmap/shared_receive_queue.hpp"
 #include "rdmap/work_ring.hpp"
@@ -30,16 +30,16 @@ struct ReceiveSlot {
 class ReceiveQueue {
  public:
   explicit ReceiveQueue(uint32_t depth)
-      : ring_(depth, PostedReceive::kSizeMax),
+      : ring_(depth, PostedReceive::kNear, PostedReceive::kFar),
         mask_(std::bit_ceil(depth < 1 ? 1u : depth) - 1),
-        slots_(size_t{mask_} + 1) {}
+        slots_(std::make_unique_for_overwrite<ReceiveSlot[]>(size_t{mask_} + 1)) {}
   /// \param shared outlives the queue, or leave() was called
   /// \param stream the stream's number in the reports of `shared`
   /// \param ahead the most buffers that are taken for messages ahead of the order
   ReceiveQueue(SharedReceiveQueue& shared, uint32_t stream, uint32_t ahead)
-      : ring_(0, PostedReceive::kSizeMax),
+      : ring_(0, PostedReceive::kNear, PostedReceive::kFar),
         mask_(mask_for_shared(ahead)),
-        slots_(size_t{mask_} + 1),
+        slots_(std::make_unique_for_overwrite<ReceiveSlot[]>(size_t{mask_} + 1)),
         shared_(&shared),
         stream_(stream),
         ahead_(ahead) {}
@@ -49,12 +49,12 @@ class ReceiveQueue {
 
   /// Octets of memory that a queue of `depth` receives takes.
   [[nodiscard]] static uint64_t octets_for(uint64_t depth) {
-    return WorkRing::octets_for(depth, PostedReceive::kSizeMax) +
-           base::ZeroArray<ReceiveSlot>::octets_for(std::bit_ceil(depth < 1 ? uint64_t{1} : depth));
+    return WorkRing::octets_for(depth, PostedReceive::kNear, PostedReceive::kFar) +
+           std::bit_ceil(depth < 1 ? uint64_t{1} : depth) * sizeof(ReceiveSlot);
   }
   [[nodiscard]] static uint64_t octets_for_shared(uint32_t ahead) {
-    return WorkRing::octets_for(0, PostedReceive::kSizeMax) +
-           base::ZeroArray<ReceiveSlot>::octets_for(mask_for_shared(ahead) + 1);
+    return WorkRing::octets_for(0, PostedReceive::kNear, PostedReceive::kFar) +
+           (uint64_t{mask_for_shared(ahead)} + 1) * sizeof(ReceiveSlot);
   }
 
   // --- Application: one thread at a time ---
@@ -62,7 +62,9 @@ class ReceiveQueue {
   [[nodiscard]] bool has_room() { return ring_.has_room(); }
   /// Writes a request into the ring. Precondition: has_room(), and the list of SGEs is not too
   /// long.
-  void write(const ReceiveRequest& work) { PostedReceive::write(work, ring_.write()); }
+  void write(const ReceiveRequest& work) {
+    PostedReceive::write(work, work.sges.length(), ring_.write());
+  }
   void publish() { ring_.publish(); }
   void post(const ReceiveRequest& work) {
     write(work);
@@ -190,7 +192,7 @@ class ReceiveQueue {
 
   WorkRing ring_;
   uint32_t mask_;
-  base::ZeroArray<ReceiveSlot> slots_;
+  std::unique_ptr<ReceiveSlot[]> slots_;
   uint32_t first_msn_ = 1;
   uint32_t head_ = 0;  // Invariant: message head_ + first_msn_ is the next to be delivered
   uint32_t tail_ = 0;

@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "base/check.hpp"
-#include "base/zero_array.hpp"
 #include "rdmap/posted_work.hpp"
 #include "rdmap/work_opcodes.hpp"
 #include "rdmap/work_ring.hpp"
@@ -20,20 +19,22 @@
 
 namespace rnic::rdmap {
 
-/// The worker's record of a work request.
-struct SendSlot {
+/// The worker's record of a work request: a cache line.
+struct alignas(64) SendSlot {
   const PostedSend* work;  ///< in the ring; after a flush, in the queue's own memory
   const WorkRow* row;      ///< of the opcode of this work
-  uint64_t original;       ///< atomic: the value from its response
   /// A copy of its head, for questions after its completion.
   alignas(PostedSend) std::array<std::byte, sizeof(PostedSend)> head;
-  uint32_t msn;        ///< untagged messages, from the first pull on
-  uint32_t list_stag;  ///< names a sink that has several pieces; from the first pull on
+  union {
+    uint64_t original;   ///< atomic: the value from its response
+    uint64_t list_stag;  ///< others: names a sink that has several pieces; from the first pull on
+  };
+  uint32_t msn;  ///< untagged messages, from the first pull on
   CompletionStatus status;
   CompletionCause cause;  ///< the cause of its status, if it differs from that of all
-  bool started;           ///< some of it was pulled
-  bool released;          ///< the peer's TCP has all of it
-  bool answered;          ///< Read, atomic: its response was delivered
+  bool started : 1;       ///< some of it was pulled
+  bool released : 1;      ///< the peer's TCP has all of it
+  bool answered : 1;      ///< Read, atomic: its response was delivered
   uint8_t part;           ///< which of its messages is pulled: 0, or 1 where WorkRow::then says so
 
   /// The posted request without operands and SGEs; valid even after its completion.
@@ -69,14 +70,14 @@ struct SendSlot {
 class SendQueue {
  public:
   explicit SendQueue(uint32_t depth)
-      : ring_(depth, PostedSend::kSizeMax),
+      : ring_(depth, PostedSend::kNear, PostedSend::kFar),
         mask_(std::bit_ceil(depth < 1 ? 1u : depth) - 1),
-        slots_(size_t{mask_} + 1) {}
+        slots_(std::make_unique_for_overwrite<SendSlot[]>(size_t{mask_} + 1)) {}
 
   /// Octets of memory that a queue of `depth` requests takes.
   [[nodiscard]] static uint64_t octets_for(uint64_t depth) {
-    return WorkRing::octets_for(depth, PostedSend::kSizeMax) +
-           base::ZeroArray<SendSlot>::octets_for(std::bit_ceil(depth < 1 ? uint64_t{1} : depth));
+    return WorkRing::octets_for(depth, PostedSend::kNear, PostedSend::kFar) +
+           std::bit_ceil(depth < 1 ? uint64_t{1} : depth) * sizeof(SendSlot);
   }
 
   // --- Application: one thread at a time ---
@@ -86,12 +87,15 @@ class SendQueue {
   [[nodiscard]] bool is_idle() const { return ring_.is_idle(); }
   /// Writes a request into the ring; the worker does not see it before publish(). Precondition:
   /// has_room(), and neither SGEs nor inline data are too long. \param row the row of its opcode
-  void write(const SendRequest& work, const WorkRow& row) {
-    PostedSend::write(work, row, ring_.write());
+  /// \param octets of all its SGEs
+  void write(const SendRequest& work, const WorkRow& row, uint64_t octets) {
+    PostedSend::write(work, row, octets, ring_.write());
   }
+  /// Does the same for a request that PostedSend::write_plain() can write.
+  void write_plain(const SendRequest& work) { PostedSend::write_plain(work, ring_.write()); }
   void publish() { ring_.publish(); }
   void post(const SendRequest& work, const WorkRow& row) {
-    write(work, row);
+    write(work, row, work.sges.length());
     publish();
   }
 
@@ -107,7 +111,6 @@ class SendQueue {
     made.row = &work_row(work.opcode);
     made.original = 0;
     made.msn = 0;
-    made.list_stag = 0;
     made.status = CompletionStatus::Success;
     made.cause = CompletionCause::None;
     made.started = made.released = made.answered = false;
@@ -194,7 +197,7 @@ class SendQueue {
       SendSlot& left = slot(seq);
       if (place == nullptr) left.started = false;
       if (place == nullptr || size == 0) continue;
-      std::memcpy(place, left.work, size);
+      left.work->copy_to(place);
       left.work = &PostedSend::at(place);
       place += size;
     }
@@ -237,7 +240,7 @@ class SendQueue {
 
   WorkRing ring_;
   uint32_t mask_;
-  base::ZeroArray<SendSlot> slots_;
+  std::unique_ptr<SendSlot[]> slots_;
   std::unique_ptr<std::byte[]> kept_;
   uint32_t free_ = 0;    // oldest slot in use
   uint32_t report_ = 0;  // oldest slot not told to the user

@@ -58,7 +58,7 @@ class SharedReceiveQueue {
   bool post(const ReceiveRequest& work) {
     std::byte* place = nullptr;
     if (!free_.pop(place)) return false;
-    PostedReceive::write(work, place);
+    PostedReceive::write(work, work.sges.length(), {place, place + PostedReceive::kNear});
     RNIC_CHECK(posted_.push(place));  // there is room for each place
     return true;
   }
@@ -156,7 +156,8 @@ class SharedReceiveQueue {
 
  private:
   [[nodiscard]] static constexpr uint64_t words_for(uint32_t max_sges) {
-    return (sizeof(PostedReceive) + max_sges * sizeof(Sge)) / sizeof(uint64_t);
+    return (PostedReceive::kNear + (max_sges > 1 ? max_sges * sizeof(Sge) : 0)) /
+           sizeof(uint64_t);
   }
   /// Adds places. Precondition: the rings have room for `count` more.
   void add_places(uint32_t count) {

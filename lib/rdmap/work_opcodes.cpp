@@ -121,7 +121,8 @@ constexpr WorkRow kImmediateRow{.opcode = Opcode::Immediate,
 constexpr std::array<WorkRow, 13> kWorkRows{{
     {.opcode = Opcode::Send,
      .message = WireOpcode::Send,
-     .solicited_message = WireOpcode::SendSolicited},
+     .solicited_message = WireOpcode::SendSolicited,
+     .takes_any_sge = true},
     {.opcode = Opcode::SendInvalidate,
      .invalidates = true,
      .message = WireOpcode::SendInvalidate,
@@ -129,14 +130,16 @@ constexpr std::array<WorkRow, 13> kWorkRows{{
     {.opcode = Opcode::Write,
      .tagged = true,
      .message = WireOpcode::Write,
-     .solicited_message = WireOpcode::Write},
+     .solicited_message = WireOpcode::Write,
+     .takes_any_sge = true},
     {.opcode = Opcode::Read,
      .qn = kRdmapReadRequestQn,
      .message = WireOpcode::ReadRequest,
      .solicited_message = WireOpcode::ReadRequest,
      .size = wire::kRdmapReadRequestSize,
      .make = make_read_request,
-     .response = Response::Read},
+     .response = Response::Read,
+     .takes_any_sge = true},
     {.opcode = Opcode::Receive, .sent = false},
     {.opcode = Opcode::ReadInvalidate,
      .qn = kRdmapReadRequestQn,
@@ -217,8 +220,24 @@ static_assert(std::ranges::all_of(kWorkRows,
                                            row.operand_octets % 8 == 0;
                                   }),
               "the words of the API mean the same");
+static_assert(std::ranges::all_of(kWorkRows,
+                                  [](const WorkRow& row) {
+                                    return !row.takes_any_sge ||
+                                           (row.sent && row.max_sges != 0 && row.length == 0 &&
+                                            row.operand_octets == 0 && !row.invalidates &&
+                                            !row.extension);
+                                  }),
+              "what is not checked cannot be wrong");
+
+constexpr uint32_t bits_of_rows(bool WorkRow::*member) {
+  uint32_t bits = 0;
+  for (const WorkRow& row : kWorkRows) bits |= uint32_t{row.*member} << uint32_t(row.opcode);
+  return bits;
+}
 
 }  // namespace
+
+constinit const uint32_t kTakesAnySge = bits_of_rows(&WorkRow::takes_any_sge);
 
 const WorkRow& work_row(Opcode opcode) {
   const auto row = static_cast<size_t>(opcode);
@@ -229,7 +248,8 @@ Sge sink_of(const SendSlot& slot) {
   const std::span<const Sge> pieces = slot.work->sges();
   if (pieces.empty()) return {};
   if (pieces.size() == 1) return pieces[0];
-  return {.address = uint64_t{slot.msn} << 32, .length = slot.length(), .stag = slot.list_stag};
+  return {.address = uint64_t{slot.msn} << 32, .length = slot.length(),
+          .stag = static_cast<uint32_t>(slot.list_stag)};
 }
 
 }  // namespace rnic::rdmap

@@ -72,6 +72,9 @@ struct WorkRow {
   /// The action left to do when the response is here, before the completion.
   LocalWork conclude = nullptr;
 
+  /// A request with one SGE, and no inline data, is right whatever that SGE is.
+  bool takes_any_sge = false;
+
   [[nodiscard]] constexpr bool has_message() const { return carry_out == nullptr; }
   /// \return whether its message is memory of this side, which may be inline data as well
   [[nodiscard]] constexpr bool sends_memory() const { return sent && has_message() && !make; }
@@ -81,6 +84,16 @@ struct WorkRow {
 /// The row of an opcode. \param opcode any number; one that is not of the send queue has a row that
 /// is not `sent`
 [[nodiscard]] const WorkRow& work_row(Opcode opcode);
+
+/// WorkRow::takes_any_sge of all opcodes, a bit each.
+extern const uint32_t kTakesAnySge;
+
+/// \return whether the row of an opcode, which may be any number, says so. Most requests are of
+/// such an opcode, and need nothing else of the row to be posted.
+[[nodiscard]] inline bool takes_any_sge(Opcode opcode) {
+  const auto bit = static_cast<uint8_t>(opcode);
+  return bit < 32 && (kTakesAnySge >> bit & 1) != 0;
+}
 
 /// Checks whether a request of this shape can be carried out, whatever its memory is.
 /// \param sges `sge_count` of them, or the first kMaxSge \param length octets of all SGEs

@@ -156,6 +156,13 @@ class World {
       }
     }
   }
+  /// As talk(), but all messages of a queue pair are posted before the first of them is sent.
+  void talk_at_once(uint32_t count) {
+    for (size_t i = 0; i < client_.ends().size(); ++i) {
+      exchange(client_, 1, server_, i, count);
+      exchange(server_, 2, client_, i, count);
+    }
+  }
   /// Ends all connections gracefully and destroys the queue pairs.
   void end_all() {
     size_t left = 2 * client_.ends().size();
@@ -181,16 +188,16 @@ class World {
   }
 
  private:
-  void exchange(Side& from, uint8_t octet, Side& to, size_t i) {
-    to.post_receive(i);
-    from.post_send(i);
+  void exchange(Side& from, uint8_t octet, Side& to, size_t i, uint32_t count = 1) {
+    for (uint32_t n = 0; n < count; ++n) to.post_receive(i);
+    for (uint32_t n = 0; n < count; ++n) from.post_send(i);
     uint32_t arrived = 0;
     uint32_t sent = 0;
     const bool both = context_.wait_until(
         [&] {
           arrived += to.reap(i);
           sent += from.reap(i);
-          return arrived == 1 && sent == 1;
+          return arrived == count && sent == count;
         },
         kPatience);
     if (!both) fail("a message did not arrive");

@@ -4,9 +4,9 @@
 //
 //   queue_pair_scale [QUEUE_PAIRS] [DEPTH] [SECONDS]
 //
-// Every queue pair has a completion queue of its own, and has sent and received a whole queue of
-// messages, whose octets are compared, before memory is looked at: nothing is left out that fills
-// later. No limit is asserted: the figures are printed.
+// Every queue pair has a completion queue of its own, and has sent and received as many messages as
+// its queues hold, whose octets are compared, before memory is looked at: first one at a time, then
+// with both queues full. No limit is asserted: the figures are printed.
 
 #include <unistd.h>
 
@@ -15,8 +15,6 @@
 #include <cstdio>
 #include <fstream>
 
-#include "device/completion_queue.hpp"
-#include "device/queue_pair.hpp"
 #include "pairs_world.hpp"
 
 namespace {
@@ -32,19 +30,6 @@ uint64_t resident_octets() {
   return resident * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-/// What the slots of a queue pair and its completion queue take.
-uint64_t slot_octets(uint32_t depth) {
-  using device::QueuePair;
-  const auto octets = [](uint32_t send, uint32_t receive) {
-    return QueuePair::octets_for({{.send_depth = send, .receive_depth = receive}});
-  };
-  const uint64_t send = octets(2, 1) - octets(1, 1);
-  const uint64_t receive = octets(1, 2) - octets(1, 1);
-  const uint64_t completion =
-      device::CompletionQueue::octets_for(4) - device::CompletionQueue::octets_for(2);
-  return depth * (send + receive) + 2 * depth * (completion / 2);
-}
-
 void hold(uint32_t pairs, uint32_t depth) {
   World world(pairs);
   const uint64_t before = resident_octets();
@@ -52,15 +37,16 @@ void hold(uint32_t pairs, uint32_t depth) {
   for (size_t total = kAtOnce; total < pairs; total += kAtOnce) world.connect(total, depth);
   world.connect(pairs, depth);
   const double took = seconds_since(begin);
+  const auto each = [&] {
+    return static_cast<unsigned long long>((resident_octets() - before) / (2ull * pairs));
+  };
   world.talk(depth);
-  const uint64_t each = (resident_octets() - before) / (2ull * pairs);
-  const uint64_t slots = slot_octets(depth);
+  const unsigned long long one_by_one = each();
+  world.talk_at_once(depth);
   std::printf("%u connected queue pairs on each of two devices, depth %u/%u, in %.2f s\n", pairs,
               depth, depth, took);
-  std::printf("resident memory of each: %llu octets, of which slots of SQ, RQ and CQ %llu, "
-              "the rest %lld\n",
-              static_cast<unsigned long long>(each), static_cast<unsigned long long>(slots),
-              static_cast<long long>(each) - static_cast<long long>(slots));
+  std::printf("resident memory of each: %llu octets, and %llu once its queues were full\n",
+              one_by_one, each());
   world.end_all();
   if (!world.quiescent()) fail("something is left", 1);
   std::printf("all ended: everything returned\n");

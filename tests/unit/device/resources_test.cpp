@@ -298,10 +298,12 @@ TEST_F(Resources, MemoryOfAQueuePairIsToldByTheEntry) {
   };
   const uint64_t send = octets(2, 1) - octets(1, 1);
   const uint64_t receive = octets(1, 2) - octets(1, 1);
-  EXPECT_GE(send, rdmap::PostedSend::kSizeMax + sizeof(rdmap::SendSlot));
-  EXPECT_GE(receive, rdmap::PostedReceive::kSizeMax + sizeof(rdmap::ReceiveSlot));
+  using rdmap::PostedReceive;
+  using rdmap::PostedSend;
+  EXPECT_GE(send, PostedSend::kNear + PostedSend::kFar + sizeof(rdmap::SendSlot));
+  EXPECT_GE(receive, PostedReceive::kNear + PostedReceive::kFar + sizeof(rdmap::ReceiveSlot));
   const uint64_t beside = octets(1, 1) - send - receive;
-  EXPECT_LT(beside, send + receive);
+  EXPECT_LT(beside, send + receive + 2 * base::PageArray<std::byte>::kPage);
   for (const uint32_t depth : {1u, 16u, 4096u}) {
     EXPECT_EQ(octets(depth, 2 * depth), beside + depth * (send + 2 * receive)) << depth;
     EXPECT_EQ(octets(2 * depth, depth), beside + depth * (2 * send + receive)) << depth;

@@ -138,7 +138,7 @@ TEST(DamageOfQueues, OfRings) {
 }
 
 TEST(DamageOfQueues, OfSends) {
-  WorkRing ring(4, 64);
+  WorkRing ring(4, 64, 64);
   notices(ring, "rdmap/work_ring.hpp: in_hand() +", [&] { seen_(ring) = 5; });
   SendQueue queue(4);
   const SendRequest work{.id = 1, .opcode = Opcode::Write};

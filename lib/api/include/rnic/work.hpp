@@ -113,6 +113,7 @@ class SgeList {
   [[nodiscard]] std::span<const Sge> view() const { return {elements_, held()}; }
   /// Octets of all pieces.
   [[nodiscard]] uint64_t length() const {
+    if (size_ == 1) return elements_[0].length;
     uint64_t sum = 0;
     for (const Sge& sge : view()) sum += sge.length;
     return sum;
