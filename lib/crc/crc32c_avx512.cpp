@@ -1,6 +1,6 @@
 // Folding by carry-less products, 4 x 128 bits at a time, and three chains of crc32q beside it when
 // there is enough to do for both. What is short is folded alone, the head first: the octets that do
-// not fill a vector come in behind leading zeros, so no tail is left and nothing outside is touched.
+// not fill a vector come in behind zeros, so no tail is left and nothing outside is touched.
 #include "crc/crc32q.hpp"
 #include "crc/kernels.hpp"
 
