@@ -16,7 +16,7 @@ struct Config {
   static constexpr Duration ms(int64_t n) { return std::chrono::milliseconds(n); }
 
   uint32_t send_buffer = 128u << 10;    ///< octets a connection holds until the system takes them
-  uint32_t receive_buffer = 64u << 10;  ///< octets read at once; one buffer a device
+  uint32_t receive_buffer = 256u << 10;  ///< octets read at once; one buffer a device
   uint32_t backlog = 128;               ///< connections that wait to be taken from the system
   uint32_t system_send_buffer = 0;      ///< SO_SNDBUF, octets; 0: the system decides
   uint32_t system_receive_buffer = 0;   ///< SO_RCVBUF, octets; 0: the system decides

@@ -14,10 +14,11 @@ namespace rnic::socket {
 
 namespace {
 
-constexpr uint32_t kPackRoomMin = 24;      // octets; no FPDU fits a shorter rest of a segment
-constexpr uint32_t kReadsPerTurn = 4;      // after them other connections have their turn
-constexpr uint32_t kMaxSegment = 65'535;   // octets; no FPDU needs more
-constexpr uint32_t kSmallestSegment = 48;  // IPv4's 68 octets less the headers, Linux' floor
+constexpr uint32_t kPackRoomMin = 24;          // octets; no FPDU fits a shorter rest of a segment
+constexpr uint32_t kReadsPerTurn = 4;          // after them other connections have their turn
+constexpr uint32_t kWorthReading = 16u << 10;  // octets: so many are rather read than looked at
+constexpr uint32_t kMaxSegment = 65'535;       // octets; no FPDU needs more
+constexpr uint32_t kSmallestSegment = 48;      // IPv4's 68 octets less the headers, Linux' floor
 constexpr std::chrono::milliseconds kMemoryAgain{1};  // until the system is asked once more
 
 }  // namespace
@@ -320,8 +321,11 @@ uint32_t Connection::receive(std::vector<uint8_t>& buffer, llp::BeforeHandUp& be
       wait_for(Readiness::Lack::Window);
       break;
     }
-    const size_t most = std::min<size_t>(buffer.size(), std::max(room, 1u));
-    const bool sure = owed_ != 0 || (room != 0 && user_->sure_room() >= most);
+    const uint32_t sure_room = room != 0 ? user_->sure_room() : 0;
+    size_t most = std::min<size_t>(buffer.size(), std::max(room, 1u));
+    // Less at once is better than to look at all of it first.
+    if (sure_room >= kWorthReading) most = std::min<size_t>(most, sure_room);
+    const bool sure = owed_ != 0 || sure_room >= most;
     ssize_t got = system_.recv(descriptor(), buffer.data(), owed_ != 0 ? owed_ : most,
                                MSG_DONTWAIT | (sure ? 0 : MSG_PEEK));
     if (got > 0 && sure) note_read(got);

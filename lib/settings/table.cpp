@@ -418,7 +418,7 @@ constexpr Key kKeys[] = {
      {4 * kKb, 16 << 20},
      "what a connection holds until the system takes it; a segment has no more"},
     {"socket", "receive_buffer", Advanced, in_socket<&Sock::receive_buffer>, "octets",
-     {4 * kKb, 64 * kKb},
+     {4 * kKb, 1 << 20},
      "most that is read at once; one buffer a device"},
     {"socket", "backlog", Basic, in_socket<&Sock::backlog>, "", {1, 65535},
      "connections of one listening port that wait to be taken from the system, which has a limit "
