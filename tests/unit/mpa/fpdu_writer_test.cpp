@@ -126,6 +126,7 @@ TEST(FpduWriter, PiecesOfAnySizeGiveTheSameFpdu_MPA_3_01) {
 }
 
 // Without markers an FPDU is that of the slow encoder, at every length and pad.
+// MPA-4.1-01 MPA-4.1-02 MPA-4.1-03: without markers.
 TEST(FpduWriter, EveryLengthEqualsTheSlowEncoder_MPA_3_01_MPA_4_4_07) {
   const MarkerGrid grid;
   for (size_t length = 14; length < 600; ++length) {
