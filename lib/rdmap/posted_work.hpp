@@ -155,7 +155,6 @@ class PostedSend {
         fence(work.fence),
         is_inline(shape.is_inline),
         is_far_(shape.is_far),
-        unused_(0),
         operand_words_(shape.operand_words),
         tail_words_(shape.tail_words) {}
 
@@ -177,7 +176,7 @@ class PostedSend {
   [[nodiscard]] const std::byte* tail() const { return behind() + operand_octets(); }
 
   const bool is_far_ : 1;  // what is behind the head lies where the pointer there says
-  const uint8_t unused_ : 3;
+  uint8_t : 3;
   const uint8_t operand_words_;  // of 8 octets, behind the head
   const uint8_t tail_words_;     // of 8 octets, behind the operands
 };
