@@ -15,12 +15,13 @@ constexpr char kOnSockets[] =
     "[[device]]\nname = \"rnic0\"\nport = \"socket\"\n[limits]\nmax_cq_depth = 1048576\n";
 // Nobody else on the wire has the address, so that it is not asked for first. A process that was
 // killed says no farewell: its peer asks now and then whether it is there, and is told by the wire.
-// One that a debugger holds is waited for.
+// One that a debugger holds is waited for. Such a wire takes frames of every size alike: where they
+// get no answer for long the peer had no processor, and smaller segments would cut its FPDUs.
 constexpr char kOnWire[] =
     "[[device]]\nname = \"rnic0\"\naddress = \"10.77.0.1/16\"\n"
     "[limits]\nmax_cq_depth = 1048576\n[net]\ndad_transmits = 0\n"
-    "[tcp]\nkeep_alive = true\nkeep_alive_idle = \"2s\"\nkeep_alive_interval = \"2s\"\n"
-    "keep_alive_count = 255\n";
+    "[tcp]\nmtu_probing = false\nkeep_alive = true\nkeep_alive_idle = \"2s\"\n"
+    "keep_alive_interval = \"2s\"\nkeep_alive_count = 255\n";
 
 /// A wish with the variable that carries it.
 struct Row {
