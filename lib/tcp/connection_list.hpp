@@ -2,6 +2,7 @@
 /// Intrusive lists of connections, and the round: the connections that may have something to send.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 
@@ -108,7 +109,7 @@ class Round {
     if (put_off_.empty()) return;
     const base::Duration waited = now - put_off_at_;
     if (waited > kTurnMax) [[unlikely]]
-      distrusted_until_ = now + kDistrust * waited;
+      distrusted_until_ = std::max(distrusted_until_, now - kCredit) + kDistrust * waited;
     list_.append(put_off_);
   }
   /// output() is over. \param quantum_up its quantum ended before all connections had their turn
@@ -119,9 +120,12 @@ class Round {
  private:
   // Nobody but the caller knows when the next turn comes. One that came late is paid for with a
   // time in which nothing is put off, so that no more than a hundredth of all time is spent waiting
-  // for late ones, whatever the application does between its turns.
+  // for late ones, whatever the application does between its turns. Time in which none was late
+  // counts, up to kCredit: a thread that has lost its core for a moment is no reason to distrust
+  // the turns behind.
   static constexpr base::Duration kTurnMax = std::chrono::microseconds(100);
   static constexpr int kDistrust = 100;
+  static constexpr base::Duration kCredit = std::chrono::seconds(2);
 
   ConnectionList list_;
   ConnectionList put_off_;

@@ -20,7 +20,7 @@ const char* to_string(State state) {
   return "?";
 }
 
-class Stack::Impl : public Engine {
+class alignas(64) Stack::Impl : public Engine {
  public:
   using Engine::Engine;
 

@@ -183,23 +183,31 @@ TEST(WaitingAck, BehindARecentHoleItDoesNotWait) {
   c.expect_ack();
 }
 
-// A caller whose next turn comes late gets no ACKs that wait for a hundred times as long.
-TEST(WaitingAck, ALateTurnIsNotRisked) {
+// A late turn is paid for with a hundred times as long in which none was late: behind it, and up to
+// two seconds before it.
+TEST(WaitingAck, LateTurnsAreNotRisked) {
   Conversation c;
+  c.now += seconds(10);
   c.ask();
   c.turn();
+  c.now += milliseconds(10);
+  c.answer();
+  c.ask();
+  c.turn();
+  EXPECT_TRUE(c.silent()) << "that one was paid for before";
   c.now += microseconds(100);
   c.answer();
   c.ask();
   c.turn();
   EXPECT_TRUE(c.silent()) << "that was not late";
-  c.now += microseconds(101);
+  c.now += microseconds(10'200);
   c.answer();
   c.ask();
   c.turn();
   c.expect_ack();
   c.answer();
-  c.now += 100 * microseconds(101) - base::Duration(1);
+  // Both took 20.2 ms of the latest 2.0103 s, up to this turn.
+  c.now += 100 * microseconds(20'200) - microseconds(2'010'300) - base::Duration(1);
   c.ask();
   c.turn();
   c.expect_ack();
