@@ -19,7 +19,7 @@
 
 namespace rnic::net {
 
-class Interface::Impl final : public NeighbourUser {
+class alignas(64) Interface::Impl final : public NeighbourUser {
  public:
   Impl(const Config& config, port::Port& port, base::Now now, Reassembler* reassembler)
       : config_(for_queue(config, port.info().spread)),

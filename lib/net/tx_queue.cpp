@@ -4,12 +4,13 @@
 #include <span>
 
 #include "base/check.hpp"
+#include "base/prefetch.hpp"
 
 namespace rnic::net {
 
 TxQueue::~TxQueue() {
   port_.free(std::span(unsent_).first(unsent_count_));
-  port_.free(std::span(spare_).first(spare_count_));
+  while (spare_count_ != 0) port_.free({{take_spare()}});
 }
 
 void TxQueue::push(std::span<const port::Packet> packets, base::Now now) {
@@ -27,7 +28,7 @@ void TxQueue::cancel(port::Packet& packet) {
   --open_;
   if (spare_count_ < kBurst) {
     packet.length = 0;
-    spare_[spare_count_++] = packet;
+    keep_spare(packet);
   } else {
     port_.free({&packet, 1});
   }
@@ -38,7 +39,7 @@ uint32_t TxQueue::open(std::span<port::Packet> packets, base::Now now) {
   if (spare_count_ == 0 && !refill()) return 0;
   const auto most = static_cast<uint32_t>(packets.size());
   const uint32_t count = std::min({most, kBurst - unsent_count_ - open_, spare_count_});
-  for (uint32_t i = 0; i < count; ++i) packets[i] = spare_[--spare_count_];
+  for (uint32_t i = 0; i < count; ++i) packets[i] = take_spare();
   open_ += count;
   return count;
 }
@@ -52,7 +53,22 @@ bool TxQueue::flush(base::Now now) {
     std::copy(unsent_.begin() + taken, unsent_.begin() + unsent_count_, unsent_.begin());
   }
   unsent_count_ -= taken;
+  replace();
   return unsent_count_ == 0;
+}
+
+// Another core has read and freed the buffers that come from the port now. Their first lines come
+// to this core while nobody waits for them, as the frames of a burst have just left. Those that are
+// used next have been here for a while; few come at once, as the next burst may be due soon.
+void TxQueue::replace() {
+  std::array<port::Packet, kFew> more;
+  if (spare_count_ > kBurst - kFew || !port_.alloc(more)) return;
+  for (const port::Packet& packet : more) {
+    for (uint32_t i = 0; i < kFirstLines; ++i) {
+      base::prefetch_for_write(packet.data + i * kLine);
+    }
+    keep_spare(packet);
+  }
 }
 
 bool TxQueue::make_room(base::Now now) {
@@ -65,6 +81,7 @@ bool TxQueue::make_room(base::Now now) {
 bool TxQueue::refill() {
   for (const uint32_t n : {kBurst, 4u, 1u}) {
     if (port_.alloc(std::span(spare_).first(n))) {
+      first_spare_ = 0;
       spare_count_ = n;
       return true;
     }

@@ -27,7 +27,7 @@ class TxQueue {
   bool open(port::Packet& packet, base::Now now) {
     if (unsent_count_ + open_ >= kBurst && !make_room(now)) return false;
     if (spare_count_ == 0 && !refill()) return false;
-    packet = spare_[--spare_count_];
+    packet = take_spare();
     ++open_;
     return true;
   }
@@ -67,23 +67,43 @@ class TxQueue {
     for (uint32_t i = 0; i < unsent_count_; ++i) {
       RNIC_CHECK(unsent_[i].data != nullptr && unsent_[i].length != 0);
     }
-    for (uint32_t i = 0; i < spare_count_; ++i) RNIC_CHECK(spare_[i].data != nullptr);
+    RNIC_CHECK(first_spare_ < kBurst);
+    for (uint32_t i = 0; i < spare_count_; ++i) {
+      const port::Packet& spare = spare_[(first_spare_ + i) % kBurst];
+      RNIC_CHECK(spare.data != nullptr);
+    }
   }
 
  private:
+  static constexpr uint32_t kFew = 8;         // buffers that are taken behind a burst
+  static constexpr uint32_t kFirstLines = 3;  // of a frame: all headers, and a small message
+  static constexpr uint32_t kLine = 64;
+
   void append(const port::Packet& packet, base::Now now) {
     unsent_[unsent_count_++] = packet;
     ++counters_.frames_out;
     if (unsent_count_ == kBurst) flush(now);
   }
 
+  /// The one that has been here longest: what replace() has asked for has come by then.
+  port::Packet take_spare() {
+    --spare_count_;
+    const port::Packet& oldest = spare_[first_spare_];
+    first_spare_ = (first_spare_ + 1) % kBurst;
+    return oldest;
+  }
+  void keep_spare(const port::Packet& packet) {
+    spare_[(first_spare_ + spare_count_++) % kBurst] = packet;
+  }
   bool make_room(base::Now now);
   bool refill();
+  void replace();
 
   port::Port& port_;
   Counters& counters_;
   uint32_t unsent_count_ = 0;
   uint32_t spare_count_ = 0;
+  uint32_t first_spare_ = 0;  // place of the oldest spare buffer
   uint32_t open_ = 0;  // Invariant: unsent_count_ + open_ <= kBurst
   std::array<port::Packet, kBurst> unsent_;
   std::array<port::Packet, kBurst> spare_;

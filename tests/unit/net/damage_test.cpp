@@ -31,6 +31,7 @@ RNIC_OPEN(Neighbours, made_)
 RNIC_OPEN(Neighbours, size_)
 RNIC_OPEN(PathMtu, entries_)
 RNIC_OPEN(PathMtu, used_)
+RNIC_OPEN(TxQueue, first_spare_)
 RNIC_OPEN(TxQueue, open_)
 RNIC_OPEN(TxQueue, spare_count_)
 RNIC_OPEN(TxQueue, unsent_count_)
@@ -65,7 +66,8 @@ TEST(Damage, OfFramesOnTheirWay) {
   TxQueue queue(port, counters);
   notices(queue, "net/tx_queue.hpp: unsent_count_ + open_ <= kBurst", [&] { open_(queue) = 1000; });
   notices(queue, "net/tx_queue.hpp: unsent_[i].data != nullptr", [&] { unsent_count_(queue) = 1; });
-  notices(queue, "net/tx_queue.hpp: spare_[i].data != nullptr", [&] { spare_count_(queue) = 1; });
+  notices(queue, "net/tx_queue.hpp: spare.data != nullptr", [&] { spare_count_(queue) = 1; });
+  notices(queue, "net/tx_queue.hpp: first_spare_ < kBurst", [&] { first_spare_(queue) = 1000; });
 }
 
 TEST(Damage, OfTentativeAddresses) {

@@ -1,0 +1,76 @@
+// Where the buffers of frames come from, and when.
+#include "net/tx_queue.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "support/fake_port.hpp"
+
+namespace rnic::net {
+namespace {
+
+constexpr base::Now kNow = base::from_nanos(1'000'000'000);
+
+port::PortInfo info() { return {"fake", {2, 0, 0, 0, 0, 1}, 1500, port::ChecksumMode::Software}; }
+
+/// Sends one frame alone. \return where its octets are
+const uint8_t* send_one(TxQueue& queue) {
+  port::Packet packet;
+  EXPECT_TRUE(queue.open(packet, kNow));
+  packet.length = 60;
+  queue.push(packet, kNow);
+  EXPECT_TRUE(queue.flush(kNow));
+  queue.validate();
+  return packet.data;
+}
+
+TEST(TxQueue, BuffersComeBehindFramesAndNotBeforeThem) {
+  test::FakePort port(info());
+  Counters counters;
+  TxQueue queue(port, counters);
+  send_one(queue);
+  for (int i = 0; i < 100; ++i) {
+    port::Packet packet;
+    const uint32_t before = port.alloc_calls;
+    ASSERT_TRUE(queue.open(packet, kNow));
+    EXPECT_EQ(port.alloc_calls, before) << "frame " << i;
+    queue.cancel(packet);
+    send_one(queue);
+  }
+  EXPECT_EQ(counters.no_buffer, 0u);
+}
+
+// Its lines have been asked for when it came.
+TEST(TxQueue, TheBufferThatCameFirstIsUsedFirst) {
+  test::FakePort port(info());
+  Counters counters;
+  TxQueue queue(port, counters);
+  const uint8_t* last = send_one(queue);
+  for (uint32_t i = 1; i < TxQueue::kBurst; ++i) {
+    const uint8_t* next = send_one(queue);
+    EXPECT_GT(next, last) << "the port's buffers lie in the order in which it gives them";
+    last = next;
+  }
+}
+
+TEST(TxQueue, APoolThatGivesNoMoreIsNoErrorWhileThereAreSpares) {
+  test::FakePort port(info(), 8);
+  Counters counters;
+  TxQueue queue(port, counters);
+  port::Packet packet;
+  ASSERT_TRUE(queue.open(packet, kNow));
+  port.refuse_alloc = true;
+  packet.length = 60;
+  queue.push(packet, kNow);
+  ASSERT_TRUE(queue.flush(kNow));
+  for (int i = 0; i < 3; ++i) send_one(queue);
+  EXPECT_EQ(counters.no_buffer, 0u);
+  EXPECT_FALSE(queue.open(packet, kNow));
+  EXPECT_EQ(counters.no_buffer, 1u);
+  port.refuse_alloc = false;
+  send_one(queue);
+}
+
+}  // namespace
+}  // namespace rnic::net
