@@ -31,6 +31,7 @@ void Eal::cleanup() {}
 Status Eal::register_thread() noexcept { return {}; }
 void Eal::unregister_thread() {}
 
+uint64_t TscClock::hertz() { return 0; }
 Result<TscClock> TscClock::create() { return absent(); }
 
 Result<PortPair> open_ring_pair(std::string_view, std::string_view, const RingPairOptions&) {

@@ -3,8 +3,8 @@
 /// headers and DPDK's compile flags; these public headers have neither.
 ///
 /// - `eal.hpp`: starts DPDK once per process, with or without hugepages.
-/// - `ethdev.hpp`: opens ports: a cross-connected pair of net_ring devices in this process, an
-///   existing device, or a virtual device that is plugged on demand (net_af_packet, net_memif,
+/// - `ethdev.hpp`: opens ports: two that are joined by memory of this process, an existing device,
+///   or a virtual device that is plugged on demand (net_af_packet, net_memif,
 ///   ...).
 /// - `reassembler.hpp`: keeps fragments for `net`, on librte_ip_frag.
 /// - `tsc_clock.hpp`: `base::Now` from the TSC.

@@ -2,7 +2,6 @@
 
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
-#include <rte_prefetch.h>
 
 #include <algorithm>
 #include <cstring>
@@ -13,16 +12,13 @@
 #include "dpdk/hand_over.hpp"
 #include "dpdk/interrupt_thread.hpp"
 #include "dpdk/log_capture.hpp"
-#include "dpdk/mbuf_pool.hpp"
+#include "dpdk/mbuf_frames.hpp"
 #include "offload/offload.hpp"
 
 namespace rnic::dpdk {
 namespace {
 
 constexpr uint32_t kChunk = 64;  // mbuf pointers on the stack at a time
-
-port::Buffer* to_buffer(rte_mbuf* mbuf) { return reinterpret_cast<port::Buffer*>(mbuf); }
-rte_mbuf* to_mbuf(port::Buffer* buffer) { return reinterpret_cast<rte_mbuf*>(buffer); }
 
 port::Checksum verdict(uint64_t flags, uint64_t mask, uint64_t good, uint64_t bad) {
   if ((flags & mask) == good) return port::Checksum::Good;
@@ -78,8 +74,6 @@ EthPort::EthPort(EthPortSetup setup)
       tap_(std::move(setup.tap)),
       sends_to_tap_(setup.sends_to_tap),
       gate_(std::move(setup.gate)),
-      wakes_us_(setup.wakes_us),
-      wakes_peer_(setup.wakes_peer),
       info_(std::move(setup.info)),
       pool_(setup.pool),
       id_(device_->id()),
@@ -133,7 +127,7 @@ uint32_t EthPort::rx_burst(std::span<port::Packet> out, base::Now) {
   rte_mbuf* mbufs[kChunk];
   const auto want = static_cast<uint16_t>(std::min<size_t>(out.size(), kChunk));
   const uint16_t got = receive(mbufs, want);
-  for (uint16_t i = 0; i < got; ++i) rte_prefetch0(rte_pktmbuf_mtod(mbufs[i], void*));
+  for (uint16_t i = 0; i < got; ++i) expect(mbufs[i]);
   uint32_t count = 0;
   for (uint16_t i = 0; i < got; ++i) {
     rte_mbuf* mbuf = mbufs[i];
@@ -142,10 +136,7 @@ uint32_t EthPort::rx_burst(std::span<port::Packet> out, base::Now) {
       if (mbuf == nullptr) continue;
     }
     port::Packet& packet = out[count++];
-    packet.data = rte_pktmbuf_mtod(mbuf, uint8_t*);
-    packet.length = mbuf->data_len;
-    packet.room = static_cast<uint32_t>(mbuf->buf_len) - mbuf->data_off;
-    packet.buffer = to_buffer(mbuf);
+    show(packet, mbuf);
     fill_verdicts(packet, mbuf, info_.checksum);
     counters_.rx_octets += packet.length;
   }
@@ -153,33 +144,8 @@ uint32_t EthPort::rx_burst(std::span<port::Packet> out, base::Now) {
   return count;
 }
 
-bool EthPort::alloc(std::span<port::Packet> out) {
-  rte_mbuf* mbufs[kChunk];
-  for (size_t done = 0; done < out.size();) {
-    const size_t n = std::min<size_t>(out.size() - done, kChunk);
-    if (!allocate_mbufs(pool_, mbufs, static_cast<unsigned>(n))) {
-      ++counters_.alloc_failed;
-      free(out.first(done));
-      return false;
-    }
-    for (size_t i = 0; i < n; ++i) {
-      port::Packet& packet = out[done + i];
-      packet.data = rte_pktmbuf_mtod(mbufs[i], uint8_t*);
-      packet.length = 0;
-      packet.room = static_cast<uint32_t>(mbufs[i]->buf_len) - mbufs[i]->data_off;
-      packet.buffer = to_buffer(mbufs[i]);
-      packet.ip_checksum = packet.l4_checksum = port::Checksum::Unknown;
-    }
-    done += n;
-  }
-  return true;
-}
-
 void EthPort::prepare(port::Packet& packet, rte_mbuf* mbuf) const {
-  mbuf->data_off = static_cast<uint16_t>(packet.data - static_cast<uint8_t*>(mbuf->buf_addr));
-  mbuf->data_len = static_cast<uint16_t>(packet.length);
-  mbuf->pkt_len = packet.length;
-  mbuf->ol_flags = 0;
+  set_octets(mbuf, packet);
   const bool open =
       packet.ip_checksum == port::Checksum::Open || packet.l4_checksum == port::Checksum::Open;
   if (!open || info_.checksum == port::ChecksumMode::Trusted) return;
@@ -219,19 +185,7 @@ void EthPort::watch(size_t offered, uint32_t taken, base::Now now) {
       });
     }
   }
-  switch (watch_.look(waiting, took, now)) {
-    case TransmitWatch::News::None: break;
-    case TransmitWatch::News::Stalled:
-      ++counters_.tx_stalled;
-      base::log(base::LogLevel::Warning, "dpdk", [this] {
-        return info_.name + ": the device has taken no frame for a second; is its link up?";
-      });
-      break;
-    case TransmitWatch::News::GoesOn:
-      base::log(base::LogLevel::Warning, "dpdk",
-                [this] { return info_.name + ": frames are taken again"; });
-      break;
-  }
+  tell(watch_.look(waiting, took, now), info_.name, counters_);
 }
 
 uint32_t EthPort::send(std::span<port::Packet> packets) {
@@ -268,29 +222,14 @@ uint32_t EthPort::tx_burst(std::span<port::Packet> packets, base::Now now) {
   const uint32_t total = sends_to_tap_ ? send_to_tap(packets) : send(packets);
   counters_.tx_frames += total;
   counters_.tx_refused += packets.size() - total;
-  if (wakes_peer_ != nullptr && total != 0) wakes_peer_->sent();
   watch(packets.size(), total, now);
   return total;
 }
 
 std::optional<int> EthPort::arm() {
-  if (wakes_us_ != nullptr) return wakes_us_->arm();
   if (ring_ != nullptr) return ring_->arm();
   if (tap_ != nullptr) return tap_->descriptor();
   return std::nullopt;
-}
-
-void EthPort::free(std::span<const port::Packet> packets) {
-  rte_mbuf* mbufs[kChunk];
-  while (!packets.empty()) {
-    const size_t n = std::min<size_t>(packets.size(), kChunk);
-    for (size_t i = 0; i < n; ++i) {
-      mbufs[i] = to_mbuf(packets[i].buffer);
-      hand_over(mbufs[i]);
-    }
-    rte_pktmbuf_free_bulk(mbufs, static_cast<unsigned>(n));  // sorts mbufs of several pools itself
-    packets = packets.subspan(n);
-  }
 }
 
 }  // namespace rnic::dpdk

@@ -11,10 +11,10 @@
 #include "dpdk/adoption.hpp"
 #include "dpdk/burst_gate.hpp"
 #include "dpdk/link_probe.hpp"
+#include "dpdk/mbuf_frames.hpp"
 #include "dpdk/packet_ring.hpp"
 #include "dpdk/tap_queue.hpp"
 #include "dpdk/transmit_watch.hpp"
-#include "dpdk/wire_alarm.hpp"
 #include "port/port.hpp"
 
 struct rte_mempool;
@@ -68,7 +68,7 @@ class OpenDevice {
 
 /// The parts that make a started device a port.
 struct EthPortSetup {
-  std::shared_ptr<void> memory;  ///< owns the pool, and the rings of a pair; outlives the device
+  std::shared_ptr<void> memory;  ///< owns the pool; outlives the device
   std::shared_ptr<OpenDevice> device;
   port::PortInfo info;
   rte_mempool* pool = nullptr;
@@ -76,12 +76,10 @@ struct EthPortSetup {
   std::unique_ptr<TapQueue> tap;     ///< net_tap's, if it was found
   bool sends_to_tap = false;         ///< frames go there and not through the device
   std::unique_ptr<BurstGate> gate;   ///< net_memif's
-  WireAlarm* wakes_us = nullptr;     ///< of a pair of rings; `memory` owns both
-  WireAlarm* wakes_peer = nullptr;
 };
 
 /// One receive and one transmit queue of an ethdev, those that info.spread names.
-class EthPort final : public port::Port {
+class alignas(64) EthPort final : public port::Port {
  public:
   explicit EthPort(EthPortSetup setup);
   ~EthPort() override = default;
@@ -91,9 +89,11 @@ class EthPort final : public port::Port {
   [[nodiscard]] const port::PortInfo& info() const override { return info_; }
   [[nodiscard]] const port::PortCounters& counters() const override { return counters_; }
   uint32_t rx_burst(std::span<port::Packet> out, base::Now now) override;
-  bool alloc(std::span<port::Packet> out) override;
+  bool alloc(std::span<port::Packet> out) override {
+    return allocate_frames(pool_, out, counters_);
+  }
   uint32_t tx_burst(std::span<port::Packet> packets, base::Now now) override;
-  void free(std::span<const port::Packet> packets) override;
+  void free(std::span<const port::Packet> packets) override { free_frames(packets); }
   std::optional<int> arm() override;
   std::optional<port::LinkState> link() override { return device_->link(); }
 
@@ -117,8 +117,6 @@ class EthPort final : public port::Port {
   std::unique_ptr<TapQueue> tap_;
   const bool sends_to_tap_;
   std::unique_ptr<BurstGate> gate_;
-  WireAlarm* wakes_us_;
-  WireAlarm* wakes_peer_;
   TransmitWatch watch_;
   bool discards_told_ = false;
   port::PortInfo info_;

@@ -28,21 +28,17 @@ struct RingPairOptions {
   port::MacAddress mac_a{0x02, 0, 0, 0, 0, 0x0a};
   port::MacAddress mac_b{0x02, 0, 0, 0, 0, 0x0b};
   uint32_t mtu = 1500;
-  uint32_t ring_size =
-      1024;  ///< frames each direction holds, less one; rounded up to a power of two
+  uint32_t ring_size = 1024;  ///< frames each direction holds; rounded up to a power of two
   uint32_t pool_size = 4096;  ///< buffers of each port
   bool one_thread = false;    ///< both ports are polled by the same thread
 };
 
 using PortPair = std::pair<std::unique_ptr<port::Port>, std::unique_ptr<port::Port>>;
 
-/// The longest name, in octets, that DPDK's net_ring has room for behind its own prefixes.
-inline constexpr size_t kRingNameMax = 19;
-
-/// Opens two net_ring ports in this process; the transmit side of each is the receive side of the
-/// other. Frames cross by pointer; checksums are trusted (left open). Each port may have a polling
-/// thread of its own. A received buffer may belong to the other port's pool; the memory of both
-/// lives until both ports are gone.
+/// Opens two ports in this process that are joined by memory; what each sends the other receives.
+/// Frames cross by pointer; checksums are trusted (left open). Each port may have a polling thread
+/// of its own. A received buffer may belong to the other port's pool; the memory of both lives
+/// until both ports are gone. The names are for readers.
 [[nodiscard]] Result<PortPair> open_ring_pair(std::string_view name_a, std::string_view name_b,
                                               const RingPairOptions& options = {});
 

@@ -74,7 +74,8 @@ Result<MbufPool> make_pool(uint32_t count, uint32_t frame_octets, bool rings_kee
                                                       " octets do not fit one DPDK buffer");
   }
   // A thread's cache may hold one and a half times its size; the pool must not drain into caches.
-  const uint32_t cache = std::min<uint32_t>(256, count / 8);
+  // What is moved at once between a cache and the pool keeps a frame waiting meanwhile.
+  const uint32_t cache = std::min<uint32_t>(64, count / 8);
   rte_mempool* pool = rte_pktmbuf_pool_create(unique_name('p').c_str(), count, cache, 0,
                                               static_cast<uint16_t>(room), SOCKET_ID_ANY);
   if (pool == nullptr) {

@@ -4,8 +4,11 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 
+#include "base/log.hpp"
 #include "base/time.hpp"
+#include "port/port.hpp"
 
 namespace rnic::dpdk {
 
@@ -44,5 +47,23 @@ class TransmitWatch {
   bool stalled_ = false;
   base::Now since_{};  // the frames wait since then
 };
+
+/// Counts and logs what a look has told. \param name of the port
+inline void tell(TransmitWatch::News news, const std::string& name,
+                 port::PortCounters& counters) {
+  switch (news) {
+    case TransmitWatch::News::None: break;
+    case TransmitWatch::News::Stalled:
+      ++counters.tx_stalled;
+      base::log(base::LogLevel::Warning, "dpdk", [&] {
+        return name + ": the device has taken no frame for a second; is its link up?";
+      });
+      break;
+    case TransmitWatch::News::GoesOn:
+      base::log(base::LogLevel::Warning, "dpdk",
+                [&] { return name + ": frames are taken again"; });
+      break;
+  }
+}
 
 }  // namespace rnic::dpdk

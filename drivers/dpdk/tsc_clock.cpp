@@ -6,6 +6,8 @@
 
 namespace rnic::dpdk {
 
+uint64_t TscClock::hertz() { return rte_get_tsc_hz(); }
+
 Result<TscClock> TscClock::create() {
   const uint64_t hertz = Eal::started() ? rte_get_tsc_hz() : 0;
   if (hertz == 0) {

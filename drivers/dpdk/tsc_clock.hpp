@@ -25,15 +25,13 @@ class TscClock {
     const unsigned __int128 product = static_cast<unsigned __int128>(cycles_now()) * factor_;
     return base::from_nanos(static_cast<int64_t>(product >> 32));
   }
-  [[nodiscard]] uint64_t hertz() const { return hertz_; }
+  [[nodiscard]] static uint64_t hertz();
 
  private:
   explicit TscClock(uint64_t hertz)
-      : hertz_(hertz),
-        factor_(static_cast<uint64_t>((static_cast<unsigned __int128>(1000000000) << 32) / hertz)) {
+      : factor_(static_cast<uint64_t>((static_cast<unsigned __int128>(1000000000) << 32) / hertz)) {
   }
 
-  uint64_t hertz_;
   uint64_t factor_;  // nanoseconds per cycle, times 2^32
 };
 

@@ -20,14 +20,6 @@ using base::fail;
 
 namespace {
 
-/// The name of an ethdev, unique in the process: the numbers go on from one context to the next. It
-/// has as much of the wire's own name as there is room for.
-std::string unique_port_name(const std::string& wire, char end) {
-  static std::atomic<uint32_t> counter{0};
-  const std::string tail = std::string("_") + end + std::to_string(counter++);
-  return wire.substr(0, dpdk::kRingNameMax - tail.size()) + tail;
-}
-
 bool is_used(const settings::WireSettings& wire, const settings::Settings& settings) {
   const std::string ends = std::string(settings::kWirePrefix) + wire.name + ":";
   return std::any_of(
@@ -158,6 +150,8 @@ Status Runtime::start_eal(const settings::Settings& settings) {
   auto clock = dpdk::TscClock::create();
   if (!clock) return tl::unexpected(clock.error());
   const base::Now origin = clock->now();
+  // Both fit into the function itself. Memory of their own might share a line with what one thread
+  // writes, which the others would wait for whenever they ask for the time.
   clock_ = [clock = *clock, origin] {
     return base::Now(std::chrono::seconds(1) + (clock.now() - origin));
   };
@@ -194,8 +188,7 @@ Status Runtime::open_ports(const settings::Settings& settings) {
     options.pool_size = wire.ring_size * 4;
     options.one_thread = settings.worker.mode == settings::WorkerSettings::Mode::Inline ||
                          settings.worker.threads(settings.devices.size()) == 1;
-    auto pair = dpdk::open_ring_pair(unique_port_name(wire.name, 'a'),
-                                     unique_port_name(wire.name, 'b'), options);
+    auto pair = dpdk::open_ring_pair(wire.name + ":0", wire.name + ":1", options);
     if (!pair) return tl::unexpected(pair.error());
     wire_ends[a] = std::move(pair->first);
     wire_ends[b] = std::move(pair->second);

@@ -35,8 +35,9 @@ namespace rnic::verbs {
 
 class Runtime;
 
-/// One device with everything under it, innermost first.
-struct DeviceRuntime {
+/// One device with everything under it, innermost first. No line of it holds something of another
+/// device, which another thread may drive.
+struct alignas(64) DeviceRuntime {
   Runtime* runtime = nullptr;
   Worker* worker = nullptr;  // nullptr: inline
   std::string name;

@@ -44,9 +44,20 @@ RingPairOptions small() {
   return options;
 }
 
-uint16_t number_of(const port::Port& ring_port) {
+/// A device that gives back what it is given.
+std::unique_ptr<port::Port> open_echo() {
+  PortOptions options;
+  options.mtu = 576;
+  options.ring_size = 64;
+  options.pool_size = 128;
+  auto port = open_port("net_ring8", options);
+  EXPECT_TRUE(port) << port.error().message;
+  return port ? std::move(*port) : nullptr;
+}
+
+uint16_t number_of_echo() {
   uint16_t id = 0;
-  EXPECT_EQ(rte_eth_dev_get_port_by_name(("net_ring_" + ring_port.info().name).c_str(), &id), 0);
+  EXPECT_EQ(rte_eth_dev_get_port_by_name("net_ring8", &id), 0);
   return id;
 }
 
@@ -70,10 +81,6 @@ TEST(Sizes, EveryLimitIsNamed) {
   for (const uint32_t good : {128u, 1u << 20}) EXPECT_TRUE(check_sizes(1500, 32, good)) << good;
   EXPECT_FALSE(check_sizes(1500, 32769, 128));
   EXPECT_FALSE(check_sizes(1500, 32, (1u << 20) + 1));
-  for (const std::string& name : {std::string(), std::string(kRingNameMax + 1, 'x')}) {
-    expect_refused(open_ring_pair("limit_a", name), ErrorCode::InvalidArgument,
-                   "ring device name \"" + name + "\": 1 to ");
-  }
 }
 
 // rte_mbuf counts its octets in 16 bits.
@@ -103,8 +110,8 @@ TEST(MbufPools, BuffersThatAreStillOutAreToldOf) {
 }
 
 TEST(StartDevice, SaysWhatTheDeviceRefuses) {
-  auto pair = open_ring_pair("refuse_a", "refuse_b", small());
-  ASSERT_TRUE(pair) << pair.error().message;
+  const auto echo = open_echo();
+  ASSERT_NE(echo, nullptr);
   auto pool = make_pool(128, 576);
   ASSERT_TRUE(pool);
   rte_mempool* const mine = pool->get();
@@ -115,7 +122,7 @@ TEST(StartDevice, SaysWhatTheDeviceRefuses) {
                  "device it refuses its facts (MTU 1500, ring 64): No such device");
   // It runs already.
   expect_refused(
-      start_device(number_of(*pair->first), setup, {&mine, 1}), ErrorCode::Environment,
+      start_device(number_of_echo(), setup, {&mine, 1}), ErrorCode::Environment,
       "device it refuses the configuration (MTU 1500, ring 64): Device or resource busy");
 }
 
@@ -200,19 +207,17 @@ TEST(OpenPort, AnInterfaceTakesNoMoreThanItsMtu) {
                  "smaller MTU");
 }
 
-/// The right end of a pair receives what the left end's device is given: frames of several mbufs.
+/// A device receives what it was given: frames of several mbufs.
 class Chains : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto pair = open_ring_pair("chain_a", "chain_b", small());
-    ASSERT_TRUE(pair) << pair.error().message;
-    left_ = std::move(pair->first);
-    right_ = std::move(pair->second);
+    port_ = open_echo();
+    ASSERT_NE(port_, nullptr);
   }
-  /// A buffer of the left end with `length` octets, from `offset` on, that count on.
+  /// A buffer with `length` octets, from `offset` on, that count on.
   rte_mbuf* part(uint16_t offset, uint16_t length) {
     std::array<port::Packet, 1> packet;
-    EXPECT_TRUE(left_->alloc(packet));
+    EXPECT_TRUE(port_->alloc(packet));
     auto* mbuf = reinterpret_cast<rte_mbuf*>(packet[0].buffer);
     mbuf->data_off = offset;
     mbuf->data_len = length;
@@ -225,7 +230,7 @@ class Chains : public ::testing::Test {
     rte_mbuf* first = part(offset, length);
     rte_mbuf* second = part(0, more);
     ASSERT_EQ(rte_pktmbuf_chain(first, second), 0);
-    ASSERT_EQ(rte_eth_tx_burst(number_of(*left_), 0, &first, 1), 1);
+    ASSERT_EQ(rte_eth_tx_burst(number_of_echo(), 0, &first, 1), 1);
   }
   uint16_t buffer_octets() {
     rte_mbuf* one = part(0, 0);
@@ -235,53 +240,52 @@ class Chains : public ::testing::Test {
   }
   void expect_whole(uint32_t length) {
     std::array<port::Packet, 4> packets;
-    ASSERT_EQ(right_->rx_burst(packets, base::Now()), 1u);
+    ASSERT_EQ(port_->rx_burst(packets, base::Now()), 1u);
     ASSERT_EQ(packets[0].length, length);
     for (uint32_t i = 0; i < length; ++i) ASSERT_EQ(packets[0].data[i], static_cast<uint8_t>(i));
-    right_->free(std::span(packets).first(1));
+    port_->free(std::span(packets).first(1));
   }
   void expect_nothing() {
     std::array<port::Packet, 4> packets;
-    EXPECT_EQ(right_->rx_burst(packets, base::Now()), 0u);
+    EXPECT_EQ(port_->rx_burst(packets, base::Now()), 0u);
   }
 
-  std::unique_ptr<port::Port> left_;
-  std::unique_ptr<port::Port> right_;
+  std::unique_ptr<port::Port> port_;
   uint8_t next_ = 0;
 };
 
 TEST_F(Chains, BecomeOneRunOfOctetsInTheFirstBuffer) {
   send(RTE_PKTMBUF_HEADROOM, 100, 300);
   expect_whole(400);
-  EXPECT_EQ(right_->counters().rx_linearised, 1u);
-  EXPECT_EQ(right_->counters().rx_frames, 1u);
-  EXPECT_EQ(right_->counters().rx_octets, 400u);
+  EXPECT_EQ(port_->counters().rx_linearised, 1u);
+  EXPECT_EQ(port_->counters().rx_frames, 1u);
+  EXPECT_EQ(port_->counters().rx_octets, 400u);
 }
 
 TEST_F(Chains, BecomeOneRunOfOctetsInABufferOfOurOwn) {
   send(buffer_octets() - 60, 60, 400);  // nothing fits behind the first
   expect_whole(460);
-  EXPECT_EQ(right_->counters().rx_linearised, 1u);
-  EXPECT_EQ(right_->counters().rx_dropped, 0u);
+  EXPECT_EQ(port_->counters().rx_linearised, 1u);
+  EXPECT_EQ(port_->counters().rx_dropped, 0u);
 }
 
 TEST_F(Chains, LongerThanABufferAreDropped) {
   send(0, buffer_octets(), 1);
   expect_nothing();
-  EXPECT_EQ(right_->counters().rx_dropped, 1u);
-  EXPECT_EQ(right_->counters().rx_linearised, 0u);
-  EXPECT_EQ(right_->counters().alloc_failed, 0u);
+  EXPECT_EQ(port_->counters().rx_dropped, 1u);
+  EXPECT_EQ(port_->counters().rx_linearised, 0u);
+  EXPECT_EQ(port_->counters().alloc_failed, 0u);
 }
 
 TEST_F(Chains, WithoutABufferOfOurOwnAreDropped) {
   std::vector<port::Packet> all(small().pool_size);
-  while (!right_->alloc(all)) all.pop_back();
-  const uint64_t failed = right_->counters().alloc_failed;
+  while (!port_->alloc(all)) all.pop_back();
+  const uint64_t failed = port_->counters().alloc_failed;
   send(buffer_octets() - 60, 60, 400);
   expect_nothing();
-  EXPECT_EQ(right_->counters().rx_dropped, 1u);
-  EXPECT_EQ(right_->counters().alloc_failed, failed + 1);
-  right_->free(all);
+  EXPECT_EQ(port_->counters().rx_dropped, 1u);
+  EXPECT_EQ(port_->counters().alloc_failed, failed + 1);
+  port_->free(all);
 }
 
 // What came to DPDK's interrupt thread before is done when it is drained.
@@ -325,27 +329,6 @@ TEST(Threads, NoMoreThanDpdkHasPlacesFor) {
   });
 }
 
-// DPDK has RTE_MAX_ETHPORTS places for devices.
-TEST(RingPair, NoMoreDevicesThanDpdkHasPlacesFor) {
-  std::vector<PortPair> pairs;
-  for (int i = 0; i <= RTE_MAX_ETHPORTS / 2; ++i) {
-    const std::string name = "many_" + std::to_string(i);
-    auto pair = open_ring_pair(name + "a", name + "b", small());
-    if (pair) {
-      pairs.push_back(std::move(*pair));
-      continue;
-    }
-    EXPECT_EQ(pair.error().code, ErrorCode::Environment);
-    EXPECT_TRUE(pair.error().message.starts_with("the ring device \"" + name)) << name;
-    EXPECT_NE(pair.error().message.find("\" cannot be made (DPDK says: "), std::string::npos)
-        << pair.error().message;
-    break;
-  }
-  EXPECT_EQ(pairs.size(), RTE_MAX_ETHPORTS / 2u);
-  pairs.pop_back();
-  EXPECT_TRUE(open_ring_pair("many_a", "many_b", small()));
-}
-
 /// Takes all memory that DPDK has, and gives it back piece by piece.
 class NoMemory : public ::testing::Test {
  protected:
@@ -372,9 +355,9 @@ class NoMemory : public ::testing::Test {
   std::vector<void*> others_;
 };
 
-TEST_F(NoMemory, ForARing) {
+TEST_F(NoMemory, ForAWire) {
   expect_refused(open_ring_pair("poor_a", "poor_b", small()), ErrorCode::ResourceExhausted,
-                 "no memory for a ring of 32 frames: 0 MB are left of the ");
+                 "no memory for 128 buffers of ");
 }
 
 TEST_F(NoMemory, ForTheFloorOfAMeasurement) {
