@@ -33,7 +33,7 @@ class RoundTrips {
   static constexpr int64_t kTimeoutNs = 10'000'000'000;
 
   /// One side; what it sends stands in the first half of its memory, what comes in the second.
-  struct Player {
+  struct alignas(128) Player {
     Side* side = nullptr;
     workload::Buffer memory;
     MemoryRegion region;

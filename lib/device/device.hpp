@@ -39,7 +39,7 @@ enum class Turn : uint8_t {
   Posted,  ///< what the application has posted, and timers: no frame or octet of a peer is taken
 };
 
-class Device {
+class alignas(64) Device {
  public:
   /// \param port, reassembler outlive the device; without a reassembler fragments are dropped.
   Device(const DeviceConfig& config, port::Port& port, base::Now now,

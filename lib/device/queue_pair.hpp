@@ -87,7 +87,7 @@ struct QueuePairParts {
   std::array<uint64_t, 2> secret{};
 };
 
-class QueuePair final : public rdmap::EndpointOwner {
+class alignas(64) QueuePair final : public rdmap::EndpointOwner {
  public:
   /// \param parts, memory outlive the queue pair
   /// \param doorbell the one that it rings, even when renew() has changed its number

@@ -15,7 +15,7 @@
 
 namespace rnic::mpa {
 
-class Session final : public framing::SessionBase<FpduLocator> {
+class alignas(64) Session final : public framing::SessionBase<FpduLocator> {
  public:
   /// The start-up begins when the stream is established. `private_data` goes into the Request and
   /// has at most private_data_max(plan_request(config, start_options)) octets.

@@ -20,7 +20,9 @@ namespace rnic::rdmap {
 
 /// In the states in which the stream has ended for the user (Terminating, Error, Closed) nothing is
 /// outstanding: everything posted was flushed.
-class Endpoint::Impl final : public ddp::User, private OutboundOwner, private InboundOwner {
+class alignas(64) Endpoint::Impl final : public ddp::User,
+                                         private OutboundOwner,
+                                         private InboundOwner {
  public:
   Impl(const EndpointConfig& config, mem::StagTable& memory, Counters& counters,
        EndpointOwner& owner, const Queues& queues);
