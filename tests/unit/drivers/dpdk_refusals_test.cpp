@@ -278,10 +278,10 @@ TEST_F(Chains, LongerThanABufferAreDropped) {
 }
 
 TEST_F(Chains, WithoutABufferOfOurOwnAreDropped) {
+  send(buffer_octets() - 60, 60, 400);
   std::vector<port::Packet> all(small().pool_size);
   while (!port_->alloc(all)) all.pop_back();
   const uint64_t failed = port_->counters().alloc_failed;
-  send(buffer_octets() - 60, 60, 400);
   expect_nothing();
   EXPECT_EQ(port_->counters().rx_dropped, 1u);
   EXPECT_EQ(port_->counters().alloc_failed, failed + 1);
