@@ -21,10 +21,15 @@ inline constexpr uint32_t kInit = 0xffffffffu;
 /// Running register -> CRC value. On the wire an MPA CRC is stored least significant octet first.
 [[nodiscard]] constexpr uint32_t finish(uint32_t crc) { return ~crc; }
 
+/// Fewer octets than these are short: one chain of instructions is as fast as any other way, and a
+/// call that looks for another one costs as much as the octets.
+inline constexpr size_t kShort = 96;
+
 /// One implementation. `update` reads n octets; `copy` reads n octets once, writes them to dst and
 /// returns the same register (src and dst must not overlap).
 struct Kernel {
   std::string_view name;
+  uint32_t (*update_short)(uint32_t crc, const uint8_t* data, size_t n);  ///< update, n < kShort
   uint32_t (*update)(uint32_t crc, const uint8_t* data, size_t n);
   uint32_t (*copy)(uint32_t crc, uint8_t* dst, const uint8_t* src, size_t n);
 };
@@ -43,7 +48,8 @@ extern const Kernel* active_kernel;
 }
 
 [[nodiscard]] inline uint32_t update(uint32_t crc, const uint8_t* data, size_t n) {
-  return internal::active_kernel->update(crc, data, n);
+  const Kernel& kernel = *internal::active_kernel;
+  return n < kShort ? kernel.update_short(crc, data, n) : kernel.update(crc, data, n);
 }
 [[nodiscard]] inline uint32_t copy(uint32_t crc, uint8_t* dst, const uint8_t* src, size_t n) {
   return internal::active_kernel->copy(crc, dst, src, n);

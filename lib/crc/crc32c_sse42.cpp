@@ -37,6 +37,17 @@ RNIC_TARGET_SSE42 uint32_t run(uint32_t crc, uint8_t* dst, const uint8_t* src, s
 
 }  // namespace
 
+RNIC_TARGET_SSE42 uint32_t update_short_sse42(uint32_t crc, const uint8_t* data, size_t n) {
+  // Never written, as below.
+  auto* at = const_cast<uint8_t*>(data);
+  uint64_t c = crc;
+  for (uint8_t* const end = at + n / 16 * 16; at != end; at += 16) {
+    c = _mm_crc32_u64(c, take<uint64_t, false>(at, at));
+    c = _mm_crc32_u64(c, take<uint64_t, false>(at + 8, at + 8));
+  }
+  return crc32q_run<false>(static_cast<uint32_t>(c), at, at, n % 16);
+}
+
 uint32_t update_sse42(uint32_t crc, const uint8_t* data, size_t n) {
   // Never written: it only keeps the arithmetic on the target defined.
   auto* unwritten = const_cast<uint8_t*>(data);

@@ -11,11 +11,19 @@ namespace rnic::crc {
 
 namespace {
 
-constexpr Kernel kRef{"ref", internal::update_ref, internal::copy_ref};
-constexpr Kernel kIsal{"isal", internal::update_isal, internal::copy_isal};
-constexpr Kernel kSse42{"sse42", internal::update_sse42, internal::copy_sse42};
-constexpr Kernel kAvx2{"avx2", internal::update_avx2, internal::copy_avx2};
-constexpr Kernel kAvx512{"avx512", internal::update_avx512, internal::copy_avx512};
+constexpr Kernel kRef{"ref", internal::update_ref, internal::update_ref, internal::copy_ref};
+constexpr Kernel kSse42{"sse42", internal::update_short_sse42, internal::update_sse42,
+                        internal::copy_sse42};
+constexpr Kernel kAvx2{"avx2", internal::update_short_sse42, internal::update_avx2,
+                       internal::copy_avx2};
+constexpr Kernel kAvx512{"avx512", internal::update_short_sse42, internal::update_avx512,
+                         internal::copy_avx512};
+
+// ISA-L runs on each CPU, whose short way is behind some questions about it.
+Kernel isal(bool sse42) {
+  return {"isal", sse42 ? internal::update_short_sse42 : internal::update_isal,
+          internal::update_isal, internal::copy_isal};
+}
 
 // __builtin_cpu_supports asks CPUID and, for AVX and AVX-512, whether the system saves the
 // registers.
@@ -44,6 +52,7 @@ bool agrees_with_reference(const Kernel& kernel) {
     const uint32_t expected = kRef.update(kInit, octets.data(), n);
     copied.fill(0);
     if (kernel.update(kInit, octets.data(), n) != expected) return false;
+    if (n < kShort && kernel.update_short(kInit, octets.data(), n) != expected) return false;
     if (kernel.copy(kInit, copied.data(), octets.data(), n) != expected) return false;
     if (std::memcmp(copied.data(), octets.data(), n) != 0) return false;
   }
@@ -63,7 +72,7 @@ struct Available {
     __builtin_cpu_init();
     kernels[count++] = kRef;
     offer(kSse42, has_sse42());
-    offer(kIsal, true);
+    offer(isal(has_sse42()), true);
     offer(kAvx2, has_avx2());
     offer(kAvx512, has_avx512());
   }

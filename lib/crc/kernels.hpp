@@ -36,6 +36,9 @@ uint32_t copy_ref(uint32_t crc, uint8_t* dst, const uint8_t* src, size_t n);
 uint32_t update_isal(uint32_t crc, const uint8_t* data, size_t n);
 uint32_t copy_isal(uint32_t crc, uint8_t* dst, const uint8_t* src, size_t n);
 
+/// Needs SSE 4.2. For few octets, but right for any number.
+uint32_t update_short_sse42(uint32_t crc, const uint8_t* data, size_t n);
+
 /// Needs SSE 4.2 and PCLMULQDQ.
 uint32_t update_sse42(uint32_t crc, const uint8_t* data, size_t n);
 uint32_t copy_sse42(uint32_t crc, uint8_t* dst, const uint8_t* src, size_t n);
