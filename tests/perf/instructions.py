@@ -44,7 +44,7 @@ PAIR_FIGURES = (
     ("write-1m", 8, True, "Write of 1 MiB, MTU 1500"),
     ("write-1m-9000", 8, True, "Write of 1 MiB, MTU 9000"),
     ("write-markers", 8, True, "Write of 1 MiB, MTU 1500, markers both ways"),
-    ("write-64", 4096, False, "Write of 64 octets, posted and polled for"),
+    ("write-64", 4096, False, "Write of 64 octets, posted by the list and polled for"),
     ("ping-pong", 256, False, "Send of 64 octets and its answer"),
     ("idle", 256, False, "turn of both ends in which nothing happens"),
 )

@@ -14,7 +14,7 @@
 //   write-markers-9000  the same, MTU 9000
 //   read-1m        Reads of 1 MiB, which the target of the others asks for, MTU 1500
 //   send-1m        Sends of 1 MiB, MTU 1500
-//   write-64       Writes of 64 octets, 64 outstanding, each posted and polled for
+//   write-64       Writes of 64 octets, 64 outstanding, posted by the list and polled for
 //   ping-pong      Sends of 64 octets to and fro, one at a time
 //   idle           turns of both ends in which nothing happens; a "message" is a turn
 
@@ -52,6 +52,7 @@ struct Scenario {
   bool ping_pong = false;
   bool idle = false;  // once in the steady state
   Opcode opcode = Opcode::Write;
+  bool lists = false;  // requests are made once, and posted by the list
 };
 constexpr std::array kScenarios{
     Scenario{"write-1m", 1u << 20, 16},
@@ -60,7 +61,7 @@ constexpr std::array kScenarios{
     Scenario{"write-markers-9000", 1u << 20, 16, 9000, true},
     Scenario{"read-1m", 1u << 20, 16, 1500, false, false, false, Opcode::Read},
     Scenario{"send-1m", 1u << 20, 16, 1500, false, false, false, Opcode::Send},
-    Scenario{"write-64", 64, 64},
+    Scenario{"write-64", 64, 64, 1500, false, false, false, Opcode::Write, true},
     Scenario{"ping-pong", 64, 1, 1500, false, true},
     Scenario{"idle", 64, 1, 1500, false, true, true},
 };
@@ -189,6 +190,7 @@ struct World {
   uint64_t posted = 0;
   uint64_t to_post = 0;
   uint64_t done = 0;
+  std::vector<SendRequest> list;  // of as many as may be outstanding, made by the first turn
 };
 
 }  // namespace
@@ -212,6 +214,14 @@ void World::turn() {
   }
 }
 
+SendRequest write_request(const World& world) {
+  SendRequest request;
+  request.opcode = Opcode::Write;
+  request.sges = {world.left.sge()};
+  request.remote = {world.right.stag.value, world.right.address()};
+  return request;
+}
+
 /// Octets go from the left to the right, whoever asks for that. The right sends nothing before it
 /// has had an FPDU (RFC 5044 s.7.1.2, rule 4), so the first message is always a Write.
 void post_message(World& world) {
@@ -226,6 +236,19 @@ void post_message(World& world) {
   from.post(request);
 }
 
+/// Posts as many messages as may be outstanding.
+void post_list(World& world) {
+  const Scenario& scenario = world.scenario;
+  if (world.list.empty()) world.list.assign(scenario.depth, write_request(world));
+  const uint64_t room = scenario.depth - (world.posted - world.done);
+  const auto count = std::min(room, world.to_post - world.posted);
+  if (count == 0) return;
+  for (uint64_t i = 0; i < count; ++i) world.list[i].id = world.posted + i;
+  const auto posted = world.left.qp->post_sends({world.list.data(), count});
+  if (posted.taken != count) fail("a post was refused");
+  world.posted += count;
+}
+
 void post_send(Host& from, uint64_t id) {
   SendRequest request;
   request.id = id;
@@ -234,6 +257,7 @@ void post_send(Host& from, uint64_t id) {
 }
 
 void turn_of_one_way(World& world) {
+  if (world.scenario.lists) post_list(world);
   for (; world.posted < world.to_post && world.posted - world.done < world.scenario.depth;
        ++world.posted) {
     if (world.scenario.opcode == Opcode::Send) {
