@@ -42,7 +42,13 @@ class FrameRow {
       if (record.push || segment_ != count_ || segment_ + 1 >= headers_.size()) return false;
       ++segment_;
     }
-    passed_[count_++] = record;
+    // Member by member, as a copy of the whole would wait for its parts to be written.
+    Pulled& kept = passed_[count_++];
+    kept.length = record.length;
+    kept.push = record.push;
+    kept.atomic = record.atomic;
+    kept.tag = record.tag;
+    kept.more = record.more;
     return true;
   }
   /// The place of the next payload, where each record has its segment.

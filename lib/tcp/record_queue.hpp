@@ -141,7 +141,14 @@ class RecordQueue {
     if (past_last_ % kPer == 0 || first) [[unlikely]] add_chunk();
     ++past_last_;
     ++pool_.live_;
-    back() = record;
+    // Member by member, as a copy of the whole would wait for its parts to be written.
+    Record& added = back();
+    added.offset = record.offset;
+    added.tag = record.tag;
+    added.length = record.length;
+    added.saved = record.saved;
+    added.sent_at = record.sent_at;
+    added.flags = record.flags;
     if (first) [[unlikely]] find_head();
   }
   void pop_front() {

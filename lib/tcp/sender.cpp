@@ -172,7 +172,6 @@ Attempt Sender::wait_for_window(base::Now now) {
   record.sent_at = now;
   record.flags = static_cast<uint16_t>(flags | (pulled.push ? record_flag::kPush : 0));
   flight_.push(record);
-  ++counters().records_out;
 }
 
 void Sender::count_sent(base::Range range, bool aligned, base::Now now) {
@@ -261,6 +260,7 @@ Attempt Sender::send_segments(SegmentRun& run, bool probe, base::Now now) {
     // A paced sender asks once more when its gate opens: cwnd counts as used if it is full then.
     if (pulled.more || flight_.pacing().gated()) user_ready_ = true;
     push_record(pulled, packed == 0 ? record_flag::kSegmentStart : 0, now);
+    ++counters().records_out;
     packed += pulled.length;
     if (pulled.push) flags |= flag::kPsh;
   } while (user_ready_ && !probe && has_place_behind(emss - packed));
@@ -275,6 +275,7 @@ Attempt Sender::send_segments(SegmentRun& run, bool probe, base::Now now) {
 /// that it has now
 uint32_t Sender::take_passed(SegmentRun& run, const llp::FrameRow& row, uint32_t packed,
                              uint8_t& flags, base::Now now) {
+  counters().records_out += row.passed().size();
   for (const llp::Pulled& record : row.passed()) {
     push_record(record, packed == 0 ? record_flag::kSegmentStart : 0, now);
     if (row.fills_segments()) {
@@ -306,6 +307,7 @@ Attempt Sender::pull_into_saved(base::Now now) {
   RNIC_CHECK(pulled.length == frame.length());
   if (pulled.more) user_ready_ = true;
   push_record(pulled, record_flag::kSegmentStart, now);
+  ++counters().records_out;
   flight_.keep(board.past_last() - 1, saved.save(frame.written()));
   return send_waiting(now);
 }
