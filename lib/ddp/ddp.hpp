@@ -116,7 +116,8 @@ class User {
   virtual void end_wait(base::Now now) { static_cast<void>(now); }
 
   // Delivery, in stream order. A fault returned here comes back through fault().
-  /// Not called for each segment without L where TaggedTarget::quiet or coverage was set.
+  /// Not called for each segment without L where TaggedTarget::quiet or coverage was set, nor for
+  /// each with L where TaggedTarget::messages was.
   virtual Fault deliver_tagged(const wire::DdpTaggedHeader& header, uint32_t payload) = 0;
   /// A whole message is delivered: `header` is that of its last segment, `length` is the length of
   /// the message (DDP-5.4-02), and each octet of it has come. `uniform`: all its segments had the

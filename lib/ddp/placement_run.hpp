@@ -38,6 +38,7 @@ class PlacementRun {
                     const mem::StagTable& table) {
     begin(tagged_control(header), run, table);
     quiet_ = target.quiet;
+    messages_ = target.messages;
     coverage_ = run.offsets == target.same ? target.coverage : nullptr;
   }
   /// \param header of an untagged segment of the message that is delivered next, which has passed
@@ -55,9 +56,14 @@ class PlacementRun {
   }
   /// Precondition: a segment was found.
   [[nodiscard]] bool is_quiet() const { return quiet_; }
-  /// Delivers a tagged segment without L that was found, all before which is delivered. \return it
-  /// is done; false: the user has to be told. \param key as for Coverage
-  [[nodiscard]] bool deliver_part(const uint8_t* header, uint32_t payload, uint64_t key) {
+  /// Delivers a tagged segment that was found, all before which is delivered. \return it is done;
+  /// false: the user has to be told. \param key as for Coverage
+  [[nodiscard]] bool deliver(const uint8_t* header, uint32_t payload, uint64_t key) {
+    if (wire::is_ddp_last(header[wire::kDdpControlAt])) {
+      if (!quiet_ || messages_ == nullptr) return false;
+      ++*messages_;
+      return true;
+    }
     if (quiet_) return true;
     if (coverage_ == nullptr || payload > length_ - coverage_->octets()) return false;
     coverage_->add(base::load_be64(header + wire::kDdpToAt) - first_, payload, key);
@@ -121,7 +127,9 @@ class PlacementRun {
   uint8_t* at_ = nullptr;
   uint64_t ends_ = 0;  // StagTable::ends() when the run began
   bool quiet_ = false;
-  Coverage* coverage_ = nullptr;  // see TaggedTarget
+  // See TaggedTarget.
+  uint64_t* messages_ = nullptr;
+  Coverage* coverage_ = nullptr;
 };
 
 }  // namespace rnic::ddp

@@ -275,10 +275,8 @@ llp::PlaceVerdict Stream::take_ulpdu(const llp::UlpduView& ulpdu, bool more, bas
   if (place_run(ulpdu)) [[likely]] {
     const uint8_t* header = ulpdu.pieces[0].data();
     const uint32_t payload = ulpdu.length - wire::kDdpTaggedSize;
-    if (!wire::is_ddp_last(header[wire::kDdpControlAt]) &&
-        run_.deliver_part(header, payload, config_.secret)) [[likely]] {
+    if (run_.deliver(header, payload, config_.secret)) [[likely]]
       return llp::PlaceVerdict::Delivered;
-    }
     return end_tagged(ulpdu, run_.is_quiet(), more, now);
   }
   if (place_untagged_run(ulpdu)) {

@@ -27,6 +27,8 @@ struct TaggedTarget {
   /// The delivery of such a segment ends nothing and changes nothing that another segment depends
   /// on; without L it does nothing at all. The answer holds behind L, too.
   bool quiet = false;
+  /// Not nullptr, where the segment is quiet: a delivery with L only counts a message there.
+  uint64_t* messages = nullptr;
   /// Not nullptr: the delivery of such a segment without L only adds its octets there, by their
   /// offset from the begin of `same`, and is refused if they are more than `same` has room for.
   Coverage* coverage = nullptr;

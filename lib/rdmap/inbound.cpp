@@ -89,6 +89,7 @@ Fault Inbound::tagged_target(const wire::DdpTaggedHeader& header, uint32_t paylo
   if (row->asked) return requester_.response_target(header, payload, out);
   out.same = {0, UINT64_MAX};
   out.quiet = true;  // deliver_write() only counts
+  out.messages = &counters_.writes_in;
   return ddp::kNoFault;
 }
 

@@ -301,5 +301,29 @@ TEST_F(PlacementRunTest, ABufferOfSeveralPiecesHasNone) {
   EXPECT_TRUE(holds_at(0, 0, 12) && holds_at(64, 12, 20) && memory[64 + 12] == kGuard);
 }
 
+// Where the user has said so, messages of a run are counted, and it is not told of each.
+TEST_F(PlacementRunTest, AMessageOfAQuietRunIsOnlyCounted) {
+  uint64_t messages = 0;
+  user.messages = &messages;
+  take_good(write(0, true));
+  EXPECT_EQ(user.tagged_deliveries, 1u) << "the run begins behind it";
+  take_good(write(8, true));
+  EXPECT_EQ(take(write(16, true), true), PlaceVerdict::Delivered);
+  take_good(write(24));
+  EXPECT_EQ(messages, 2u) << "those with L";
+  EXPECT_EQ(user.tagged_deliveries, 1u);
+  EXPECT_TRUE(holds_at(24, 0, 8));
+}
+
+TEST_F(PlacementRunTest, TheUserIsToldOfMessagesThatMayEndSomething) {
+  uint64_t messages = 0;
+  user.messages = &messages;
+  user.quiet = false;
+  take_good(write(0));
+  take_good(write(8, true));
+  EXPECT_EQ(messages, 0u);
+  EXPECT_EQ(user.delivered.size(), 1u);
+}
+
 }  // namespace
 }  // namespace rnic::ddp

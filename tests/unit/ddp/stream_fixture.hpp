@@ -36,6 +36,7 @@ class RecordingUser final : public User {
     out.rights = Access::RemoteWrite;
     out.same = same;
     out.quiet = quiet;
+    out.messages = messages;
     out.coverage = coverage;
     ++tagged_targets;
     return kNoFault;
@@ -70,6 +71,7 @@ class RecordingUser final : public User {
   bool refuses_tagged = false;  ///< at their delivery
   base::Range same{};           ///< TaggedTarget::same of each segment
   bool quiet = false;
+  uint64_t* messages = nullptr;  ///< TaggedTarget::messages
   Coverage* coverage = nullptr;
   uint32_t tagged_targets = 0;    ///< calls
   uint32_t untagged_targets = 0;  ///< calls
