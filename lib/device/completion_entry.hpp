@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -29,6 +30,14 @@ class CompletionEntry {
   explicit CompletionEntry(const Completion& completion) {
     std::memcpy(octets_.data(), &completion, octets_.size());
   }
+  /// The entry of a request of which there is nothing to tell but that it was carried out.
+  CompletionEntry(uint64_t id, Opcode opcode, uint32_t length, uint32_t qp) {
+    put(offsetof(Completion, id), id);
+    // What is behind the opcode is zero then, up to the length, which the word before ends at.
+    put(offsetof(Completion, opcode), uint64_t{static_cast<uint8_t>(opcode)});
+    put(offsetof(Completion, length), length);
+    put(offsetof(Completion, qp), qp);
+  }
   /// Says that its SeldomOfCompletion is there, too.
   void mark() { octets_[kMark] |= std::byte{2}; }
 
@@ -47,9 +56,19 @@ class CompletionEntry {
  private:
   static constexpr size_t kMark = offsetof(Completion, has_immediate);
 
+  template <typename T>
+  void put(size_t at, T value) {
+    std::memcpy(octets_.data() + at, &value, sizeof value);
+  }
+
   alignas(uint64_t) std::array<std::byte, offsetof(Completion, invalidated_stag)> octets_;
 };
 static_assert(sizeof(CompletionEntry) == 24);
+static_assert(offsetof(Completion, opcode) + sizeof(uint64_t) == offsetof(Completion, length) &&
+                  std::endian::native == std::endian::little,
+              "one word has the opcode and what is zero behind it");
+static_assert(CompletionStatus{} == CompletionStatus::Success &&
+              CompletionCause{} == CompletionCause::None);
 static_assert(sizeof(Completion::has_immediate) == 1);
 
 }  // namespace rnic::device

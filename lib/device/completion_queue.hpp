@@ -55,11 +55,19 @@ class CompletionQueue {
     if (released_) return true;  // nobody can poll it, so it is no loss that ends its queue pair
     if (turn_ != clock_.now()) [[unlikely]] begin_turn();
     const bool fits = add(completion);
-    ++(fits ? added_ : lost_);
     const bool failed = completion.status != CompletionStatus::Success;
     failed_ += failed;
-    notify_.added(completion.solicited || failed);
-    if (!fits) [[unlikely]] notify_.tell();
+    count(fits, completion.solicited || failed);
+    return fits;
+  }
+  /// Worker: does the same for a request of which there is nothing to tell but that it was carried
+  /// out.
+  bool push_success(uint64_t id, Opcode opcode, uint32_t length, uint32_t qp) {
+    if (released_ || stamps_) [[unlikely]]
+      return push({.id = id, .opcode = opcode, .length = length, .qp = qp});
+    if (turn_ != clock_.now()) [[unlikely]] begin_turn();
+    const bool fits = ring_.push(CompletionEntry(id, opcode, length, qp));
+    count(fits, false);
     return fits;
   }
   /// Worker: `listener` is told of completions from now on.
@@ -124,6 +132,11 @@ class CompletionQueue {
   [[gnu::noinline]] void begin_turn() {
     turn_ = clock_.now();
     ring_.rewind();
+  }
+  void count(bool fits, bool urgent) {
+    ++(fits ? added_ : lost_);
+    notify_.added(urgent);
+    if (!fits) [[unlikely]] notify_.tell();
   }
   /// \return whether there was room
   bool add(const Completion& completion) {

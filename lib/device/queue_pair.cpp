@@ -224,6 +224,12 @@ void QueuePair::send_completed(const Completion& completion) {
   complete(*spec_.send_cq, completion);
 }
 
+void QueuePair::send_succeeded(uint64_t id, Opcode opcode, uint32_t length, uint32_t qp) {
+  if (orphaned_) return;
+  CompletionQueue& cq = *spec_.send_cq;
+  if (!cq.push_success(id, opcode, length, qp)) parts_.owner.completion_overrun(*this, cq);
+}
+
 void QueuePair::receive_completed(const Completion& completion) {
   tally_.receive_ended(completion);
   complete(*spec_.receive_cq, completion);

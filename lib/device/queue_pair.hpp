@@ -221,6 +221,7 @@ class alignas(64) QueuePair final : public rdmap::EndpointOwner {
 
   // rdmap::EndpointOwner
   void send_completed(const Completion& completion) override;
+  void send_succeeded(uint64_t id, Opcode opcode, uint32_t length, uint32_t qp) override;
   void receive_completed(const Completion& completion) override;
   void last_receive_done() override;
   void receive_wait_began(base::Now deadline) override;

@@ -41,6 +41,7 @@ struct PulledUlpdu {
 struct UlpduRoom {
   uint32_t max = 0;         ///< its most octets; 0: there is no room
   bool whole_only = false;  ///< as in pull_ulpdu()
+  bool lasts = false;       ///< each segment behind this one has the same room
 };
 
 /// Takes the octets of one ULPDU, inserts markers and computes the CRC.
@@ -56,6 +57,16 @@ class UlpduWriter {
   virtual UlpduRoom next(const PulledUlpdu& written) {
     static_cast<void>(written);
     return {};
+  }
+  /// Does write() for a ULPDU that has one piece of payload; behind another ULPDU next() before
+  /// that. \param before that one, if one was written \return false: the ULPDU does not fit there,
+  /// and nothing has happened
+  [[nodiscard]] virtual bool append(const PulledUlpdu& before, base::ByteView header,
+                                    base::ByteSpan payload) {
+    static_cast<void>(before);
+    static_cast<void>(header);
+    static_cast<void>(payload);
+    return false;
   }
 };
 

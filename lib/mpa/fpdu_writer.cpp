@@ -34,22 +34,29 @@ void copy_header(uint8_t* at, base::ByteView header) {
 
 }  // namespace
 
+/// The longest ULPDU that fits the segment behind the FPDU; 0: none.
+[[gnu::always_inline]] inline uint32_t FpduWriter::room_behind() const {
+  const uint32_t room = ulpdu_room(grid_, offset_ + size_, out_.room_left());
+  return room < framing::kUsefulRoom ? 0 : std::min(mulpdu_, room);
+}
+
+/// The longest ULPDU of an empty segment behind the FPDU.
+[[gnu::always_inline]] inline uint32_t FpduWriter::room_of_next() const {
+  if (!grid_.on()) [[likely]] return first_max_;
+  return std::min(mulpdu_, ulpdu_room(grid_, offset_ + size_, out_.room()));
+}
+
 llp::UlpduRoom FpduWriter::next(const llp::PulledUlpdu& written) {
   RNIC_DCHECK(complete());
   const uint64_t behind = offset_ + size_;
   const bool packs = out_.packs();
-  uint32_t max = first_max_;  // of an empty segment
-  if (packs) {
-    max = std::min(mulpdu_, ulpdu_room(grid_, behind, out_.room_left()));
-    if (max < framing::kUsefulRoom) return {};
-  } else if (grid_.on()) {
-    max = std::min(mulpdu_, ulpdu_room(grid_, behind, out_.room()));
-  }
+  const uint32_t max = packs ? room_behind() : room_of_next();
+  if (max == 0) return {};
   if (!out_.next(packs, {size_, written.last, true, written.tag, written.more})) return {};
   offset_ = behind;
   size_ = 0;
   max_ = max;
-  return {max, packs};
+  return {.max = max, .whole_only = packs, .lasts = !packs && !grid_.on()};
 }
 
 /// Octets of an FPDU without markers, written one behind the other.
@@ -59,25 +66,61 @@ struct FpduWriter::Sum {
   uint32_t crc = crc::kInit;
 };
 
+bool FpduWriter::append(const llp::PulledUlpdu& before, base::ByteView header,
+                        base::ByteSpan payload) {
+  const size_t length = header.size() + payload.size();
+  if (complete()) {
+    const bool packs = out_.packs();
+    const uint32_t max = packs ? room_behind() : room_of_next();
+    if (length > max) return false;
+    if (!out_.next(packs, {size_, before.last, true, before.tag, before.more})) return false;
+    offset_ += size_;
+    size_ = 0;
+    max_ = max;
+  } else if (length > max_) {
+    return false;
+  }
+  const auto ulpdu_length = static_cast<uint32_t>(length);
+  if (grid_.on()) [[unlikely]] {
+    write(ulpdu_length, header, {&payload, 1});
+    return true;
+  }
+  Sum sum = open(ulpdu_length, header);
+  put(payload, sum);
+  close(ulpdu_length, sum);
+  return true;
+}
+
 void FpduWriter::write(uint32_t ulpdu_length, base::ByteView header,
                        std::span<const base::ByteSpan> payload) {
   RNIC_CHECK(!complete() && ulpdu_length <= max_ && header.size() <= ulpdu_length);
-  ++fpdus_;
   if (grid_.on()) [[unlikely]] return write_between_markers(ulpdu_length, header, payload);
-  const uint32_t pad = wire::mpa_pad(ulpdu_length);
-  const uint32_t size = wire::kMpaLengthSize + ulpdu_length + pad + wire::kMpaCrcSize;
-  RNIC_CHECK(size <= out_.room_left());
-  size_ = size;
-  uint8_t* const begin = out_.append(size);
-  base::store_be16(begin, static_cast<uint16_t>(ulpdu_length));
-  copy_header(begin + wire::kMpaLengthSize, header);
-  Sum sum{begin + wire::kMpaLengthSize + header.size(), begin};
+  Sum sum = open(ulpdu_length, header);
   const size_t left = ulpdu_length - header.size();
   if (payload.size() == 1 && payload[0].size() == left) [[likely]] {
     put(payload[0], sum);
   } else {
     put(payload, left, sum);
   }
+  close(ulpdu_length, sum);
+}
+
+/// Begins an FPDU without markers: its length and the first octets of the ULPDU.
+[[gnu::always_inline]] inline FpduWriter::Sum FpduWriter::open(uint32_t ulpdu_length,
+                                                               base::ByteView header) {
+  ++fpdus_;
+  const uint32_t size = wire::mpa_fpdu_size(ulpdu_length);
+  RNIC_CHECK(size <= out_.room_left());
+  size_ = size;
+  uint8_t* const begin = out_.append(size);
+  base::store_be16(begin, static_cast<uint16_t>(ulpdu_length));
+  copy_header(begin + wire::kMpaLengthSize, header);
+  return {begin + wire::kMpaLengthSize + header.size(), begin};
+}
+
+/// Ends it behind the ULPDU.
+[[gnu::always_inline]] inline void FpduWriter::close(uint32_t ulpdu_length, Sum& sum) const {
+  const uint32_t pad = wire::mpa_pad(ulpdu_length);
   if (pad != 0) {
     std::memset(sum.at, 0, pad);
     sum.at += pad;
@@ -170,6 +213,7 @@ class MarkedOctets {
 
 void FpduWriter::write_between_markers(uint32_t ulpdu_length, base::ByteView header,
                                        std::span<const base::ByteSpan> payload) {
+  ++fpdus_;
   const uint32_t size = fpdu_span(grid_, offset_, ulpdu_length).size();
   RNIC_CHECK(size <= out_.room_left());
   size_ = size;

@@ -31,6 +31,8 @@ class FpduWriter final : public llp::UlpduWriter {
   void write(uint32_t ulpdu_length, base::ByteView header,
              std::span<const base::ByteSpan> payload) override;
   llp::UlpduRoom next(const llp::PulledUlpdu& written) override;
+  [[nodiscard]] bool append(const llp::PulledUlpdu& before, base::ByteView header,
+                            base::ByteSpan payload) override;
   /// The FPDU was written, the last one where there are several.
   [[nodiscard]] bool complete() const { return size_ != 0; }
   /// Octets of that FPDU.
@@ -42,6 +44,10 @@ class FpduWriter final : public llp::UlpduWriter {
  private:
   struct Sum;
 
+  [[nodiscard]] uint32_t room_behind() const;
+  [[nodiscard]] uint32_t room_of_next() const;
+  [[nodiscard]] Sum open(uint32_t ulpdu_length, base::ByteView header);
+  void close(uint32_t ulpdu_length, Sum& sum) const;
   void put(base::ByteSpan piece, Sum& sum) const;
   void put(std::span<const base::ByteSpan> payload, size_t left, Sum& sum) const;
   void finish(Sum& sum) const;

@@ -16,14 +16,6 @@ uint32_t MarkerGrid::count(uint64_t begin, uint64_t end) const {
   return 1 + static_cast<uint32_t>((end - first - 1) / wire::kMpaMarkerInterval);
 }
 
-uint32_t ulpdu_room(const MarkerGrid& grid, uint64_t begin, uint32_t room) {
-  const uint32_t words = room & ~3u;
-  const uint32_t content = words - wire::kMpaMarkerSize * grid.count(begin, begin + words);
-  constexpr uint32_t kOverhead = wire::kMpaLengthSize + wire::kMpaCrcSize;
-  if (content < kOverhead) return 0;
-  return std::min(content - kOverhead, wire::kMpaUlpduMax);
-}
-
 uint32_t mulpdu_of(uint32_t emss, bool markers) {
   uint32_t overhead = wire::kMpaLengthSize + wire::kMpaCrcSize + emss % 4;
   if (markers) {

@@ -3,6 +3,7 @@
 /// an FPDU in the stream.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "framing/pdu_span.hpp"
@@ -69,7 +70,14 @@ inline void find_fpdu(const MarkerGrid& grid, uint64_t begin, uint32_t ulpdu_len
 }
 
 /// The longest ULPDU whose FPDU, begun at `begin`, fits `room` octets; 0 when none does.
-[[nodiscard]] uint32_t ulpdu_room(const MarkerGrid& grid, uint64_t begin, uint32_t room);
+[[nodiscard]] inline uint32_t ulpdu_room(const MarkerGrid& grid, uint64_t begin, uint32_t room) {
+  uint32_t content = room & ~3u;
+  if (grid.on()) [[unlikely]]
+    content -= wire::kMpaMarkerSize * grid.count(begin, begin + content);
+  constexpr uint32_t kOverhead = wire::kMpaLengthSize + wire::kMpaCrcSize;
+  if (content < kOverhead) return 0;
+  return std::min(content - kOverhead, wire::kMpaUlpduMax);
+}
 
 /// MULPDU of an EMSS (RFC 5044 s.4.5), clamped to what framing/mulpdu.hpp allows.
 [[nodiscard]] uint32_t mulpdu_of(uint32_t emss, bool markers);

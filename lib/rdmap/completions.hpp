@@ -48,6 +48,7 @@ class Completions {
   [[nodiscard]] bool is_flushing() const { return flushing_; }
 
  private:
+  void report_direct(const SendSlot& slot);
   void report_send();
   void explain(Completion& completion);
 

@@ -158,15 +158,77 @@ void Outbound::finish_message() {
 
 llp::PulledUlpdu Outbound::pull(uint32_t max, bool whole_only, llp::UlpduWriter& out,
                                 base::Now now) {
+  llp::UlpduRoom room{max, whole_only};
   for (;;) {
-    if (has_special()) [[unlikely]] return pull_special(max, whole_only, out, now);
-    const llp::PulledUlpdu pulled = pull_message(max, whole_only, out, now);
+    if (has_special()) [[unlikely]] return pull_special(room.max, room.whole_only, out, now);
+    if (goes_direct(room)) {
+      const llp::PulledUlpdu pulled = pull_direct(room, out);
+      if (pulled.length != 0 || room.max == 0) return pulled;
+    }
+    const llp::PulledUlpdu pulled = pull_message(room.max, room.whole_only, out, now);
     if (!pulled.last || !has_unsent() || has_special()) return pulled;
-    const llp::UlpduRoom room = out.next(pulled);
+    room = out.next(pulled);
     if (room.max == 0) return pulled;
-    max = room.max;
-    whole_only = room.whole_only;
   }
+}
+
+/// The one test at the entry of pull_direct(): the next message is the send queue's, nothing of it
+/// was pulled, and nothing may have to go between it and the one behind it, or in its place, or
+/// follows from its end. None of this changes while messages are direct.
+inline bool Outbound::goes_direct(const llp::UlpduRoom& room) const {
+  const bool begins = current_.kind == Kind::None || (current_.kind == Kind::Send &&
+                                                      current_.offset == 0);
+  const SendSlot* const next = begins ? requester_.next_direct() : nullptr;
+  return next != nullptr && next->length() < room.max && !responder_.has_ready() &&
+         life_.state() == EndpointState::Connected && !terminate_at_.has_value();
+}
+
+/// Pulls messages of the send queue one behind the other, as long as each is direct, goes into one
+/// segment, and its memory is known. What choose(), pull_segments() and finish_message() do to each
+/// is left out where it is known to be nothing. \param room set to that for the next message,
+/// or to none: the call is over \return the last ULPDU; none: one was followed by another
+[[gnu::noinline]] llp::PulledUlpdu Outbound::pull_direct(llp::UlpduRoom& room,
+                                                         llp::UlpduWriter& out) {
+  llp::PulledUlpdu pulled;
+  uint32_t messages = 0;
+  uint64_t octets = 0;
+  const SendSlot* slot = requester_.next_direct();
+  do {
+    const Sge& piece = slot->work->piece();
+    uint8_t* const at = memory_.find(readable_, piece);
+    if (at == nullptr) break;
+    const ddp::OutboundMessage message = requester_.direct_message(*slot, life_.version());
+    if (!ddp::append(message, {at, piece.length}, pulled, out)) break;
+    pulled.length = message.header_size() + piece.length;
+    pulled.last = true;
+    pulled.tag = make_tag(static_cast<uint8_t>(Kind::Send), sends_.next(),
+                          {.length = piece.length, .last = true});
+    requester_.pass_direct(*slot);
+    ++messages;
+    octets += piece.length;
+    slot = requester_.next_direct();
+  } while (slot != nullptr);
+  if (messages == 0) return {};
+  count_direct(messages, octets);
+  current_.kind = Kind::None;
+  responses_turn_ = true;
+  pulled.more = sends_.has_next();
+  if (!pulled.more) return pulled;
+  room = out.next(pulled);
+  if (room.max == 0) return pulled;
+  if (slot != nullptr && room.whole_only) begin_direct(*slot, room);
+  return {};
+}
+
+/// Begins a message that does not fit the room, and so goes into the next segment. It is chosen
+/// now, as it would be by pull_message(): a Response that may be sent by then comes behind it.
+inline void Outbound::begin_direct(const SendSlot& slot, llp::UlpduRoom& room) {
+  const ddp::OutboundMessage message = requester_.direct_message(slot, life_.version());
+  if (uint64_t{message.length} + message.header_size() <= room.max) return;
+  requester_.number_direct(slot);
+  begin_message(Kind::Send, sends_.next(), 0, true);
+  current_.message = message;
+  room = {};
 }
 
 /// Pulls what goes before the next message, if it is the time for that.
@@ -214,11 +276,39 @@ llp::PulledUlpdu Outbound::pull_segments(uint32_t max, bool whole_only, llp::Ulp
     const base::ByteSpan piece{at, cut.length};
     const llp::PulledUlpdu pulled = put(cut, {&piece, 1}, out);
     if (cut.last) return pulled;
-    const llp::UlpduRoom room = out.next(pulled);
+    llp::UlpduRoom room = out.next(pulled);
     if (room.max == 0) return pulled;
+    if (room.lasts) {
+      const llp::PulledUlpdu full = pull_full(room, at + cut.length, out);
+      if (full.length != 0) return full;
+    }
     max = room.max;
     whole_only = room.whole_only;
   }
+}
+
+/// Pulls further segments of a message whose memory is known, each of which fills its room: they
+/// have the same header but for TO or MO. The last one is not of them, since it has L. \param room
+/// that of each of them; none: the call is over \param at the octets of the next one \return the
+/// last ULPDU, behind which there is no room; none: the last segment of the message is next
+llp::PulledUlpdu Outbound::pull_full(llp::UlpduRoom& room, uint8_t* at, llp::UlpduWriter& out) {
+  const uint32_t begin = current_.offset;
+  const uint32_t length = room.max - current_.message.header_size();
+  ddp::FullSegments segments(current_.message, begin, length);
+  llp::PulledUlpdu pulled;
+  for (; current_.message.length - current_.offset > length; at += length) {
+    if (!segments.append(at, pulled, out)) break;
+    pulled = {.length = room.max,
+              .tag = make_tag(static_cast<uint8_t>(current_.kind), current_.seq,
+                              {.offset = current_.offset, .length = length}, current_.part)};
+    current_.offset += length;
+  }
+  const uint32_t octets = current_.offset - begin;
+  if (octets == 0) return {};
+  counters_.segments_out += segments.count();
+  if (current_.counted) counters_.octets_out += octets;
+  const llp::UlpduRoom behind = out.next(pulled);
+  return behind.max == 0 ? pulled : llp::PulledUlpdu{};
 }
 
 /// Pulls a segment whose payload has to be found first.
@@ -303,11 +393,15 @@ void Outbound::released_run(llp::RecordRun run) {
 
 /// The peer's TCP has all of that record. \return it ended a message of the send queue
 bool Outbound::release(const llp::RecordTag& tag) {
-  if (!cut_of(tag).last) return false;
+  constexpr uint64_t kLastOfSend = uint64_t{static_cast<uint8_t>(Kind::Send)} << 8 | 1;
   const uint32_t seq = seq_of(tag);
-  const auto kind = static_cast<Kind>(kind_of(tag));
-  if (kind == Kind::Response) [[unlikely]] release_response(seq);
-  if (kind != Kind::Send || !sends_.holds(seq)) return false;
+  if (tag.a >> kLastShift != kLastOfSend) [[unlikely]] {
+    if (cut_of(tag).last && kind_of(tag) == static_cast<uint8_t>(Kind::Response)) {
+      release_response(seq);
+    }
+    return false;
+  }
+  if (!sends_.holds(seq)) return false;
   requester_.release(seq, part_of(tag));
   return true;
 }

@@ -127,10 +127,14 @@ class Outbound {
   [[nodiscard]] mem::AccessFault locate(Kind kind, uint32_t seq, uint8_t part, const ddp::Cut& cut,
                                         Payload& out) const;
   void refuse_payload(const ddp::Cut& cut, mem::AccessFault fault, base::Now now);
+  [[nodiscard]] bool goes_direct(const llp::UlpduRoom& room) const;
+  llp::PulledUlpdu pull_direct(llp::UlpduRoom& room, llp::UlpduWriter& out);
+  void begin_direct(const SendSlot& slot, llp::UlpduRoom& room);
   llp::PulledUlpdu pull_message(uint32_t max, bool whole_only, llp::UlpduWriter& out,
                                 base::Now now);
   llp::PulledUlpdu pull_segments(uint32_t max, bool whole_only, llp::UlpduWriter& out,
                                  base::Now now);
+  llp::PulledUlpdu pull_full(llp::UlpduRoom& room, uint8_t* at, llp::UlpduWriter& out);
   llp::PulledUlpdu pull_found(const ddp::Cut& cut, uint32_t max, bool whole_only,
                               llp::UlpduWriter& out, base::Now now);
   llp::PulledUlpdu put(const ddp::Cut& cut, std::span<const base::ByteSpan> payload,
@@ -139,6 +143,12 @@ class Outbound {
   void count_message() {
     ++counters_.messages_out;
     ++messages_;
+  }
+  void count_direct(uint32_t messages, uint64_t octets) {
+    counters_.messages_out += messages;
+    messages_ += messages;
+    counters_.segments_out += messages;
+    counters_.octets_out += octets;
   }
   /// \return whether a planned Terminate goes in the place of the next message
   [[nodiscard]] bool is_replaced() const { return terminate_at_ == messages_ + 1; }
@@ -177,6 +187,7 @@ class Outbound {
   OutboundOwner& owner_;
 
   Current current_;
+  ReadableRun readable_;  // what is known of the memory of direct messages
   bool responses_turn_ = false;  // the next whole message comes from the Responses, if there is one
   // A zero-length Write to a silent peer goes before the next message. This is not part of the
   // state: it happens in Connected as in Closing.

@@ -50,6 +50,7 @@ class PostedSend {
         .length = row.length != 0 ? row.length : work.inline_data.size() + octets,
         .stag = row.invalidates ? work.invalidate_stag : work.remote.stag,
         .is_inline = !work.inline_data.empty(),
+        .is_direct = row.direct && !work.fence && work.sges.size() == 1,
         .is_far = row.operand_octets + tail > kNear - sizeof(PostedSend),
         .operand_words = static_cast<uint8_t>(row.operand_octets / 8),
         .tail_words = static_cast<uint8_t>(tail / 8)};
@@ -72,6 +73,7 @@ class PostedSend {
     const Sge& sge = work.sges[0];
     new (place.near) PostedSend(work, {.length = sge.length,
                                        .stag = work.remote.stag,
+                                       .is_direct = is_direct_opcode(work.opcode) && !work.fence,
                                        .tail_words = static_cast<uint8_t>(sizeof(Sge) / 8)});
     new (place.near + sizeof(PostedSend)) Sge(sge);
   }
@@ -99,6 +101,10 @@ class PostedSend {
   [[nodiscard]] std::span<const Sge> sges() const {
     const size_t count = is_inline ? 0 : tail_words_ / (sizeof(Sge) / 8);
     return {std::launder(reinterpret_cast<const Sge*>(tail())), count};
+  }
+  /// The only SGE. Precondition: is_direct.
+  [[nodiscard]] const Sge& piece() const {
+    return *std::launder(reinterpret_cast<const Sge*>(this + 1));
   }
   /// The inline data. Precondition: is_inline.
   [[nodiscard]] std::span<const std::byte> inline_data() const {
@@ -133,6 +139,7 @@ class PostedSend {
   const bool solicited : 1;
   const bool fence : 1;
   const bool is_inline : 1;  ///< its message is kept here
+  const bool is_direct : 1;  ///< of an opcode with WorkRow::direct, without a fence, and of one SGE
 
  private:
   /// What follows from the parts of a request.
@@ -140,6 +147,7 @@ class PostedSend {
     uint64_t length = 0;
     uint32_t stag = 0;
     bool is_inline = false;
+    bool is_direct = false;
     bool is_far = false;
     uint8_t operand_words = 0;
     uint8_t tail_words = 0;
@@ -154,6 +162,7 @@ class PostedSend {
         solicited(work.solicited),
         fence(work.fence),
         is_inline(shape.is_inline),
+        is_direct(shape.is_direct),
         is_far_(shape.is_far),
         operand_words_(shape.operand_words),
         tail_words_(shape.tail_words) {}
@@ -176,7 +185,7 @@ class PostedSend {
   [[nodiscard]] const std::byte* tail() const { return behind() + operand_octets(); }
 
   const bool is_far_ : 1;  // what is behind the head lies where the pointer there says
-  uint8_t : 3;
+  uint8_t : 2;
   const uint8_t operand_words_;  // of 8 octets, behind the head
   const uint8_t tail_words_;     // of 8 octets, behind the operands
 };

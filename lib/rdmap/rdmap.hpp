@@ -68,6 +68,10 @@ class EndpointOwner {
  public:
   virtual ~EndpointOwner() = default;
   virtual void send_completed(const Completion& completion) = 0;
+  /// Does the same for a request of which there is nothing to tell but that it was carried out.
+  virtual void send_succeeded(uint64_t id, Opcode opcode, uint32_t length, uint32_t qp) {
+    send_completed({.id = id, .opcode = opcode, .length = length, .qp = qp});
+  }
   virtual void receive_completed(const Completion& completion) = 0;
   /// The RTR was handed down: the connection is complete for the initiator.
   virtual void rtr_sent(base::Now now) = 0;

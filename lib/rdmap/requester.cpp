@@ -27,6 +27,8 @@ bool Requester::accept(bool connected, uint8_t version) {
   // completions. So is a Read or an atomic if the start-up agreed on an ORD of 0 (BUG-08), since
   // nothing could ever make room for it, and an operation that the stream's version does not have.
   const SendSlot& slot = sends_.at(seq);
+  if (connected && slot.direct) [[likely]]
+    return true;
   const bool spoken = !slot.row->extension || (extensions_ && version == 1);
   const bool impossible = (slot.row->awaits_response() && outbound_.limit() == 0) || !spoken;
   if (connected && !impossible) return true;

@@ -66,6 +66,25 @@ class Requester {
                                         Payload& out) const;
   /// The memory of that message cannot be read: its work fails.
   void refuse(uint32_t seq) { sends_.fail(seq, CompletionStatus::LocalProtection); }
+  /// The work that is next if it can go as it is, once its memory is known: nothing of choose() and
+  /// check_source() is left to be asked. Else nullptr.
+  [[nodiscard]] const SendSlot* next_direct() const {
+    if (!sends_.has_next()) return nullptr;
+    const SendSlot& slot = sends_.at(sends_.next());
+    return slot.direct ? &slot : nullptr;
+  }
+  /// The message of that work.
+  [[nodiscard]] ddp::OutboundMessage direct_message(const SendSlot& slot, uint8_t version) const;
+  /// Numbers that message, as choose() does.
+  void number_direct(const SendSlot& slot) {
+    if (!slot.row->tagged) sends_.number(sends_.next(), next_msn_[slot.row->qn], list_stag_);
+  }
+  /// That work was handed down as a whole.
+  void pass_direct(const SendSlot& slot) {
+    number_direct(slot);
+    if (!slot.row->tagged) ++next_msn_[slot.row->qn];
+    sends_.pass_next();
+  }
   /// The first segment of the message of SendQueue::next() is handed down.
   void started() { sends_.start(sends_.next()); }
   /// The last segment of that message was handed down. \return whether the peer will answer on
@@ -139,5 +158,19 @@ class Requester {
   // The MSN of the next untagged message that we send, by queue (RFC 5041 s.4.3).
   std::array<uint32_t, wire::kRdmapReadRequestQn + 1> next_msn_{1, 1};
 };
+
+inline ddp::OutboundMessage Requester::direct_message(const SendSlot& slot, uint8_t version) const {
+  const PostedSend& work = *slot.work;
+  const WorkRow& row = *slot.row;
+  const WireOpcode opcode = work.solicited ? row.solicited_message : row.message;
+  return {.tagged = row.tagged,
+          .version = version,
+          .rsvd_ulp = wire::rdmap_control(opcode, version),
+          .stag = work.remote_stag,
+          .to = work.remote_offset,
+          .qn = row.qn,
+          .msn = next_msn_[row.qn],
+          .length = slot.length()};
+}
 
 }  // namespace rnic::rdmap

@@ -35,6 +35,7 @@ struct alignas(64) SendSlot {
   bool started : 1;       ///< some of it was pulled
   bool released : 1;      ///< the peer's TCP has all of it
   bool answered : 1;      ///< Read, atomic: its response was delivered
+  bool direct : 1;        ///< as of its work, and it has not failed
   uint8_t part;           ///< which of its messages is pulled: 0, or 1 where WorkRow::then says so
 
   /// The posted request without operands and SGEs; valid even after its completion.
@@ -54,6 +55,7 @@ struct alignas(64) SendSlot {
   [[nodiscard]] bool is_last(uint8_t which) const { return which != 0 || row->then == nullptr; }
   /// \return whether the request may complete once everything before it has
   [[nodiscard]] bool done() const {
+    if (direct) return released;
     if (status != CompletionStatus::Success) return true;
     return released && (!row->awaits_response() || answered);
   }
@@ -114,6 +116,7 @@ class SendQueue {
     made.status = CompletionStatus::Success;
     made.cause = CompletionCause::None;
     made.started = made.released = made.answered = false;
+    made.direct = work.is_direct;
     made.part = 0;
     std::memcpy(made.head.data(), &work, sizeof work);
     if (known_ <= mask_) ++known_;
@@ -139,6 +142,7 @@ class SendQueue {
   void fail(uint32_t seq, CompletionStatus status, CompletionCause cause = CompletionCause::None) {
     slot(seq).status = status;
     slot(seq).cause = cause;
+    slot(seq).direct = false;
   }
   /// Sets the MSN of its untagged message. \param list_stag names the pieces of its sink
   void number(uint32_t seq, uint32_t msn, uint32_t list_stag) {
@@ -162,6 +166,8 @@ class SendQueue {
   [[nodiscard]] bool has_next() const { return next_ != end_; }
   [[nodiscard]] uint32_t next() const { return next_; }
   void advance() { ++next_; }
+  /// Does start() and advance() for a request whose only message is pulled as a whole.
+  void pass_next() { slot(next_++).started = true; }
   /// Goes on to the second message of the slot at next().
   void next_part() { ++slot(next_).part; }
 
@@ -179,6 +185,13 @@ class SendQueue {
     ++report_;
     if (next_ - free_ < report_ - free_) next_ = report_;
     free_slots();
+    ring_.retire();
+  }
+
+  /// Does the same where that slot was pulled and released, and the endpoint works.
+  void retire_released() {
+    RNIC_DCHECK(free_ == report_);
+    free_ = ++report_;
     ring_.retire();
   }
 

@@ -8,6 +8,7 @@
 
 #include "ddp/placement.hpp"
 #include "mem/stag_table.hpp"
+#include "rdmap/readable_run.hpp"
 #include "rdmap/source_run.hpp"
 #include "rnic/work.hpp"
 
@@ -60,6 +61,12 @@ class StreamMemory {
   [[nodiscard]] uint8_t* find(const SourceRun& run, const ddp::Cut& cut) const {
     return run.find(cut, table_);
   }
+  /// The memory of `piece`, all of which may be read; nullptr: that is not known for sure.
+  /// \param run what is known, and then what is known of that piece's STag
+  [[nodiscard]] uint8_t* find(ReadableRun& run, const Sge& piece) const {
+    uint8_t* const at = run.find(piece, table_);
+    return at != nullptr ? at : look_up(run, piece);
+  }
   /// Invalidates on behalf of the peer, who has sent a Send with Invalidate.
   [[nodiscard]] mem::AccessFault invalidate(uint32_t stag) {
     return table_.invalidate(mem::Stag{stag}, who_.pd, who_.stream);
@@ -79,9 +86,19 @@ class StreamMemory {
   }
 
  private:
+  [[nodiscard]] uint8_t* look_up(ReadableRun& run, const Sge& piece) const;
+
   mem::StagTable& table_;
   const ddp::Identity who_;
 };
+
+[[gnu::noinline]] inline uint8_t* StreamMemory::look_up(ReadableRun& run, const Sge& piece) const {
+  if (piece.length == 0) return nullptr;  // no access, so none was allowed
+  const auto grant = access(piece.stag, piece.address, piece.length, Access::LocalRead);
+  if (grant.fault != mem::AccessFault::None) return nullptr;
+  run = ReadableRun(piece.stag, table_);
+  return run.find(piece, table_);
+}
 
 inline mem::AccessFault StreamMemory::store(const Sge& sink, base::ByteView octets) const {
   ddp::Pieces pieces;

@@ -122,7 +122,8 @@ constexpr std::array<WorkRow, 13> kWorkRows{{
     {.opcode = Opcode::Send,
      .message = WireOpcode::Send,
      .solicited_message = WireOpcode::SendSolicited,
-     .takes_any_sge = true},
+     .takes_any_sge = true,
+     .direct = true},
     {.opcode = Opcode::SendInvalidate,
      .invalidates = true,
      .message = WireOpcode::SendInvalidate,
@@ -131,7 +132,8 @@ constexpr std::array<WorkRow, 13> kWorkRows{{
      .tagged = true,
      .message = WireOpcode::Write,
      .solicited_message = WireOpcode::Write,
-     .takes_any_sge = true},
+     .takes_any_sge = true,
+     .direct = true},
     {.opcode = Opcode::Read,
      .qn = kRdmapReadRequestQn,
      .message = WireOpcode::ReadRequest,
@@ -228,6 +230,14 @@ static_assert(std::ranges::all_of(kWorkRows,
                                             !row.extension);
                                   }),
               "what is not checked cannot be wrong");
+static_assert(std::ranges::all_of(kWorkRows,
+                                  [](const WorkRow& row) {
+                                    return !row.direct ||
+                                           (row.takes_any_sge && row.sends_memory() &&
+                                            row.size == 0 && row.then == nullptr &&
+                                            !row.awaits_response());
+                                  }),
+              "nothing but the memory of what is direct has to be looked at");
 
 constexpr uint32_t bits_of_rows(bool WorkRow::*member) {
   uint32_t bits = 0;
@@ -238,6 +248,7 @@ constexpr uint32_t bits_of_rows(bool WorkRow::*member) {
 }  // namespace
 
 constinit const uint32_t kTakesAnySge = bits_of_rows(&WorkRow::takes_any_sge);
+constinit const uint32_t kDirect = bits_of_rows(&WorkRow::direct);
 
 const WorkRow& work_row(Opcode opcode) {
   const auto row = static_cast<size_t>(opcode);

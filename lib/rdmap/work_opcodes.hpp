@@ -74,6 +74,9 @@ struct WorkRow {
 
   /// A request with one SGE, and no inline data, is right whatever that SGE is.
   bool takes_any_sge = false;
+  /// If such a request has no fence either, it can go when its turn comes: it waits for nothing,
+  /// and its only message is the memory of that SGE.
+  bool direct = false;
 
   [[nodiscard]] constexpr bool has_message() const { return carry_out == nullptr; }
   /// \return whether its message is memory of this side, which may be inline data as well
@@ -93,6 +96,14 @@ extern const uint32_t kTakesAnySge;
 [[nodiscard]] inline bool takes_any_sge(Opcode opcode) {
   const auto bit = static_cast<uint8_t>(opcode);
   return bit < 32 && (kTakesAnySge >> bit & 1) != 0;
+}
+
+/// WorkRow::direct of all opcodes, a bit each.
+extern const uint32_t kDirect;
+
+/// \return whether the row of an opcode that takes_any_sge() says so
+[[nodiscard]] inline bool is_direct_opcode(Opcode opcode) {
+  return (kDirect >> static_cast<uint8_t>(opcode) & 1) != 0;
 }
 
 /// Checks whether a request of this shape can be carried out, whatever its memory is.

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <random>
+
 #include "start_frames.hpp"
 #include "support/mpa_fakes.hpp"
 
@@ -137,6 +140,90 @@ TEST(FpduWriter, EveryLengthEqualsTheSlowEncoder_MPA_3_01_MPA_4_4_07) {
       ASSERT_EQ(build_of_pieces(grid, crc, ulpdu, 600), slow.stream) << length;
     }
   }
+}
+
+/// A segment that a writer puts FPDUs into, one behind the other.
+struct Segment {
+  Segment(const MarkerGrid& grid, bool crc, uint32_t room, uint32_t spare, uint32_t places)
+      : row(headers, 0, spare, places),
+        frame(octets.data(), room, &row),
+        writer(grid, 44, crc, ulpdu_room(grid, 44, room), frame, ulpdu_room(grid, 44, room)) {}
+
+  Octets octets = Octets(2000);
+  std::array<uint8_t*, 1> headers{octets.data()};
+  llp::FrameRow row;
+  llp::Frame frame;
+  FpduWriter writer;
+};
+
+/// Does what append() says that it does.
+bool append_in_steps(FpduWriter& writer, uint32_t& room, const llp::PulledUlpdu& before,
+                     const Octets& header, base::ByteSpan payload) {
+  const auto length = static_cast<uint32_t>(header.size() + payload.size());
+  if (writer.complete()) {
+    const llp::UlpduRoom behind = writer.next(before);
+    if (behind.max == 0) return false;
+    room = behind.max;
+  }
+  if (length > room) return false;
+  writer.write(length, header, {&payload, 1});
+  return true;
+}
+
+// Any ULPDUs into any segment, with markers and without, until one does not fit.
+TEST(FpduWriter, AppendedFpdusAreThoseThatFollowEachOtherInSteps_MPA_4_5_07) {
+  std::mt19937 random(3);
+  const auto draw = [&](uint32_t below) { return static_cast<uint32_t>(random() % below); };
+  Octets payload = numbered_ulpdu(3, 400);
+  for (int round = 0; round < 3000; ++round) {
+    const MarkerGrid grid(draw(3) == 0, 20);
+    const bool crc = draw(4) != 0;
+    const uint32_t room = 40 + draw(1400);
+    const uint32_t spare = draw(10) == 0 ? UINT32_MAX : 24;
+    const uint32_t places = 1 + draw(20);
+    Segment one(grid, crc, room, spare, places);
+    Segment other(grid, crc, room, spare, places);
+    uint32_t left = ulpdu_room(grid, 44, room);
+    llp::PulledUlpdu before;
+    for (bool fits = true; fits;) {
+      const Octets header = numbered_ulpdu(draw(9), draw(2) == 0 ? 14 : 18);
+      const base::ByteSpan piece{payload.data(), draw(8) == 0 ? draw(400) : draw(80)};
+      fits = one.writer.append(before, header, piece);
+      ASSERT_EQ(append_in_steps(other.writer, left, before, header, piece), fits);
+      before = {.length = static_cast<uint32_t>(header.size() + piece.size()),
+                .last = true,
+                .tag = {random(), random()}};
+      ASSERT_TRUE(!fits || one.writer.size() == other.writer.size());
+    }
+    ASSERT_EQ(one.octets, other.octets);
+    ASSERT_EQ(one.writer.fpdus(), other.writer.fpdus());
+    ASSERT_EQ(one.writer.markers(), other.writer.markers());
+    // In steps the last record has been passed on before it turns out that nothing follows it.
+    ASSERT_LE(one.row.passed().size(), other.row.passed().size());
+    for (size_t i = 0; i < one.row.passed().size(); ++i) {
+      ASSERT_EQ(one.row.passed()[i].length, other.row.passed()[i].length);
+      ASSERT_EQ(one.row.passed()[i].tag, other.row.passed()[i].tag);
+      ASSERT_TRUE(one.row.passed()[i].push && one.row.passed()[i].atomic);
+    }
+  }
+}
+
+// What does not fit leaves the segment as it was, and another ULPDU may still go there.
+TEST(FpduWriter, WhatCannotBeAppendedChangesNothing) {
+  const MarkerGrid grid;
+  Segment segment(grid, true, 200, 24, 8);
+  Octets payload(300);
+  const Octets header(14);
+  EXPECT_FALSE(segment.writer.append({}, header, base::ByteSpan(payload)));
+  EXPECT_FALSE(segment.writer.complete());
+  EXPECT_TRUE(segment.writer.append({}, header, base::ByteSpan(payload).first(60)));
+  const llp::PulledUlpdu first{.length = 74, .last = true, .tag = {7, 8}};
+  EXPECT_FALSE(segment.writer.append(first, header, base::ByteSpan(payload).first(200)));
+  EXPECT_EQ(segment.writer.size(), 80u);
+  EXPECT_TRUE(segment.row.passed().empty());
+  EXPECT_TRUE(segment.writer.append(first, header, base::ByteSpan(payload).first(60)));
+  EXPECT_EQ(segment.row.passed().size(), 1u);
+  EXPECT_EQ(segment.writer.fpdus(), 2u);
 }
 
 Config with_markers() {

@@ -66,10 +66,10 @@ struct Node {
   static constexpr uint8_t kGuard = 0x5a;
 
   Node(const EndpointConfig& config, uint64_t seed, uint32_t send_depth = 128,
-       uint32_t receive_depth = 128, SharedReceiveQueue* shared = nullptr)
+       uint32_t receive_depth = 128, SharedReceiveQueue* shared = nullptr, bool lasting = true)
       : pd(config.pd),
         stream(config.stream),
-        table(64, {seed, 2}),
+        table(mem::TableLimits{.stags = 64, .lasting = lasting}, {seed, 2}),
         sends(send_depth),
         receives(make_receives(config.qp, receive_depth, shared)),
         endpoint(config, table, counters, owner, {sends, receives, requests}) {
