@@ -46,10 +46,11 @@ class StampedRing {
 
  public:
   /// \param capacity elements that fit; rounded up to a power of two.
-  explicit StampedRing(size_t capacity)
+  /// \param store as for a PageArray
+  explicit StampedRing(size_t capacity, PageStore* store = nullptr)
       : mask_(capacity_for(capacity) - 1),
         places_(std::make_unique_for_overwrite<Place[]>(mask_ + 1)),
-        seldom_(mask_ + 1) {
+        seldom_(mask_ + 1, store) {
     places_[0].stamp = 0;
   }
   StampedRing(const StampedRing&) = delete;
@@ -111,7 +112,7 @@ class StampedRing {
   void resize(size_t capacity) {
     const size_t mask = std::bit_ceil(std::max({capacity, size(), size_t{1}})) - 1;
     auto places = std::make_unique<Place[]>(mask + 1);
-    PageArray<Seldom> seldom(mask + 1);
+    PageArray<Seldom> seldom(mask + 1, seldom_.store());
     for (size_t position = head_; position != tail_; ++position) {
       const size_t from = (position - begin_) & mask_;
       const size_t to = (position - begin_) & mask;

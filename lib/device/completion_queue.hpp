@@ -24,15 +24,16 @@ class CompletionQueue {
   /// \param depth completions that fit; at least the sum of the work outstanding on it.
   /// \param timers outlives it
   /// \param consumer the number of the consumer that it is made for
+  /// \param store memory for what few completions have; outlives it
   CompletionQueue(uint32_t number, uint32_t depth, const CompletionQueueOptions& options,
-                  NotifyTimers& timers, uint32_t consumer)
+                  NotifyTimers& timers, uint32_t consumer, base::PageStore* store = nullptr)
       : number_(number),
         consumer_(consumer),
         fits_all_(options.fits_all),
         stamps_(options.timestamps),
         context_(options.context),
         clock_(timers.clock()),
-        ring_(depth),
+        ring_(depth, store),
         notify_(options.moderation, timers) {}
 
   [[nodiscard]] uint32_t number() const { return number_; }

@@ -8,23 +8,25 @@ namespace rnic::device {
 
 namespace {
 
-rdmap::ReceiveQueue make_receives(uint32_t number, const QueuePairSpec& spec) {
-  if (spec.srq == nullptr) return rdmap::ReceiveQueue(spec.receive_depth);
+rdmap::ReceiveQueue make_receives(uint32_t number, const QueuePairSpec& spec,
+                                  base::PageStore& pages) {
+  if (spec.srq == nullptr) return rdmap::ReceiveQueue(spec.receive_depth, &pages);
   return {*spec.srq, number, spec.receive_depth};
 }
 
 }  // namespace
 
 QueuePair::QueuePair(uint32_t number, uint32_t doorbell, const QueuePairSpec& spec,
-                     const QueuePairParts& parts, mem::StagTable& memory)
+                     const QueuePairParts& parts, mem::StagTable& memory,
+                     base::PageStore& pages)
     : number_(number),
       doorbell_(doorbell),
       bell_(parts.doorbells, doorbell),
       spec_(spec),
       parts_(parts),
       memory_(memory),
-      sends_(spec.send_depth),
-      receives_(make_receives(number, spec)),
+      sends_(spec.send_depth, &pages),
+      receives_(make_receives(number, spec, pages)),
       stream_(memory.new_stream()),
       endpoint_(make_endpoint(number, stream_, spec.ird, spec.ord)),
       answers_close_(spec.answer_close),

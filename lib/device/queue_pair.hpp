@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/doorbell.hpp"
+#include "base/page_store.hpp"
 #include "base/slab.hpp"
 #include "base/timer_wheel.hpp"
 #include "device/completion_queue.hpp"
@@ -90,9 +91,10 @@ struct QueuePairParts {
 class alignas(64) QueuePair final : public rdmap::EndpointOwner {
  public:
   /// \param parts, memory outlive the queue pair
+  /// \param pages memory for what few work requests need; outlives it
   /// \param doorbell the one that it rings, even when renew() has changed its number
   QueuePair(uint32_t number, uint32_t doorbell, const QueuePairSpec& spec,
-            const QueuePairParts& parts, mem::StagTable& memory);
+            const QueuePairParts& parts, mem::StagTable& memory, base::PageStore& pages);
   ~QueuePair() override {
     parts_.receive_waits.end(wait_timer_);
     parts_.stalls.end(stall_timer_);

@@ -231,7 +231,7 @@ Result<CompletionQueue*> Resources::create_cq(uint32_t depth, const CompletionQu
                    {.cqs = 1, .cq_entries = CompletionQueue::depth_for(depth)});
   if (!share.status()) return tl::unexpected(share.status().error());
   cqs_.push_back(
-      std::make_unique<CompletionQueue>(last_cq_ + 1, depth, options, notify_, consumer));
+      std::make_unique<CompletionQueue>(last_cq_ + 1, depth, options, notify_, consumer, &pages_));
   share.keep();
   ++last_cq_;
   return cqs_.back().get();
@@ -536,7 +536,7 @@ Result<QueuePair*> Resources::create_qp(const QueuePairSpec& spec, const QueuePa
   }
   const uint32_t slot = numbers_.slot_of(*number);
   try {
-    qps_[slot] = std::make_unique<QueuePair>(*number, slot, whole, parts, memory_);
+    qps_[slot] = std::make_unique<QueuePair>(*number, slot, whole, parts, memory_, pages_);
   } catch (...) {
     numbers_.give_back(*number);
     throw;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/page_store.hpp"
 #include "device/completion_queue.hpp"
 #include "device/config.hpp"
 #include "device/consumers.hpp"
@@ -175,6 +176,7 @@ class Resources final : private QueuePairContexts {
   mem::StagTable memory_;
   std::vector<Domain> domains_;  // index: PD number; 0 is never given out
   NotifyTimers notify_;          // outlives the completion queues
+  base::PageStore pages_;        // what the queues need seldom; outlives them
   std::vector<std::unique_ptr<CompletionQueue>> cqs_;
   // Events that nobody has read name a queue that is gone by its number, so each queue has another
   // one. These are the numbers that were given out last.

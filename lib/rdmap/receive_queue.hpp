@@ -29,8 +29,9 @@ struct ReceiveSlot {
 /// that this stream has taken from it, for all messages up to the highest one that has begun.
 class ReceiveQueue {
  public:
-  explicit ReceiveQueue(uint32_t depth)
-      : ring_(depth, PostedReceive::kNear, PostedReceive::kFar),
+  /// \param store where the far places of receives come from, as for a PageArray
+  explicit ReceiveQueue(uint32_t depth, base::PageStore* store = nullptr)
+      : ring_(depth, PostedReceive::kNear, PostedReceive::kFar, store),
         mask_(std::bit_ceil(depth < 1 ? 1u : depth) - 1),
         slots_(std::make_unique_for_overwrite<ReceiveSlot[]>(size_t{mask_} + 1)) {}
   /// \param shared outlives the queue, or leave() was called

@@ -71,8 +71,9 @@ struct alignas(64) SendSlot {
 /// free for the application. Requests posted after that pass through without a slot.
 class SendQueue {
  public:
-  explicit SendQueue(uint32_t depth)
-      : ring_(depth, PostedSend::kNear, PostedSend::kFar),
+  /// \param store where the far places of requests come from, as for a PageArray
+  explicit SendQueue(uint32_t depth, base::PageStore* store = nullptr)
+      : ring_(depth, PostedSend::kNear, PostedSend::kFar, store),
         mask_(std::bit_ceil(depth < 1 ? 1u : depth) - 1),
         slots_(std::make_unique_for_overwrite<SendSlot[]>(size_t{mask_} + 1)) {}
 

@@ -35,16 +35,17 @@ class WorkRing {
   static constexpr uint32_t kLine = 64;  ///< octets
 
   /// \param near, far octets of the places of a request; multiples of 8
-  WorkRing(uint32_t depth, uint32_t near, uint32_t far)
+  /// \param store where the far places come from, as for a PageArray
+  WorkRing(uint32_t depth, uint32_t near, uint32_t far, base::PageStore* store = nullptr)
       : depth_(depth),
         near_(near),
         far_(far),
         // Nothing is touched, not even by zeros: memory is backed as places are used.
         near_places_(std::make_unique_for_overwrite<Line[]>(lines_for(depth, near))),
-        far_places_(size_t{depth} * far) {
+        far_places_(size_t{depth} * far, store) {
     write_at_ = first_place();
     end_ = write_at_.near + uint64_t{depth} * near;
-    take_at_ = read_begin_ = write_at_.near;
+    take_at_ = write_at_.near;
     read_end_ = end_;
   }
   WorkRing(const WorkRing&) = delete;
@@ -102,7 +103,7 @@ class WorkRing {
   /// Takes the request at front(); the worker has to retire it.
   void take() {
     take_at_ += step_;
-    if (take_at_ == read_end_) take_at_ = read_begin_;
+    if (take_at_ == read_end_) take_at_ = read_begin();
     ++taken_;
   }
   /// The worker does not look at the oldest request taken any more.
@@ -131,7 +132,7 @@ class WorkRing {
   /// The worker has retired all that was published before: the next request is at the first place.
   void begin_again(uint32_t begun) {
     seen_begun_ = begun;
-    take_at_ = read_begin_;
+    take_at_ = read_begin();
   }
 
   struct alignas(kLine) Line {
@@ -144,6 +145,7 @@ class WorkRing {
   [[nodiscard]] WorkPlace first_place() const {
     return {reinterpret_cast<std::byte*>(near_places_.get()), far_places_.data()};
   }
+  [[nodiscard]] const std::byte* read_begin() const { return first_place().near; }
 
   // Each side has a cache line, with a copy of what it needs of the other's that never changes.
   alignas(64) const uint32_t depth_;  // application
@@ -156,10 +158,9 @@ class WorkRing {
   std::byte* end_;                      // application: of the near places
   WorkPlace write_at_;                  // application
 
-  // The application looks for these when it has used all places, or begins again.
+  // Either side looks for these when it has used all places, or begins again.
   alignas(64) std::unique_ptr<Line[]> near_places_;
   base::PageArray<std::byte> far_places_;
-  const std::byte* read_begin_;  // worker
   const std::byte* read_end_;    // worker
   const std::byte* take_at_;     // worker
   const uint32_t step_ = near_;  // worker
