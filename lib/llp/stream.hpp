@@ -97,6 +97,10 @@ class StreamUser {
     return false;
   }
 
+  /// A segment or a pull is near, and the stream has not been at work just before: what is needed
+  /// for it is fetched into the caches. It must change nothing.
+  virtual void prefetch() const {}
+
   /// EMSS has changed. The user learns it before the next pull.
   virtual void emss_changed(uint32_t emss) = 0;
 

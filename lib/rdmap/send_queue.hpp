@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/prefetch.hpp"
 #include "rdmap/posted_work.hpp"
 #include "rdmap/work_opcodes.hpp"
 #include "rdmap/work_ring.hpp"
@@ -133,6 +134,12 @@ class SendQueue {
     return completion;
   }
 
+  /// What the next requests that complete, or are pulled, have is going to be used.
+  void prefetch() const {
+    base::prefetch(*this);
+    base::prefetch(&at(report_), kPrefetched * sizeof(SendSlot));
+  }
+
   [[nodiscard]] const SendSlot& at(uint32_t seq) const { return slots_[seq & mask_]; }
   /// The number that the next slot will have.
   [[nodiscard]] uint32_t end() const { return end_; }
@@ -237,6 +244,8 @@ class SendQueue {
   }
 
  private:
+  static constexpr uint32_t kPrefetched = 4;  // slots
+
   [[nodiscard]] SendSlot& slot(uint32_t seq) { return slots_[seq & mask_]; }
   void free_slots() {
     while (free_ != report_ && (at(free_).released || !at(free_).started)) ++free_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/prefetch.hpp"
 #include "tcp/time_wait.hpp"
 
 namespace rnic::tcp {
@@ -293,9 +294,17 @@ void Connection::icmp(const llp::IcmpError& error, base::Seq32 seq, base::Now no
 
 // --- Timers ---
 
+void Connection::prefetch() const {
+  base::prefetch(*this);
+  if (core_.binding_.user != nullptr) core_.binding_.user->prefetch();
+}
+
 void Connection::on_timers(base::Now now) {
   if (over()) return;
   const Timers& timers = core_.timers();
+  // The node stays where it is when a timer moves later or is stopped. Nothing has happened then
+  // that a prediction has to end for; behind a close there is none, and orphaned() is asked.
+  if (timers.earliest() > now && !core_.life.fin_wanted()) return core_.timers_.wait();
   core_.timers_.fired();
   if (core_.life.orphaned(now)) {
     ++core_.shared.counters.orphans_aborted;

@@ -106,6 +106,9 @@ class Connection final : public llp::Stream {
     predict();
     return Taken::Ack;
   }
+  /// The connection gets a segment or a turn soon, and others have been at work since its last one:
+  /// what it and its user need for that is fetched into the caches.
+  void prefetch() const;
   /// \param predicting whether the next segment may be predicted
   void input(Segment& segment, bool predicting, base::Now now);
   /// \param seq the sequence number that the message quotes

@@ -35,6 +35,8 @@ class ConnectionList {
   [[nodiscard]] bool empty() const { return ends_.next == &ends_; }
   /// nullptr: the list is empty.
   [[nodiscard]] Connection* front() const { return ends_.next->owner; }
+  /// The one behind front(); nullptr: there is none.
+  [[nodiscard]] Connection* second() const { return ends_.next->next->owner; }
 
   void push_back(ConnectionLink& link) {
     if (link.linked()) return;
@@ -84,6 +86,7 @@ class Round {
   /// output() has work to do at once: a connection joined or was put off, or a quantum was used up.
   [[nodiscard]] bool pending() const { return pending_ || !put_off_.empty(); }
   [[nodiscard]] Connection* front() const { return list_.front(); }
+  [[nodiscard]] const Connection* second() const { return list_.second(); }
   void join(ConnectionLink& link) {
     list_.push_back(link);
     pending_ = true;

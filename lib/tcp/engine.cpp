@@ -73,13 +73,15 @@ inline SegmentIn same(const SegmentIn& segment) {
 }  // namespace
 
 inline bool Engine::find_flow(const SegmentIn& in, Connection*& found) {
-  found = connections_.last_found();
+  Connection* const last = found = connections_.last_found();
   if (found != nullptr && found->expects(in)) [[likely]]
     return true;
   const uint8_t* header = in.tcp.data();
   found = connections_.find({in.destination, base::load_be16(header + 2)},
                             {in.source, base::load_be16(header)});
-  return found != nullptr && found->expects_header(header);
+  if (found == nullptr) return false;
+  if (found != last) found->prefetch();
+  return found->expects_header(header);
 }
 
 void Engine::input(const SegmentIn& segment, base::Now now) {
@@ -177,6 +179,7 @@ void Engine::serve_round(base::Now now) {
       quantum_up = true;
       break;
     }
+    if (const Connection* next = shared_.round.second()) next->prefetch();
     using Served = Connection::Served;
     const Served served = connection->serve(kQuantum, now);
     // A call-up may have ended any connection. Its memory stays valid until finish_closed().

@@ -14,6 +14,9 @@
 //   write-markers-9000  the same, MTU 9000
 //   read-1m        Reads of 1 MiB, which the target of the others asks for, MTU 1500
 //   send-1m        Sends of 1 MiB, MTU 1500
+//   write-16k      Writes of 16 KiB on one queue pair, 16 outstanding, MTU 1500
+//   write-16k-100  the same on each of 100 queue pairs
+//   write-16k-1000  the same on each of 1,000 queue pairs, 4 outstanding
 //   write-64       Writes of 64 octets, 64 outstanding, posted by the list and polled for
 //   ping-pong      Sends of 64 octets to and fro, one at a time
 //   idle           turns of both ends in which nothing happens; a "message" is a turn
@@ -39,6 +42,7 @@ using namespace rnic;
 
 constexpr uint16_t kPort = 7471;
 constexpr base::Duration kStep = std::chrono::microseconds(2);  // of virtual time, a turn
+constexpr uint32_t kManySlots = 64;  // places in the memory that many queue pairs write to
 constexpr uint32_t kWarmUp = 8;              // rounds of `depth` messages,
 constexpr uint32_t kWarmUpOctets = 32 << 20;  // but no more octets
 constexpr uint32_t kTurnsMax = 1'000'000;  // without a message that ends: something hangs
@@ -53,6 +57,9 @@ struct Scenario {
   bool idle = false;  // once in the steady state
   Opcode opcode = Opcode::Write;
   bool lists = false;  // requests are made once, and posted by the list
+  uint32_t qps = 0;  // with their messages posted by the list; 0: one, its messages one by one
+  [[nodiscard]] uint32_t queue_pairs() const { return std::max(qps, 1u); }
+  [[nodiscard]] uint32_t messages() const { return queue_pairs() * depth; }
 };
 constexpr std::array kScenarios{
     Scenario{"write-1m", 1u << 20, 16},
@@ -61,6 +68,10 @@ constexpr std::array kScenarios{
     Scenario{"write-markers-9000", 1u << 20, 16, 9000, true},
     Scenario{"read-1m", 1u << 20, 16, 1500, false, false, false, Opcode::Read},
     Scenario{"send-1m", 1u << 20, 16, 1500, false, false, false, Opcode::Send},
+    Scenario{"write-16k", 16u << 10, 16, 1500, false, false, false, Opcode::Write, false, 1},
+    Scenario{"write-16k-100", 16u << 10, 16, 1500, false, false, false, Opcode::Write, false, 100},
+    Scenario{"write-16k-1000", 16u << 10, 4, 1500, false, false, false, Opcode::Write, false,
+             1000},
     Scenario{"write-64", 64, 64, 1500, false, false, false, Opcode::Write, true},
     Scenario{"ping-pong", 64, 1, 1500, false, true},
     Scenario{"idle", 64, 1, 1500, false, true, true},
@@ -78,20 +89,23 @@ auto must(T&& result, const char* what) -> decltype(*std::forward<T>(result)) {
   return *std::forward<T>(result);
 }
 
-/// A device and what its application has: one queue pair, one region.
+/// A device and what its application has: queue pairs, one region.
 struct Host {
   Host(const device::DeviceConfig& config, port::Port& port, const Scenario& scenario,
        base::Now now)
-      : device(config, port, now), memory(scenario.size) {
+      : device(config, port, now), memory(scenario.size * (scenario.qps != 0 ? kManySlots : 1)) {
     const uint32_t pd = must(device.alloc_pd(), "no protection domain");
     device::QueuePairSpec spec;
     spec.answer_close = false;
     spec.pd = pd;
-    spec.send_cq = send_cq = must(device.create_cq(2 * scenario.depth), "no completion queue");
+    spec.send_cq = send_cq = must(device.create_cq(2 * scenario.messages()), "no completion queue");
     spec.receive_cq = receive_cq =
-        must(device.create_cq(2 * scenario.depth), "no completion queue");
+        must(device.create_cq(2 * scenario.messages()), "no completion queue");
     spec.send_depth = spec.receive_depth = scenario.depth;
-    qp = must(device.create_qp(spec), "no queue pair");
+    for (uint32_t i = 0; i < scenario.queue_pairs(); ++i) {
+      qps.push_back(must(device.create_qp(spec), "no queue pair"));
+    }
+    qp = qps.front();
     mem::RegionSpec region;
     region.address = memory.data();
     region.length = memory.size();
@@ -128,7 +142,8 @@ struct Host {
   std::vector<uint8_t> memory;
   device::CompletionQueue* send_cq = nullptr;
   device::CompletionQueue* receive_cq = nullptr;
-  device::QueuePair* qp = nullptr;
+  std::vector<device::QueuePair*> qps;
+  device::QueuePair* qp = nullptr;  // the first
   mem::Stag stag;
 };
 
@@ -155,7 +170,8 @@ struct World {
     made.net.address = IpAddress::v4(0x0a000001u + side);
     made.seed = side + 1;
     made.mpa.markers_receive = scenario.markers;
-    made.limits.max_connections = made.tcp.max_connections = 16;
+    made.limits.max_connections = made.tcp.max_connections = std::max(16u, scenario.qps);
+    made.limits.max_qps = std::max(made.limits.max_qps, scenario.qps);
     return made;
   }
 
@@ -174,11 +190,13 @@ struct World {
   void connect() {
     const Endpoint far{IpAddress::v4(0x0a000002u), kPort};
     if (!right.device.listen(kPort)) fail("cannot listen");
-    if (!left.device.connect(*left.qp, far, {}, now)) fail("cannot connect");
-    const auto request = await<event::ConnectRequest>(right);
-    if (!right.device.accept(request.request, *right.qp, {}, now)) fail("cannot accept");
-    await<event::Established>(left);
-    await<event::Established>(right);
+    for (uint32_t i = 0; i < scenario.queue_pairs(); ++i) {
+      if (!left.device.connect(*left.qps[i], far, {}, now)) fail("cannot connect");
+      const auto request = await<event::ConnectRequest>(right);
+      if (!right.device.accept(request.request, *right.qps[i], {}, now)) fail("cannot accept");
+      await<event::Established>(left);
+      await<event::Established>(right);
+    }
   }
 
   Scenario scenario;
@@ -272,6 +290,44 @@ void turn_of_one_way(World& world) {
   Host::reap(*world.right.receive_cq);
 }
 
+/// A message of one of many queue pairs, each of which uses the places of the memory in turn.
+SendRequest message_of(World& world, uint32_t lane) {
+  const uint64_t offset = (world.posted++ % kManySlots) * world.scenario.size;
+  SendRequest request;
+  request.id = lane;
+  request.opcode = Opcode::Write;
+  request.sges = {{world.left.address() + offset, world.scenario.size, world.left.stag.value}};
+  request.remote = {world.right.stag.value, world.right.address() + offset};
+  return request;
+}
+
+void post_of_many(World& world, uint32_t lane, uint32_t count) {
+  static std::vector<SendRequest> list;  // made once, as an application does
+  list.clear();
+  for (uint32_t i = 0; i < count && world.posted < world.to_post; ++i) {
+    list.push_back(message_of(world, lane));
+  }
+  if (world.left.qps[lane]->post_sends(list).taken != list.size()) fail("a post was refused");
+}
+
+/// Each queue pair gets as many messages as have completed.
+void turn_of_many(World& world) {
+  static std::array<Completion, 64> batch;
+  const auto count = static_cast<uint32_t>(world.left.qps.size());
+  if (world.posted == world.done) {
+    for (uint32_t lane = 0; lane < count; ++lane) post_of_many(world, lane, world.scenario.depth);
+  }
+  world.turn();
+  const uint32_t got = world.left.send_cq->poll(batch);
+  for (uint32_t i = 0, end = 0; i < got; i = end) {
+    for (; end < got && batch[end].id == batch[i].id; ++end) {
+      if (batch[end].status != CompletionStatus::Success) fail("a completion tells of an error");
+    }
+    world.done += end - i;
+    post_of_many(world, static_cast<uint32_t>(batch[i].id), end - i);
+  }
+}
+
 /// A message is one there and one back.
 void turn_of_ping_pong(World& world) {
   if (world.posted < world.to_post && world.posted == world.done) {
@@ -292,6 +348,8 @@ void any_turn(World& world) {
     ++world.done;
   } else if (world.scenario.ping_pong) {
     turn_of_ping_pong(world);
+  } else if (world.scenario.qps != 0) {
+    turn_of_many(world);
   } else {
     turn_of_one_way(world);
   }
@@ -331,7 +389,8 @@ int main(int argc, char** argv) {
   if (scenario == nullptr || argc != 3) fail("usage: pair_cost SCENARIO MESSAGES", 2);
   const auto world = std::make_unique<World>(*scenario);
   world->connect();
-  carry_out(*world, std::min(kWarmUp * scenario->depth, kWarmUpOctets / scenario->size));
+  carry_out(*world, std::min(kWarmUp * scenario->messages(),
+                             std::max(kWarmUpOctets / scenario->size, scenario->messages())));
   world->measured = true;
   const auto before = world->left.device.tcp_counters();
   carry_out(*world, std::strtoull(argv[2], nullptr, 10));
