@@ -54,6 +54,9 @@ class PageStore {
     RNIC_CHECK(false);
   }
   [[nodiscard]] size_t blocks() const { return blocks_.size(); }
+  void validate() const {
+    for (const auto& block : blocks_) block->validate();
+  }
 
  private:
   class Block {
@@ -73,12 +76,18 @@ class PageStore {
     }
     void give(const Page* run) {
       auto at = static_cast<size_t>(run - &pages_[0]);
-      RNIC_CHECK(taken_[at] && (at == 0 || !taken_[at - 1] || last_[at - 1]));
+      RNIC_CHECK(taken_[at] && (at == 0 || !taken_[at - 1] || last_[at - 1]));  // a run begins
       while (!last_[at]) taken_.reset(at++);
       taken_.reset(at);
       last_.reset(at);
     }
     [[nodiscard]] bool is_empty() const { return taken_.none(); }
+    /// Checks that somebody has a run of it, and that each run ends before what is free.
+    void validate() const {
+      RNIC_CHECK(!is_empty());
+      RNIC_CHECK((last_ & ~taken_).none());
+      RNIC_CHECK((taken_ & ~last_ & ~(taken_ >> 1)).none());
+    }
 
    private:
     Page* mark(size_t first, size_t pages) {

@@ -56,7 +56,6 @@ class User {
   // Sending: as llp::FramingUser.
   virtual llp::PulledUlpdu pull(uint32_t max, bool whole_only, llp::UlpduWriter& out,
                                 base::Now now) = 0;
-  virtual void prefetch() const {}
   virtual bool rebuild(const llp::RecordTag& tag, llp::UlpduWriter& out) = 0;
   virtual void released(const llp::RecordTag& tag) = 0;
   virtual void released_run(llp::RecordRun run) {
@@ -163,7 +162,6 @@ class Stream final : public llp::FramingUser {
                               base::Now now) override {
     return user_.pull(max, whole_only, out, now);
   }
-  void prefetch() const override { user_.prefetch(); }
   bool rebuild_ulpdu(const llp::RecordTag& tag, llp::UlpduWriter& out) override {
     return user_.rebuild(tag, out);
   }

@@ -261,6 +261,7 @@ void Device::validate() {
   connections_.validate();
   resources_.for_each_qp([](const QueuePair* qp) { qp->validate(); });
   requests_.validate();
+  resources_.validate();
   Consumers::Found found = consumers_.nothing_found();
   resources_.count(found);
   connections_.count(found);

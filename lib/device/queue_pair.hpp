@@ -147,6 +147,11 @@ class alignas(64) QueuePair final : public rdmap::EndpointOwner {
   void answer_stalled(base::Now now) { endpoint_.answer_stalled(now); }
   /// Makes the endpoint the user of what the session frames.
   void bind(framing::StartSession& session) { session.bind(endpoint_.framing_user()); }
+  /// The memory that its endpoint and its send queue work with.
+  [[nodiscard]] base::ByteView endpoint_memory() const { return endpoint_.memory(); }
+  [[nodiscard]] base::ByteView send_queue_memory() const {
+    return {reinterpret_cast<const uint8_t*>(&sends_), sizeof sends_};
+  }
   /// Begins RDMA on the session that the queue pair is bound to. \param agreement the outcome of
   /// the session's start-up
   void start(llp::Framing& session, const rdmap::Agreement& agreement) {

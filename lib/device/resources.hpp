@@ -123,6 +123,7 @@ class Resources final : private QueuePairContexts {
   void count(std::vector<ResourceCounts>& found) const;
   /// The registered memory, where the device places and fetches octets.
   [[nodiscard]] const mem::StagTable& memory() const { return memory_; }
+  void validate() const { pages_.validate(); }
 
  private:
   // QueuePairContexts

@@ -113,8 +113,6 @@ class FramingUser {
   /// last one is returned.
   virtual PulledUlpdu pull_ulpdu(uint32_t max, bool whole_only, UlpduWriter& out,
                                  base::Now now) = 0;
-  /// As StreamUser::prefetch().
-  virtual void prefetch() const {}
   /// For Nagle's rule. \return the waiting ULPDUs, each with `overhead` octets of framing, fill
   /// `octets`, or one of them must not wait, or none waits
   [[nodiscard]] virtual bool fills_segment(uint32_t octets, uint32_t overhead) const {

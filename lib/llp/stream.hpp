@@ -2,6 +2,7 @@
 /// Stream: the service that a transport gives to a framing protocol, a byte stream with records.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "base/bytes.hpp"
@@ -97,10 +98,6 @@ class StreamUser {
     return false;
   }
 
-  /// A segment or a pull is near, and the stream has not been at work just before: what is needed
-  /// for it is fetched into the caches. It must change nothing.
-  virtual void prefetch() const {}
-
   /// EMSS has changed. The user learns it before the next pull.
   virtual void emss_changed(uint32_t emss) = 0;
 
@@ -156,6 +153,12 @@ class StreamUser {
 };
 
 /// The half that is called down: the service to a StreamUser.
+/// The memory that a user of a stream works with at nearly every segment. It is never read through
+/// this, and may be gone.
+struct WorkingSet {
+  std::array<base::ByteView, 3> parts;
+};
+
 class Stream {
  public:
   virtual ~Stream() = default;
@@ -187,6 +190,10 @@ class Stream {
   /// Calls go to `user` from now on, which knows the state that it takes over. Must not be called
   /// within a call up.
   virtual void set_user(StreamUser& user) = 0;
+
+  /// A transport with many streams may fetch these parts into the caches when the turn of the
+  /// stream is near.
+  virtual void set_working_set(const WorkingSet& used) { static_cast<void>(used); }
 
   /// nullptr: no tracing. The sink outlives the stream or is removed first.
   virtual void set_trace(base::TraceSink* sink) = 0;

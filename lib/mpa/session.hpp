@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "base/check.hpp"
-#include "base/prefetch.hpp"
 #include "framing/session_base.hpp"
 #include "llp/stream_switch.hpp"
 #include "mpa/config.hpp"
@@ -47,10 +46,6 @@ class alignas(64) Session final : public framing::SessionBase<FpduLocator> {
 
   // Sending: session.cpp
   llp::Pulled pull(uint32_t n, uint64_t offset, llp::Frame& out, base::Now now) override;
-  void prefetch() const override {
-    base::prefetch(*this);
-    if (user() != nullptr) user()->prefetch();
-  }
   bool rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length,
                llp::Frame& out) override;
   void released(const llp::RecordTag& tag, uint64_t end_offset) override;

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <optional>
 
-#include "base/prefetch.hpp"
 #include "ddp/ddp.hpp"
 #include "rdmap/completions.hpp"
 #include "rdmap/inbound.hpp"
@@ -54,10 +53,6 @@ class alignas(64) Endpoint::Impl final : public ddp::User,
   llp::PulledUlpdu pull(uint32_t max, bool whole_only, llp::UlpduWriter& out,
                         base::Now now) override {
     return outbound_.pull(max, whole_only, out, now);
-  }
-  void prefetch() const override {
-    base::prefetch(*this);
-    sends_.prefetch();
   }
   bool rebuild(const llp::RecordTag& tag, llp::UlpduWriter& out) override {
     return outbound_.rebuild(tag, out);

@@ -270,6 +270,7 @@ llp::PulledUlpdu Outbound::pull_segments(uint32_t max, bool whole_only, llp::Ulp
         refuse_payload(cut, fault, now);
         return pull_terminate(max, out);
       }
+      if (!cut.last) sends_.prefetch_behind();
     }
     uint8_t* const at = memory_.find(current_.source, cut);
     if (at == nullptr) return pull_found(cut, max, whole_only, out, now);

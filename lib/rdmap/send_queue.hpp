@@ -134,10 +134,12 @@ class SendQueue {
     return completion;
   }
 
-  /// What the next requests that complete, or are pulled, have is going to be used.
-  void prefetch() const {
-    base::prefetch(*this);
-    base::prefetch(&at(report_), kPrefetched * sizeof(SendSlot));
+  /// The message of next() is being pulled in several segments: the request behind it is fetched
+  /// into the caches meanwhile.
+  void prefetch_behind() const {
+    if (end_ - next_ < 2) return;
+    base::prefetch(at(next_ + 1).work, PostedSend::kNear);
+    base::prefetch(at(next_ + 2));
   }
 
   [[nodiscard]] const SendSlot& at(uint32_t seq) const { return slots_[seq & mask_]; }
@@ -244,8 +246,6 @@ class SendQueue {
   }
 
  private:
-  static constexpr uint32_t kPrefetched = 4;  // slots
-
   [[nodiscard]] SendSlot& slot(uint32_t seq) { return slots_[seq & mask_]; }
   void free_slots() {
     while (free_ != report_ && (at(free_).released || !at(free_).started)) ++free_;

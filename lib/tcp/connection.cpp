@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/prefetch.hpp"
 #include "tcp/time_wait.hpp"
 
 namespace rnic::tcp {
@@ -293,11 +292,6 @@ void Connection::icmp(const llp::IcmpError& error, base::Seq32 seq, base::Now no
 }
 
 // --- Timers ---
-
-void Connection::prefetch() const {
-  base::prefetch(*this);
-  if (core_.binding_.user != nullptr) core_.binding_.user->prefetch();
-}
 
 void Connection::on_timers(base::Now now) {
   if (over()) return;

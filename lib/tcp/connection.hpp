@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "base/prefetch.hpp"
 #include "base/slab.hpp"
 #include "base/time.hpp"
 #include "llp/stream.hpp"
@@ -49,6 +50,7 @@ class Connection final : public llp::Stream {
   void abort() override;
   void room_grew() override { receiver_.room_grew(); }
   void set_user(llp::StreamUser& next) override { core_.binding_.user = &next; }
+  void set_working_set(const llp::WorkingSet& used) override { core_.binding_.working_set = used; }
   void set_trace(base::TraceSink* sink) override { core_.binding_.trace = sink; }
   [[nodiscard]] base::TraceSink* trace() const override { return core_.binding_.trace; }
 
@@ -106,9 +108,15 @@ class Connection final : public llp::Stream {
     predict();
     return Taken::Ack;
   }
-  /// The connection gets a segment or a turn soon, and others have been at work since its last one:
-  /// what it and its user need for that is fetched into the caches.
-  void prefetch() const;
+  // The connection gets a segment or a turn soon, and others have been at work since its last one.
+  /// Fetches the connection into the caches.
+  void prefetch() const { base::prefetch(*this); }
+  /// Fetches what its user works with, too.
+  void prefetch_user() const {
+    for (const base::ByteView& part : core_.binding().working_set.parts) {
+      base::prefetch(part.data(), part.size());
+    }
+  }
   /// \param predicting whether the next segment may be predicted
   void input(Segment& segment, bool predicting, base::Now now);
   /// \param seq the sequence number that the message quotes

@@ -80,7 +80,10 @@ inline bool Engine::find_flow(const SegmentIn& in, Connection*& found) {
   found = connections_.find({in.destination, base::load_be16(header + 2)},
                             {in.source, base::load_be16(header)});
   if (found == nullptr) return false;
-  if (found != last) found->prefetch();
+  if (found != last) {
+    found->prefetch();
+    found->prefetch_user();
+  }
   return found->expects_header(header);
 }
 
@@ -179,7 +182,8 @@ void Engine::serve_round(base::Now now) {
       quantum_up = true;
       break;
     }
-    if (const Connection* next = shared_.round.second()) next->prefetch();
+    // Those behind it come nearer in two steps, as what a user works with stands in its connection.
+    if (const Connection* const next = shared_.round.second()) next->prefetch_user();
     using Served = Connection::Served;
     const Served served = connection->serve(kQuantum, now);
     // A call-up may have ended any connection. Its memory stays valid until finish_closed().
@@ -187,6 +191,7 @@ void Engine::serve_round(base::Now now) {
     if (connection->over()) continue;  // it has left the round
     if (served == Served::PortFull) break;
     connection->turn_over(served, now);
+    if (const Connection* const next = shared_.round.second()) next->prefetch();
     if (served == Served::Starved && first_starved == nullptr) first_starved = connection;
   }
   if (!shared_.closed.empty()) {

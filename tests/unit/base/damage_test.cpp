@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "base/interval_set.hpp"
+#include "base/page_store.hpp"
 #include "base/slab.hpp"
 #include "base/timer_wheel.hpp"
 #include "base/zero_array.hpp"
@@ -23,6 +24,9 @@ RNIC_OPEN(FreeNumbers, back_count_)
 RNIC_OPEN(Numbers, slots_)
 RNIC_OPEN(Ranges, count_)
 RNIC_OPEN(Ranges, ranges_)
+RNIC_OPEN(PageStore, blocks_)
+RNIC_OPEN_HIDDEN(PageStore::Block, last_)
+RNIC_OPEN_HIDDEN(PageStore::Block, taken_)
 RNIC_OPEN(TimerWheel, armed_)
 RNIC_OPEN(TimerWheel, heads_)
 RNIC_OPEN(TimerWheel, not_before_)
@@ -49,6 +53,18 @@ TEST(Damage, OfASlab) {
   Numbers slab(4);
   const Handle handle = slab.emplace(7);
   notices(slab, "base/slab.hpp: count == live()", [&] { slots_(slab)[handle.index].live = false; });
+}
+
+TEST(Damage, OfAPageStore) {
+  PageStore store;
+  const auto* const run = store.take(2);
+  store.validate();
+  const auto taken = [&]() -> auto& { return taken_(*blocks_(store)[0]); };
+  const auto last = [&]() -> auto& { return last_(*blocks_(store)[0]); };
+  notices(store, "base/page_store.hpp: !is_empty()", [&] { taken().reset(); });
+  notices(store, "base/page_store.hpp: (last_ & ~taken_).none()", [&] { last().set(2); });
+  notices(store, "base/page_store.hpp: (taken_ & ~last_ &", [&] { last().reset(); });
+  store.give(run);
 }
 
 TEST(Damage, OfATimerWheel) {

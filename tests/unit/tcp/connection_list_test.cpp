@@ -37,6 +37,20 @@ TEST(ConnectionList, FirstInFirstOut) {
   EXPECT_TRUE(list.empty());
 }
 
+TEST(ConnectionList, TellsWhoIsSecond) {
+  Three t;
+  tcp::ConnectionList list;
+  EXPECT_EQ(list.second(), nullptr);
+  list.push_back(t.links[1]);
+  EXPECT_EQ(list.second(), nullptr);
+  list.push_back(t.links[2]);
+  EXPECT_EQ(t.number(list.second()), 2u);
+  list.push_back(t.links[0]);
+  EXPECT_EQ(t.number(list.second()), 2u);
+  tcp::ConnectionList::erase(t.links[1]);
+  EXPECT_EQ(t.number(list.second()), 0u);
+}
+
 TEST(ConnectionList, WhoStandsInItKeepsThePlaceAndWhoDoesNotMayBeTakenOut) {
   Three t;
   tcp::ConnectionList list;
