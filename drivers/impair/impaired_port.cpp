@@ -169,11 +169,21 @@ void ImpairedPort::enqueue(port::Packet packet, base::Now now) {
   delayed_.push(entry);
 }
 
+void ImpairedPort::hold_overtaken(const Overtaken& waiting) {
+  overtaken_.push_back(waiting);
+  next_release_ = std::min(next_release_, waiting.release);
+  next_limit_ = base::earlier(next_limit_, waiting.limit);
+}
+
 void ImpairedPort::release_overtaken(base::Now now) {
+  next_release_ = UINT64_MAX;
+  next_limit_ = base::kNever;
   size_t kept = 0;
   for (const Overtaken& waiting : overtaken_) {
     if (passed_ < waiting.release && now < waiting.limit) {
       overtaken_[kept++] = waiting;
+      next_release_ = std::min(next_release_, waiting.release);
+      next_limit_ = base::earlier(next_limit_, waiting.limit);
       continue;
     }
     if (passed_ > waiting.since) ++impair_counters_.reordered;
@@ -186,16 +196,16 @@ void ImpairedPort::advance(base::Now now) {
   while (!delayed_.empty() && delayed_.front().due <= now) {
     const Delayed& entry = delayed_.front();
     if (entry.let_pass != 0) {
-      overtaken_.push_back(
+      hold_overtaken(
           {entry.packet, passed_, passed_ + entry.let_pass, now + config_.reorder_timeout});
     } else {
       ready_.push(entry.packet);
       ++passed_;
     }
     delayed_.pop();
-    if (!overtaken_.empty()) release_overtaken(now);
+    if (frees_overtaken(now)) release_overtaken(now);
   }
-  if (!overtaken_.empty()) release_overtaken(now);
+  if (frees_overtaken(now)) release_overtaken(now);
   send_ready(now);
 }
 
@@ -217,8 +227,7 @@ void ImpairedPort::send_ready(base::Now now) {
 base::Now ImpairedPort::next_deadline() const {
   base::Now earliest = base::earlier(inner_.next_deadline(), retry_at_);
   if (!delayed_.empty()) earliest = base::earlier(earliest, delayed_.front().due);
-  for (const Overtaken& waiting : overtaken_) earliest = base::earlier(earliest, waiting.limit);
-  return earliest;
+  return base::earlier(earliest, next_limit_);
 }
 
 }  // namespace rnic::impair

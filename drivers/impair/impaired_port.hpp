@@ -90,6 +90,10 @@ class ImpairedPort final : public port::Port {
   void duplicate_and_enqueue(const port::Packet& packet, base::Now now);
   /// Moves frames on as far as `now` lets them, down to the inner port.
   void advance(base::Now now);
+  void hold_overtaken(const Overtaken& waiting);
+  [[nodiscard]] bool frees_overtaken(base::Now now) const {
+    return passed_ >= next_release_ || now >= next_limit_;
+  }
   void release_overtaken(base::Now now);
   void send_ready(base::Now now);
 
@@ -104,6 +108,9 @@ class ImpairedPort final : public port::Port {
   uint64_t passed_ = 0;  // frames that kept their place, so far
   Queue<Delayed> delayed_;
   std::vector<Overtaken> overtaken_;  // never more than kCapacity
+  // The least of their release and limit: before these none of them goes on.
+  uint64_t next_release_ = UINT64_MAX;
+  base::Now next_limit_ = base::kNever;
   Queue<port::Packet> ready_;
   base::Now retry_at_ = base::kNever;
 };
