@@ -1,7 +1,7 @@
 // Goodput of one connection over a wire that loses or reorders frames both ways, as a share of what
 // the same wire carries without that.
 //
-//   loss_cost [--seconds S] [--seed N] [--strict] [ROW...]
+//   loss_cost [--seconds S] [--seed N] [--strict] [--exact N [--perfect]] [ROW...]
 //
 // Two devices in one thread, CRC on, Writes of 1 MiB, kDepth outstanding. Time is what the thread's
 // processor needed for both ends, plus what they waited for: where neither has anything to do, the
@@ -10,6 +10,10 @@
 // S seconds (4) of that time each. Every octet of every Write is compared with what was sent, and
 // its place filled with something else before it is written again; that is outside of the clock. A
 // run in which one octet differs has no figure, and the program fails.
+//
+// --exact N: N Writes over the bad wire, or with --perfect over the other, by a clock that counts
+// frames instead of time, so that each run is like the one before: callgrind counts what
+// measured_carry() takes. Goodput and shares are then those of this clock.
 //
 // --strict: to the letter of RFC 8985, and one ACK for a burst (tcp.loss_acks, tcp.reordering_max
 // and tcp.recovery_probe off). Exit status: 0 measured, whatever the figures are; 1 wrong octets; 2
@@ -65,6 +69,8 @@ constexpr std::array kRows{
 struct Options {
   double seconds = 4;
   uint64_t seed = 1;
+  uint64_t exact = 0;  // messages; 0: by time
+  bool perfect = false;
   bool strict = false;
   std::vector<const Row*> rows;
 };
@@ -101,22 +107,40 @@ class Clock {
       look_ = std::min(look_, base::Duration((processor_time() - begin) / kLooks));
     }
   }
-  void go() { offset_ = now_ - base::from_nanos(processor_time()); }
+  void go() {
+    if (!virtual_) offset_ = now_ - base::from_nanos(processor_time());
+  }
+  /// From now on time is what spend() says.
+  void count_frames() { virtual_ = true; }
+  /// A turn of both ends is over. \param served frames that came
+  void spend(uint32_t served) {
+    if (virtual_) now_ += base::Duration(100 + 300 * served);
+  }
   void stop() { tick(); }
   base::Now tick() {
+    if (virtual_) return now_;
     offset_ -= look_;
     const base::Now read = base::from_nanos(processor_time()) + offset_;
     if (read < now_) offset_ += now_ - read;
     return now_ = std::max(now_, read);
   }
   void wait_until(base::Now then) {
-    if (then > now_) offset_ += then - now_;
+    if (then <= now_) return;
+    waited_ += then - now_;
+    if (virtual_) {
+      now_ = then;
+    } else {
+      offset_ += then - now_;
+    }
   }
   [[nodiscard]] base::Now now() const { return now_; }
+  [[nodiscard]] base::Duration waited() const { return waited_; }
 
  private:
   base::Now now_ = base::from_nanos(1'000'000'000);
   base::Duration offset_{0};
+  base::Duration waited_{0};
+  bool virtual_ = false;
   base::Duration look_ = std::chrono::microseconds(10);  // processor time of one look
 };
 
@@ -176,6 +200,7 @@ class World {
     for (size_t i = 0; i < left_.memory.size(); ++i) {
       left_.memory[i] = static_cast<uint8_t>(i * 7 + i / 251 + i / kMessage);
     }
+    if (options.exact != 0) clock_.count_frames();
     clock_.go();
     connect();
     clock_.stop();
@@ -202,9 +227,15 @@ class World {
   void forget() {
     elapsed_ = base::Duration(0);
     octets_ = 0;
+    waited_before_ = clock_.waited();
     before_ = left_.device.tcp_counters();
   }
   [[nodiscard]] base::Duration elapsed() const { return elapsed_; }
+  /// The share of it that both ends waited for.
+  [[nodiscard]] double waited() const {
+    return static_cast<double>((clock_.waited() - waited_before_).count()) /
+           static_cast<double>(elapsed_.count());
+  }
   [[nodiscard]] double gbps() const {
     return static_cast<double>(octets_) * 8 / static_cast<double>(elapsed_.count());
   }
@@ -238,6 +269,7 @@ class World {
   void turn() {
     uint32_t served = left_.device.poll(clock_.tick());
     served += right_.device.poll(clock_.tick());
+    clock_.spend(served);
     if (served != 0) return;
     const base::Now next =
         base::earlier(left_.device.next_deadline(), right_.device.next_deadline());
@@ -302,6 +334,7 @@ class World {
   uint64_t done_ = 0;
   uint64_t octets_ = 0;
   base::Duration elapsed_{0};
+  base::Duration waited_before_{0};
   tcp::Counters before_;
 };
 
@@ -327,8 +360,20 @@ void report(const Row& row, const World& good, const World& bad) {
                                &C::dsack_undos, &C::eifel_undos}) {
     std::printf("  %9llu", static_cast<unsigned long long>(bad.counted(counter)));
   }
-  std::printf("  %6.2f\n", 100 * resent);
+  std::printf("  %6.2f  %6.2f\n", 100 * resent, 100 * bad.waited());
   std::fflush(stdout);
+}
+
+[[gnu::noinline]] void measured_carry(World& world, uint64_t messages) { world.carry(messages); }
+
+void count(const Row& row, const Options& options) {
+  const auto world = std::make_unique<World>(row, !options.perfect, options);
+  world->carry(options.exact);
+  world->forget();
+  measured_carry(*world, options.exact);
+  report(row, *world, *world);
+  const uint64_t segments = world->counted(&tcp::Counters::data_segments_out);
+  std::printf("%llu segments\n", static_cast<unsigned long long>(segments));
 }
 
 void measure(const Row& row, const Options& options) {
@@ -350,12 +395,16 @@ Options options_of(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
-    if (word == "--strict") {
+    if (word == "--perfect") {
+      options.perfect = true;
+    } else if (word == "--strict") {
       options.strict = true;
-    } else if ((word == "--seconds" || word == "--seed") && i + 1 < argc) {
+    } else if ((word == "--seconds" || word == "--seed" || word == "--exact") && i + 1 < argc) {
       const double value = std::atof(argv[++i]);
       if (value <= 0) fail("a number above 0 is wanted", 2);
-      if (word == "--seed") {
+      if (word == "--exact") {
+        options.exact = static_cast<uint64_t>(value);
+      } else if (word == "--seed") {
         options.seed = static_cast<uint64_t>(value);
       } else {
         options.seconds = value;
@@ -364,7 +413,9 @@ Options options_of(int argc, char** argv) {
       const auto* row = std::find_if(kRows.begin(), kRows.end(),
                                      [&](const Row& one) { return one.name == word; });
       if (row == kRows.end()) {
-        fail("usage: loss_cost [--seconds S] [--seed N] [--strict] [ROW...]", 2);
+        fail(
+            "usage: loss_cost [--seconds S] [--seed N] [--strict] [--exact N [--perfect]] [ROW...]",
+            2);
       }
       options.rows.push_back(&*row);
     }
@@ -381,7 +432,9 @@ int main(int argc, char** argv) {
   const Options options = options_of(argc, argv);
   std::puts(
       "row             share  must          Gbit/s  perfect bound  time-outs   spurious recoveries"
-      "  dsack-und  eifel-und  resent%");
-  for (const Row* row : options.rows) measure(*row, options);
+      "  dsack-und  eifel-und  resent%  waited%");
+  for (const Row* row : options.rows) {
+    options.exact != 0 ? count(*row, options) : measure(*row, options);
+  }
   return 0;
 }
