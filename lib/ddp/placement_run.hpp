@@ -70,6 +70,13 @@ class PlacementRun {
     return true;
   }
 
+  /// A segment of the run, though it may have been placed by itself, whose delivery only counts, as
+  /// its target is quiet and it has no L. \param header at least kDdpTaggedSize octets
+  [[nodiscard]] bool is_quiet_part(const uint8_t* header) const {
+    return tagged_control(header) == control_ && quiet_ &&
+           !wire::is_ddp_last(header[wire::kDdpControlAt]);
+  }
+
   /// The place of the octets of a segment, or nullptr: all its checks have to be made, or it is
   /// untagged. \param header at least kDdpTaggedSize octets
   [[nodiscard]] uint8_t* find_tagged(const uint8_t* header, uint32_t payload,

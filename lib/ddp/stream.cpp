@@ -251,6 +251,7 @@ inline Fault Stream::deliver_tagged(const wire::DdpTaggedHeader& header, uint32_
 }
 
 void Stream::deliver_ulpdu(base::ByteView header, uint32_t ulpdu_length, base::Now now) {
+  if (header.size() >= wire::kDdpTaggedSize && run_.is_quiet_part(header.data())) return;
   if (stopped_) return;
   // Segments before the faulty one may still wait for their delivery. The faulty one is recognised
   // by its header.

@@ -173,14 +173,18 @@ void HeldOctets::uncount(uint64_t octets) {
 
 bool HeldOctets::has_room(base::Range range, bool at_delivery_point, uint32_t parts) const {
   if (range.empty()) return true;
-  uint32_t need = 0;
-  for_each_page(range, [&](uint64_t window, size_t, size_t, size_t) {
-    if (store_.find(id_, window) == nullptr) ++need;
-  });
   const bool within_limit = range.size() <= left();
   const uint32_t ranges = 2 * parts;  // an added part takes a node, and splitting it takes another
   const bool nodes =
       count_ + ranges <= kRangesMax && store_.ranges().free() > HoldStore::kReserveNodes + ranges;
+  // Mostly there is room even if none of the pages are there.
+  const uint64_t most = (range.end - 1) / kPage - range.begin / kPage + 1;
+  if (within_limit && nodes && most <= store_.general_free()) [[likely]]
+    return true;
+  uint32_t need = 0;
+  for_each_page(range, [&](uint64_t window, size_t, size_t, size_t) {
+    if (store_.find(id_, window) == nullptr) ++need;
+  });
   if (within_limit && nodes && need <= store_.general_free()) return true;
   if (!at_delivery_point || store_.ranges().free() < 2) return false;
   return need <= store_.reserve_free(id_) + (within_limit ? store_.general_free() : 0);

@@ -66,6 +66,7 @@ struct LocatedSegment {
   bool droppable = false;         ///< a retransmission of the bad PDU may be right
   bool cut = false;               ///< the PDU at `next` runs past the segment
   bool plain = false;             ///< inspect() has found that it may take the fast path
+  bool early = false;             ///< it has found one PDU, ahead of the order
   std::array<PduSpan, kLocatedMax> whole;
 };
 

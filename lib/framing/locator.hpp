@@ -41,6 +41,9 @@ class LocatorDefaults {
     static_cast<void>(span);
     return false;
   }
+  /// A PDU is known to begin with a range of octets that is ahead of the order, as locate() would
+  /// find.
+  [[nodiscard]] bool begins_early(const Arrivals&, base::Range, base::ByteView) { return false; }
   /// Decides whether the transport is to drop a located segment. Called only if the transport can
   /// drop one.
   [[nodiscard]] Refusal refuses(const Arrivals&, const LocatedSegment&, base::ByteView) {

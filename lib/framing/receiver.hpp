@@ -50,6 +50,9 @@ class ReceiverOwner {
 /// fast path, place_ordered(), which does what place() and ordered() would do to it, in the same
 /// order of calls, and leaves out what has no effect then (decision 62). All others take the
 /// general way.
+///
+/// Behind a hole nearly every segment is early: is_early() is true of it. It goes the general way,
+/// but is neither searched for PDUs nor judged as one that nothing proves.
 template <Locator L>
 class Receiver final : private Arrivals {
  public:
@@ -130,6 +133,8 @@ class Receiver final : private Arrivals {
                                                 base::Now now);
   [[nodiscard]] llp::InspectVerdict judge(LocatedSegment& segment, base::ByteView octets,
                                           base::Now now);
+  [[nodiscard]] bool is_early(LocatedSegment& segment, base::ByteView octets);
+  [[nodiscard]] llp::InspectVerdict refuse_for_room(LocatedSegment& segment);
   [[nodiscard]] bool has_room(const LocatedSegment& segment, base::ByteView octets);
   [[nodiscard]] bool may_wait(const LocatedSegment& segment, base::ByteView octets);
   [[nodiscard]] bool is_steady() const;
@@ -149,6 +154,8 @@ class Receiver final : private Arrivals {
   void keep_from(const LocatedSegment& segment, base::ByteView octets, uint32_t first,
                  base::Now now);
   void place_early(const LocatedSegment& segment, base::ByteView octets, base::Now now);
+  void keep_early(base::Range range, base::ByteView octets, uint64_t next_pdu, base::Now now);
+  void place_one_early(const LocatedSegment& segment, base::ByteView octets, base::Now now);
   [[nodiscard]] bool place_front(const LocatedSegment& segment, base::ByteView octets,
                                  base::Now now);
   void hold_waiting(base::Range range, base::ByteView octets, uint64_t next_pdu, base::Now now);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/trace.hpp"
 #include "framing/receiver.hpp"
@@ -71,7 +72,7 @@ inline void Receiver<L>::reset(LocatedSegment& out, base::Range range) {
   out.next = kUnlocated;
   out.count = 0;
   out.bad = PduError::None;
-  out.droppable = out.cut = out.plain = false;
+  out.droppable = out.cut = out.plain = out.early = false;
 }
 
 template <Locator L>
@@ -104,7 +105,11 @@ template <Locator L>
                                                                base::Now now) {
   if (stopped_) return llp::InspectVerdict::Accept;
   LocatedSegment& segment = store_.segment();
-  locate(range, octets, segment);
+  reset(segment, range);
+  if (is_early(segment, octets)) {
+    return has_room(segment, octets) ? llp::InspectVerdict::Accept : refuse_for_room(segment);
+  }
+  locator_.locate(arrivals(), octets, segment);
   if (!can_drop_) return llp::InspectVerdict::Accept;
   segment.plain = is_plain(segment);
   if (segment.plain) [[likely]]
@@ -119,16 +124,39 @@ template <Locator L>
   const base::Range range = segment.range;
   const Refusal refusal = locator_.refuses(arrivals(), segment, octets);
   if (refusal == Refusal::None && has_room(segment, octets)) return llp::InspectVerdict::Accept;
+  if (refusal == Refusal::None) return refuse_for_room(segment);
   segment.owner = nullptr;
-  if (refusal != Refusal::None) {
-    ++(refusal == Refusal::Wrong ? stats_.dropped_damaged : stats_.dropped_suspected);
-    trace(refusal == Refusal::Wrong ? TraceKind::CrcDropped : TraceKind::Suspected, range, now);
-    return llp::InspectVerdict::Drop;
-  }
+  ++(refusal == Refusal::Wrong ? stats_.dropped_damaged : stats_.dropped_suspected);
+  trace(refusal == Refusal::Wrong ? TraceKind::CrcDropped : TraceKind::Suspected, range, now);
+  return llp::InspectVerdict::Drop;
+}
+
+template <Locator L>
+[[gnu::noinline, gnu::cold]] llp::InspectVerdict Receiver<L>::refuse_for_room(
+    LocatedSegment& segment) {
+  segment.owner = nullptr;
   ++counters_.hold_refused;
   ++stats_.dropped_no_room;
   parts_ = {};
   return llp::InspectVerdict::NoRoom;
+}
+
+/// The segment is ahead of the order and known to be one PDU, which is proven: what locate() would
+/// find, and no refusal. Nothing else of the segment has to be looked at. \param segment reset; it
+/// gets the PDU
+template <Locator L>
+inline bool Receiver<L>::is_early(LocatedSegment& segment, base::ByteView octets) {
+  const base::Range range = segment.range;
+  if (waits_ || range.begin == arrived_ || !can_drop_ || !fast_path_) return false;
+  if (!locator_.begins_early(arrivals(), range, octets) ||
+      !locator_.is_one_pdu(range.begin, octets, segment.whole[0])) {
+    return false;
+  }
+  segment.next = range.end;
+  segment.front_end = range.begin;
+  segment.count = 1;
+  segment.early = true;
+  return true;
 }
 
 /// \return whether a PDU of a segment in order may have to wait. The answer has to be exact where
@@ -429,7 +457,27 @@ void Receiver<L>::hold_waiting(base::Range range, base::ByteView octets, uint64_
 }
 
 template <Locator L>
+void Receiver<L>::keep_early(base::Range range, base::ByteView octets, uint64_t next_pdu,
+                             base::Now now) {
+  scan(hold(range, octets, false, next_pdu, now), now);
+}
+
+/// Places an early segment.
+template <Locator L>
+inline void Receiver<L>::place_one_early(const LocatedSegment& segment, base::ByteView octets,
+                                         base::Now now) {
+  const PduSpan& span = segment.whole[0];
+  bool limited = false;
+  if (!place_whole(span, octets.data(), false, now, limited)) {
+    keep_early(segment.range, octets, limited ? kNotLocatable : span.end, now);
+  } else if (!stopped_) {
+    continue_behind(span.end, now);
+  }
+}
+
+template <Locator L>
 void Receiver<L>::place_early(const LocatedSegment& segment, base::ByteView octets, base::Now now) {
+  if (segment.early && !waits_) return place_one_early(segment, octets, now);
   const base::Range range = segment.range;
   // If some PDUs can be placed and others cannot, a long wait would leave a held range between any
   // two placed PDUs and use up the ranges. So the octets are only held when there are many ranges.
@@ -439,9 +487,7 @@ void Receiver<L>::place_early(const LocatedSegment& segment, base::ByteView octe
   }
   const auto keep_part = [&](uint64_t from, uint64_t to, uint64_t next_pdu) {
     if (from >= to) return;
-    const uint32_t node =
-        hold({from, to}, octets.subspan(from - range.begin, to - from), false, next_pdu, now);
-    scan(node, now);
+    keep_early({from, to}, octets.subspan(from - range.begin, to - from), next_pdu, now);
   };
   keep_part(range.begin, segment.front_end, kUnlocated);
   for (uint32_t i = 0; i < segment.count && !stopped_; ++i) {
@@ -488,7 +534,11 @@ bool Receiver<L>::place_whole(const PduSpan& span, const uint8_t* data, bool in_
 template <Locator L>
 void Receiver<L>::list_placed(const PduSpan& span, const llp::UlpduView& ulpdu, bool early) {
   PlacedPdu& entry = placed_.insert(span, early);
-  ulpdu.copy_prefix(entry.header.data(), llp::kUlpduHeaderMax);
+  if (!ulpdu.pieces.empty() && ulpdu.pieces[0].size() >= llp::kUlpduHeaderMax) [[likely]] {
+    std::memcpy(entry.header.data(), ulpdu.pieces[0].data(), llp::kUlpduHeaderMax);
+  } else {
+    ulpdu.copy_prefix(entry.header.data(), llp::kUlpduHeaderMax);
+  }
 }
 
 template <Locator L>

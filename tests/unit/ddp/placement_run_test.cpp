@@ -210,6 +210,27 @@ TEST_F(PlacementRunTest, NothingIsPlacedBehindTheEndOfTheStream) {
   EXPECT_EQ(memory[64 + 8], kGuard);
 }
 
+// What was placed ahead of the order is delivered by itself.
+TEST_F(PlacementRunTest, APartThatIsDeliveredAloneIsNotToldEither) {
+  const auto deliver = [this](uint64_t to, bool last) {
+    const auto header = write(to, last);
+    stream.deliver_ulpdu(header, static_cast<uint32_t>(header.size()), {});
+  };
+  deliver(8, false);
+  EXPECT_EQ(user.tagged_deliveries, 1u) << "there is no run";
+  take_good(write(0));
+  deliver(8, false);
+  EXPECT_EQ(user.tagged_deliveries, 1u);
+  deliver(16, true);
+  EXPECT_EQ(user.tagged_deliveries, 2u) << "L";
+  user.quiet = false;
+  stream.may_send();
+  take_good(write(24));
+  const uint32_t before = user.tagged_deliveries;
+  deliver(32, false);
+  EXPECT_EQ(user.tagged_deliveries, before + 1) << "of a target that is not quiet";
+}
+
 // Before others of its segment are placed only what affects none of them is delivered.
 TEST_F(PlacementRunTest, AQuietSegmentIsDeliveredAmongOthers) {
   EXPECT_EQ(take(write(0, true), true), PlaceVerdict::Delivered) << "asked for";

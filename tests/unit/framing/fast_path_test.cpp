@@ -92,6 +92,7 @@ struct LoggedEnd : ReceiverOwner {
     receiver.bind(&user);
     receiver.start(0);
     user.discard = [this] { receiver.discard(); };
+    locator.marks = true;
   }
   void first_pdu(base::Now) override { user.calls.emplace_back("first"); }
   void broken(PduError error, base::Now) override {
@@ -184,8 +185,8 @@ TEST(FastPath, TwinsOnAnySegments) {
     Octets stream;
     std::vector<uint64_t> ends;
     for (uint32_t i = 0; i < 40; ++i) {
-      const Octets one =
-          pdu(std::string(1 + random() % (i % 5 == 0 ? 120 : 20), static_cast<char>('a' + i % 26)));
+      const auto letter = static_cast<char>(seed % 2 != 0 && i % 3 == 0 ? '#' : 'a' + i % 26);
+      const Octets one = pdu(std::string(1 + random() % (i % 5 == 0 ? 120 : 20), letter));
       stream.insert(stream.end(), one.begin(), one.end());
       ends.push_back(stream.size());
     }
@@ -337,6 +338,70 @@ TEST(FastPath, ASteadyStreamEndsWithWhatIsNotPlain) {
 TEST(FastPath, NotWhereItIsOff) {
   Begun end(false);
   EXPECT_FALSE(end.arrive(4, pdu("two")));
+}
+
+// --- ahead of the order ---
+
+TEST(EarlySegment, OfOnePduIsNotLocated) {
+  Begun end;
+  EXPECT_FALSE(end.arrive(9, pdu("#two")));
+  EXPECT_FALSE(end.arrive(14, pdu("three")));  // behind a proven one
+  EXPECT_EQ(end.locator.one_count, 2u);
+  EXPECT_EQ(end.receiver.held(), 0u);
+  EXPECT_EQ(end.counts.early, 11u);
+  EXPECT_FALSE(end.arrive(4, pdu("hole")));
+  EXPECT_EQ(end.user.calls,
+            (std::vector<std::string>{"place one", "first", "deliver 3 one", "place early #two",
+                                      "place early three", "place hole", "deliver 4 hole",
+                                      "deliver 4 #two", "deliver 5 three"}));
+}
+
+TEST(EarlySegment, ContinuesWithWhatIsHeldBehindIt) {
+  Begun end;
+  EXPECT_FALSE(end.arrive(14, pdu("held")));
+  EXPECT_EQ(end.receiver.held(), 5u);
+  EXPECT_FALSE(end.arrive(9, pdu("#two")));
+  EXPECT_EQ(end.receiver.held(), 0u);
+  EXPECT_EQ(end.user.calls.back(), "place early held");
+}
+
+// All others are located, and judged.
+TEST(EarlySegment, IsNoneWhere) {
+  const std::vector<std::function<void(LoggedEnd&)>> all = {
+      [](LoggedEnd& end) { end.arrive(9, pdu("unmarked")); },
+      [](LoggedEnd& end) { end.arrive(9, pdus({"#two", "pdus"})); },
+      [](LoggedEnd& end) { end.arrive(9, Octets{8, '#', 'c', 'u', 't'}); },
+      [](LoggedEnd& end) { end.arrive(4, pdu("#order")); },
+      [](LoggedEnd& end) {
+        end.user.wait_at = 1;
+        end.user.says_wait = true;
+        end.arrive(4, pdu("wait"));
+        end.arrive(9, pdu("#wait"));
+      },
+  };
+  for (size_t i = 0; i < all.size(); ++i) {
+    SCOPED_TRACE(i);
+    Begun end;
+    Begun general(false);
+    all[i](end);
+    all[i](general);
+    EXPECT_EQ(end.locator.one_count, 0u);
+    expect_twins(end, general);
+  }
+  Begun off(false);
+  off.arrive(9, pdu("#two"));
+  EXPECT_EQ(off.locator.one_count, 0u);
+  EXPECT_EQ(off.counts.early, 5u);
+}
+
+TEST(EarlySegment, IsRefusedWithoutRoom) {
+  LoggedEnd end(true, 2048);
+  EXPECT_FALSE(end.arrive(0, pdu("one")));
+  EXPECT_FALSE(end.arrive(100, pdu("#fits")));
+  EXPECT_FALSE(end.arrive(200, pdu("held")));  // takes the only page
+  EXPECT_FALSE(end.arrive(9000, pdu("#none")));
+  EXPECT_EQ(end.user.calls.back(), "refused");
+  EXPECT_EQ(end.counts.refused, 1u);
 }
 
 TEST(FastPath, NotAheadOfTheOrder) {

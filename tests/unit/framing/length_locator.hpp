@@ -12,7 +12,8 @@ inline constexpr PduError kBadLength = PduError::BadLength;
 inline constexpr PduError kOverlap = PduError::BadMarker;
 
 /// A PDU is one octet that tells its length, and as many octets; the length 0 is an error. Nothing
-/// tells where one begins but the end of the one before.
+/// tells where one begins but the end of the one before, or, with `marks`, '#' as its first octet
+/// at the begin of a segment.
 class LengthLocator final : public LocatorDefaults {
  public:
   explicit LengthLocator(HoldStore& store) : store_(store) {}
@@ -20,7 +21,7 @@ class LengthLocator final : public LocatorDefaults {
   void locate(const Arrivals& arrivals, base::ByteView octets, LocatedSegment& out) {
     const base::Range range = out.range;
     const bool in_order = arrivals.in_order(range);
-    if (!in_order && !arrivals.placed().ends_at(range.begin)) return;
+    if (!in_order && !begins_early(arrivals, range, octets)) return;
     uint64_t at = range.begin;
     if (in_order && arrivals.place_next() < at) {
       PduSpan span;
@@ -44,6 +45,11 @@ class LengthLocator final : public LocatorDefaults {
     ++one_count;
     return true;
   }
+  [[nodiscard]] bool begins_early(const Arrivals& arrivals, base::Range range,
+                                  base::ByteView octets) {
+    const bool marked = marks && octets.size() > 1 && octets[0] != '#' && octets[1] == '#';
+    return marked || arrivals.placed().ends_at(range.begin);
+  }
   [[nodiscard]] uint64_t first_in(const Arrivals& arrivals, base::Range held) const {
     return arrivals.placed().ends_at(held.begin) ? held.begin : kUnlocated;
   }
@@ -65,6 +71,7 @@ class LengthLocator final : public LocatorDefaults {
   void passed(uint64_t end, uint64_t) { passed_to = end; }
   [[nodiscard]] PduError overlap() const { return kOverlap; }
 
+  bool marks = false;
   uint32_t one_count = 0;  ///< segments of one PDU that were not located
   uint32_t placed_count = 0;
   uint64_t passed_to = 0;
