@@ -33,14 +33,15 @@ class IntervalSet {
   /// True when inserting `r` would still fit.
   [[nodiscard]] bool can_insert(Range r) const {
     if (count_ < Capacity) return true;
-    return first_touching(r) != upper_touching(r);
+    const size_t first = first_touching(r);
+    return first != upper_touching(r, first);
   }
 
   /// Adds `r`, merging with what it overlaps or touches. False (and unchanged) when full.
   bool insert(Range r) {
     if (r.empty()) return true;
     const size_t first = first_touching(r);
-    const size_t last = upper_touching(r);
+    const size_t last = upper_touching(r, first);
     if (first == last) {
       if (count_ == Capacity) return false;
       std::copy_backward(ranges_.begin() + first, ranges_.begin() + count_,
@@ -51,6 +52,7 @@ class IntervalSet {
     }
     ranges_[first].begin = std::min(ranges_[first].begin, r.begin);
     ranges_[first].end = std::max(ranges_[last - 1].end, r.end);
+    if (last - first == 1) return true;
     std::copy(ranges_.begin() + last, ranges_.begin() + count_, ranges_.begin() + first + 1);
     count_ -= last - first - 1;
     return true;
@@ -81,7 +83,7 @@ class IntervalSet {
 
   /// The first part of `r` that the set does not cover; empty when all of it is covered.
   [[nodiscard]] Range first_gap(Range r) const {
-    for (const Range& have : ranges()) {
+    for (const Range& have : ranges().subspan(first_touching(r))) {
       if (have.end <= r.begin) continue;
       if (have.begin > r.begin) return {r.begin, std::min(r.end, have.begin)};
       r.begin = have.end;
@@ -100,17 +102,17 @@ class IntervalSet {
   }
 
  private:
-  /// Index of the first range that overlaps or touches r or lies behind it.
+  /// Index of the first range that overlaps or touches r or lies behind it. The search begins at
+  /// the end, since what arrives is mostly near it.
   [[nodiscard]] size_t first_touching(Range r) const {
-    size_t i = 0;
-    while (i < count_ && ranges_[i].end < r.begin) ++i;
+    size_t i = count_;
+    while (i != 0 && ranges_[i - 1].end >= r.begin) --i;
     return i;
   }
-  /// Index past the last range that overlaps or touches r.
-  [[nodiscard]] size_t upper_touching(Range r) const {
-    size_t i = first_touching(r);
-    while (i < count_ && ranges_[i].begin <= r.end) ++i;
-    return i;
+  /// Index past the last range that overlaps or touches r. \param first first_touching(r)
+  [[nodiscard]] size_t upper_touching(Range r, size_t first) const {
+    while (first < count_ && ranges_[first].begin <= r.end) ++first;
+    return first;
   }
 
   std::array<Range, Capacity> ranges_{};

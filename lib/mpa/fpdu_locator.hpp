@@ -37,6 +37,11 @@ class FpduLocator final : public framing::LocatorDefaults {
     return span.end == begin + octets.size() &&
            reader_.verify(span, octets.data()) == framing::PduError::None;
   }
+  [[nodiscard]] bool begins_early(const framing::Arrivals& arrivals, base::Range range,
+                                  base::ByteView octets) {
+    uint64_t first = 0;
+    return find_early(arrivals, range, octets, first) && first == range.begin;
+  }
   [[nodiscard]] framing::Refusal refuses(const framing::Arrivals& arrivals,
                                          const framing::LocatedSegment& segment,
                                          base::ByteView octets) {

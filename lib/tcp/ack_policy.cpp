@@ -1,6 +1,7 @@
 #include "tcp/ack_policy.hpp"
 
 #include <algorithm>
+#include <span>
 
 namespace rnic::tcp {
 
@@ -39,10 +40,11 @@ base::Seq32 AckPolicy::take_part() {
 
 void AckPolicy::note_range(uint64_t offset) {
   // RFC 2018 s.4: the block that holds the newest segment goes first.
-  if (fresh_ != 0) {
-    for (const base::Range& range : committed_.ranges()) {
-      if (range.contains(offset) && holds(range, recent_[0])) return;  // already listed
-    }
+  const std::span<const base::Range> ranges = committed_.ranges();
+  for (size_t i = fresh_ != 0 ? ranges.size() : 0; i != 0; --i) {
+    if (ranges[i - 1].begin > offset) continue;
+    if (ranges[i - 1].contains(offset) && holds(ranges[i - 1], recent_[0])) return;  // listed
+    break;
   }
   std::copy_backward(recent_.begin(), recent_.end() - 1, recent_.end());
   recent_[0] = tcb_.rcv_seq(offset);
@@ -67,27 +69,35 @@ bool AckPolicy::note_partial_duplicate(base::Range old) {
   return true;
 }
 
+void AckPolicy::note_beyond(uint32_t size, bool push, uint64_t begin) {
+  if (config_.loss_acks != 0) often_until_ = tcb_.rcv_nxt + kOften;
+  note_range(begin);
+  // If an ACK of earlier text in order is being delayed, it goes out now and serves as the ACK of
+  // this segment, too.
+  const bool delayed = moves() && !due();
+  if (!tcb_.sack_ok && !delayed && duplicates_ < kMaxDuplicates) ++duplicates_;
+  note_size(size, push);
+  octets_ += size;
+  ask_alone();  // RFC 5681 s.4.2: at once
+  if (tcb_.sack_ok && beyond_ < 2) ++beyond_;
+}
+
 bool AckPolicy::note_text(const Text& text, base::Now now) {
   // Segments behind a hole were owed an ACK of the old RCV.NXT. The ACK that is due now covers
   // more, and a duplicate of that ACK would tell the peer that a segment behind the next hole
   // arrived (RFC 5681 s.2).
   if (text.advanced) duplicates_ = 0;
   if (!text.advanced && text.fresh) {
-    if (config_.loss_acks != 0) often_until_ = tcb_.rcv_nxt + kOften;
-    note_range(text.whole.begin);
-    // If an ACK of earlier text in order is being delayed, it goes out now and serves as the ACK of
-    // this segment, too.
-    const bool delayed = moves() && !due();
-    if (!tcb_.sack_ok && !delayed && duplicates_ < kMaxDuplicates) ++duplicates_;
+    note_beyond(text.size, text.push, text.whole.begin);
+    return true;
   }
   if (!text.fresh) note_dsack(text.whole);  // RFC 2883 s.4
   if (text.advanced && !text.had_holes) return note_in_order(text.size, text.push, now);
-  // RFC 5681 s.4.2: text out of order, or text that fills a hole, is acknowledged at once.
+  // RFC 5681 s.4.2: text that fills a hole, or was received before, is acknowledged at once.
   note_size(text.size, text.push);
   octets_ += text.size;
   due_ = Due::Now;
   if (!text.advanced || !committed_.empty()) alone_ = true;
-  if (!text.advanced && text.fresh && tcb_.sack_ok && beyond_ < 2) ++beyond_;
   return true;
 }
 

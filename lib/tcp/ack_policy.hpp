@@ -88,6 +88,9 @@ class AckPolicy {
     }
     return false;
   }
+  /// Text arrived ahead of the order that had not been taken before, so an ACK is due. \param begin
+  /// its offset
+  void note_beyond(uint32_t size, bool push, uint64_t begin);
   /// Text arrived, in order or not. \return an ACK is due now
   bool note_text(const Text& text, base::Now now);
   /// The whole segment was received before (RFC 2883 s.4.1). This alone asks for no ACK.

@@ -89,8 +89,9 @@ void Connection::take_text_of_syn(const Segment& syn, base::Now now) {
   rest.flags &= static_cast<uint8_t>(~flag::kSyn);
   rest.seq += 1;
   Receiver::NewText text;
-  if (!receiver_.inspect_text(rest, text, now)) return;
-  receiver_.take_text(rest, text, now);
+  const Receiver::Text arrived = receiver_.text_of(rest);
+  if (!receiver_.inspect_text(arrived, text, now)) return;
+  receiver_.take_text(arrived, text, now);
   if (!over() && receiver_.take_fin(now)) end_in_time_wait(now);
 }
 
@@ -182,11 +183,12 @@ void Connection::input_synchronized(Segment& segment, base::Now now) {
     return;
   }
   Receiver::NewText text;
-  if (!receiver_.inspect_text(segment, text, now)) return;
+  const Receiver::Text arrived = receiver_.text_of(segment);
+  if (!receiver_.inspect_text(arrived, text, now)) return;
   process_ack(segment, now);                                                    // Fifth
   if (segment.has(flag::kUrg) && !over()) receiver_.take_urgent(segment, now);  // Sixth
   if (core_.ecn.on() && !segment.payload.empty() && !over()) receiver_.take_ecn(segment);
-  if (!over()) receiver_.take_text(segment, text, now);           // Seventh
+  if (!over()) receiver_.take_text(arrived, text, now);           // Seventh
   if (!over() && receiver_.take_fin(now)) end_in_time_wait(now);  // Eighth
 }
 
@@ -546,6 +548,8 @@ void Connection::validate() const {
   const Tcb& tcb = core_.tcb;
   core_.prediction.validate(remote().port, local().port, tcb.rcv_seq(tcb.rcv_nxt),
                             tcb.header_length(), tcb.snd_wnd, tcb.snd_wind_shift);
+  RNIC_CHECK(!core_.prediction.beside() ||
+             fast_path::predictable_beside(core_, sender_, receiver_));
   RNIC_CHECK(!core_.prediction.on() || fast_path::predictable(core_, sender_, receiver_));
   RNIC_CHECK(!half_open() || (state() == State::SynReceived && passive()));
   const bool opening = in_any(state(), State::SynSent, State::SynReceived);

@@ -77,12 +77,14 @@ inline bool Engine::find_flow(const SegmentIn& in, Connection*& found) {
   if (found != nullptr && found->expects(in)) [[likely]]
     return true;
   const uint8_t* header = in.tcp.data();
-  found = connections_.find({in.destination, base::load_be16(header + 2)},
-                            {in.source, base::load_be16(header)});
-  if (found == nullptr) return false;
-  if (found != last) {
-    found->prefetch();
-    found->prefetch_user();
+  if (last == nullptr || !last->is_between(in)) {
+    found = connections_.find({in.destination, base::load_be16(header + 2)},
+                              {in.source, base::load_be16(header)});
+    if (found == nullptr) return false;
+    if (found != last) {
+      found->prefetch();
+      found->prefetch_user();
+    }
   }
   return found->expects_header(header);
 }
@@ -103,6 +105,12 @@ void Engine::input(const SegmentIn& segment, base::Now now) {
 
 [[gnu::noinline]] void Engine::input_any(Connection* connection, SegmentIn segment, base::Now now) {
   ++shared_.counters.segments_in;
+  if (predicting_ && connection != nullptr && connection->take_text_beside(segment, now)) return;
+  input_parsed(connection, segment, now);
+}
+
+[[gnu::noinline]] void Engine::input_parsed(Connection* connection, const SegmentIn& segment,
+                                            base::Now now) {
   Segment parsed;
   switch (parse(segment, parsed)) {
     case FormError::None: break;

@@ -21,9 +21,9 @@ uint32_t window_field(const uint8_t* header) {
 }
 
 /// \param stamp set to TSval, where timestamps are on
-inline bool stamps_good(const ConnectionCore& core, const Receiver& receiver, const uint8_t* header,
+inline bool stamps_good(uint32_t header_octets, const Receiver& receiver, const uint8_t* header,
                         uint32_t& stamp) {
-  if (core.prediction.header_octets() == wire::kTcpHeaderMin) return true;
+  if (header_octets == wire::kTcpHeaderMin) return true;
   const uint8_t* options = header + wire::kTcpOptionsAt;
   stamp = base::load_be32(options + 4);
   return base::load_be32(options) == kTimestampsHead && receiver.stamp_good(stamp);
@@ -60,6 +60,12 @@ inline bool window_stays_open(ConnectionCore& core, Sender& sender, const uint8_
   return sender.take_plain_ack(acked, echo, now);
 }
 
+/// Data offset and flags are those of text, as Prediction expects them.
+inline bool is_header_of_text(const uint8_t* header, uint32_t header_octets) {
+  return (header[wire::kTcpDataOffsetAt] & 0xf0) == header_octets << 2 &&
+         (header[wire::kTcpFlagsAt] & ~flag::kPsh) == flag::kAck;
+}
+
 }  // namespace
 
 Taken take_text(ConnectionCore& core, Sender& sender, Receiver& receiver, ExpectedIn in,
@@ -71,7 +77,7 @@ Taken take_text(ConnectionCore& core, Sender& sender, Receiver& receiver, Expect
   const size_t size = in.tcp.size();
   const base::Range range{tcb.rcv_nxt, tcb.rcv_nxt + size - length};
   if (size < length || size > 0xffff || range.end > tcb.rcv_edge) return Taken::No;
-  if (!stamps_good(core, receiver, header, stamp)) return Taken::No;
+  if (!stamps_good(length, receiver, header, stamp)) return Taken::No;
   if (in.ecn == ecn_codepoint::kCe && core.ecn.on()) return Taken::No;
   const uint32_t ack = base::load_be32(header + wire::kTcpAcknowledgmentAt);
   const bool old = ack == tcb.snd_seq(tcb.snd_una).value;
@@ -79,7 +85,7 @@ Taken take_text(ConnectionCore& core, Sender& sender, Receiver& receiver, Expect
   if (!old && acked == 0) return Taken::No;
   if (!in.checksum_verified && !checksum_right(core, in.tcp)) return Taken::No;
   if (window_field(header) == 0) return Taken::No;
-  receiver.take_stamp(stamp, now);
+  receiver.take_stamp(range.begin, stamp, now);
   const base::ByteView text{header + length, size - length};
   if (core.binding().user->inspect(range, text, now) != llp::InspectVerdict::Accept) {
     ++core.shared.counters.inspect_drops;
@@ -104,12 +110,13 @@ Taken take_text(ConnectionCore& core, Sender& sender, Receiver& receiver, Expect
 void predict(ConnectionCore& core, const Sender& sender, const Receiver& receiver) {
   const Tcb& tcb = core.tcb;
   const Binding& binding = core.binding();
-  if (!predictable(core, sender, receiver)) {
+  if (!predictable_beside(core, sender, receiver)) {
     core.prediction.end();
     return;
   }
   core.prediction.begin(binding.remote.port, binding.local.port, tcb.rcv_seq(tcb.rcv_nxt),
                         tcb.header_length(), tcb.snd_wnd, tcb.snd_wind_shift);
+  if (!receiver.predictable()) core.prediction.end_order();
 }
 
 Taken take_ack(ConnectionCore& core, Sender& sender, Receiver& receiver, KeepAlive& keep_alive,
@@ -118,7 +125,8 @@ Taken take_ack(ConnectionCore& core, Sender& sender, Receiver& receiver, KeepAli
   const uint32_t ack = base::load_be32(header + wire::kTcpAcknowledgmentAt);
   const uint32_t acked = sender.flight().plain_ack(ack);
   uint32_t stamp = 0;
-  if (acked == 0 || !stamps_good(core, receiver, header, stamp)) return Taken::No;
+  const uint32_t length = core.prediction.header_octets();
+  if (acked == 0 || !stamps_good(length, receiver, header, stamp)) return Taken::No;
   if (!in.checksum_verified &&
       !checksum_good({in.source, in.destination, in.tcp, in.checksum_verified, in.ecn})) {
     return Taken::No;
@@ -126,8 +134,47 @@ Taken take_ack(ConnectionCore& core, Sender& sender, Receiver& receiver, KeepAli
   if (!window_stays_open(core, sender, header)) return Taken::No;
   const uint32_t echo = echo_of(core, header);
   keep_alive.heard(now);
-  receiver.take_stamp(stamp, now);
+  receiver.take_stamp(core.tcb.rcv_nxt, stamp, now);
   return sender.take_plain_ack(acked, echo, now) ? Taken::Ack : Taken::ReorderedAck;
+}
+
+Taken take_text_beside(ConnectionCore& core, Sender& sender, Receiver& receiver,
+                       KeepAlive& keep_alive, const SegmentIn& in, base::Now now) {
+  const Tcb& tcb = core.tcb;
+  const uint32_t length = core.prediction.header_octets();
+  const uint8_t* header = in.tcp.data();
+  uint32_t stamp = 0;
+  if (!core.prediction.beside() || in.tcp.size() <= length || in.tcp.size() > 0xffff) {
+    return Taken::No;
+  }
+  if (!is_header_of_text(header, length)) return Taken::No;
+  if (!stamps_good(length, receiver, header, stamp)) return Taken::No;
+  if (in.ecn == ecn_codepoint::kCe && core.ecn.on()) return Taken::No;
+  const base::Seq32 seq(base::load_be32(header + wire::kTcpSequenceAt));
+  const Receiver::Text arrived{tcb.rcv_offset(seq), in.tcp.subspan(length),
+                               (header[wire::kTcpFlagsAt] & flag::kPsh) != 0, false};
+  if (!receiver.offers(arrived)) return Taken::No;
+  const uint32_t ack = base::load_be32(header + wire::kTcpAcknowledgmentAt);
+  if (ack != tcb.snd_seq(tcb.snd_una).value || window_field(header) == 0) return Taken::No;
+  if (!in.checksum_verified && !checksum_right(core, in.tcp)) return Taken::No;
+  keep_alive.heard(now);
+  receiver.take_stamp(static_cast<uint64_t>(arrived.begin), stamp, now);
+  const bool beyond = receiver.is_beyond(arrived);
+  Receiver::NewText text;
+  if (!(beyond ? receiver.inspect_beyond(arrived, now)
+               : receiver.inspect_text(arrived, text, now))) {
+    return Taken::Text;
+  }
+  // An old segment does not change the window (RFC 9293 s.3.10.7.4, fifth).
+  if (tcb.snd_wl1 <= arrived.begin) (void)window_stays_open(core, sender, header);
+  sender.take_beside_text(arrived.begin, now);
+  if (beyond) {
+    receiver.take_beyond(arrived, now);
+    return Taken::Text;
+  }
+  receiver.take_text(arrived, text, now);
+  if (receiver.predictable() && !core.life.over()) predict(core, sender, receiver);
+  return Taken::Text;
 }
 
 }  // namespace rnic::tcp::fast_path

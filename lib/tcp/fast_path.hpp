@@ -19,14 +19,20 @@
 /// that makes predictable() false ends the prediction.
 namespace rnic::tcp::fast_path {
 
+/// The precondition of text beside the next segment: that of header prediction, but for the order.
+/// There may be holes.
+[[nodiscard]] inline bool predictable_beside(const ConnectionCore& core, const Sender& sender,
+                                             const Receiver& receiver) {
+  return core.life.state() == State::Established && !core.life.fin_wanted() &&
+         sender.predictable() && receiver.unmarked();
+}
 /// The precondition of header prediction: no loss, probe, FIN, mark or closed window is being dealt
 /// with, so a segment with the expected header needs no other processing than that of this file.
 [[nodiscard]] inline bool predictable(const ConnectionCore& core, const Sender& sender,
                                       const Receiver& receiver) {
-  return core.life.state() == State::Established && !core.life.fin_wanted() &&
-         sender.predictable() && receiver.predictable();
+  return predictable_beside(core, sender, receiver) && receiver.predictable();
 }
-/// Predicts the next segment if predictable() holds.
+/// Predicts the next segment if predictable() holds, and text beside it if that is possible.
 void predict(ConnectionCore& core, const Sender& sender, const Receiver& receiver);
 
 /// The segment belongs to this connection, and its header is as predicted. \param in at least 20
@@ -64,5 +70,19 @@ struct ExpectedIn {
 /// Takes a segment with text. \param in a segment for which expects() is true
 [[nodiscard]] Taken take_text(ConnectionCore& core, Sender& sender, Receiver& receiver,
                               ExpectedIn in, base::Now now);
+
+/// The addresses and ports are those of the connection. \param in at least 20 octets
+[[nodiscard]] inline bool is_between(const ConnectionCore& core, const SegmentIn& in) {
+  const Binding& binding = core.binding();
+  return in.source == binding.remote.address && in.destination == binding.local.address &&
+         base::load_be16(in.tcp.data()) == binding.remote.port &&
+         base::load_be16(in.tcp.data() + 2) == binding.local.port;
+}
+/// Takes a segment with text that is not the next one, or behind which a hole ends. Nothing else of
+/// it may be unexpected: Prediction::beside() is true, the header is one that would be predicted at
+/// this place, and the segment lies in the window and acknowledges nothing new. \param in a segment
+/// of this connection, of at least 20 octets. \return No or Text
+[[nodiscard]] Taken take_text_beside(ConnectionCore& core, Sender& sender, Receiver& receiver,
+                                     KeepAlive& keep_alive, const SegmentIn& in, base::Now now);
 
 }  // namespace rnic::tcp::fast_path

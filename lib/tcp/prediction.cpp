@@ -29,14 +29,15 @@ void Prediction::begin(uint16_t from_port, uint16_t to_port, base::Seq32 sequenc
   const uint32_t unscaled = window >> shift;
   const bool whole = unscaled << shift == window && unscaled <= 0xffff;
   window_field_ = whole ? __builtin_bswap16(static_cast<uint16_t>(unscaled)) : UINT32_MAX;
-  on_ = true;
+  on_ = beside_ = true;
 }
 
 void Prediction::validate(uint16_t from_port, uint16_t to_port, base::Seq32 sequence,
                           uint32_t header_octets, uint32_t window, uint8_t shift) const {
   const auto header = first_octets(from_port, to_port, sequence, header_octets);
   RNIC_CHECK(base::OctetPattern::all(compare(header.data())) == on_);
-  if (!on_) return;
+  RNIC_CHECK(beside_ || !on_);
+  if (!beside_) return;
   RNIC_CHECK(header_octets_ == header_octets);
   const bool known = window_field_ <= UINT16_MAX;
   const uint32_t unscaled = __builtin_bswap16(static_cast<uint16_t>(window_field_));

@@ -19,6 +19,12 @@ class Prediction {
  public:
   /// The next segments take the slow path, until begin().
   void end() {
+    end_order();
+    beside_ = false;
+  }
+  /// There is a hole, so what comes next has more to it than being next. Text beside it is expected
+  /// as before.
+  void end_order() {
     on_ = false;
     header_.clear();
   }
@@ -32,6 +38,9 @@ class Prediction {
   }
 
   [[nodiscard]] bool on() const { return on_; }
+  /// Text may be expected whose header differs from the one that begin() was told of in nothing but
+  /// its place, wherever that is: fast_path::predictable_beside() holds.
+  [[nodiscard]] bool beside() const { return beside_; }
   /// Compares a header with the expected one. \return 0xff in each octet that is as expected.
   /// \param p at least sixteen octets
   [[nodiscard]] __m128i compare(const uint8_t* p) const { return header_.compare(p, kMask); }
@@ -53,8 +62,9 @@ class Prediction {
                                                     0,    0,    0,    0,    0xf0, 0xf7, 0,    0};
 
   base::OctetPattern header_;
-  bool on_ = false;  // header_ is valid
-  // Valid while on_:
+  bool on_ = false;      // header_ is valid
+  bool beside_ = false;  // Invariant: true while on_.
+  // Valid while beside_:
   uint32_t header_octets_ = wire::kTcpHeaderMin;
   uint32_t window_field_ = 1;
 };

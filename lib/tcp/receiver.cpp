@@ -102,22 +102,21 @@ void Receiver::take_ecn(const Segment& segment) {
 
 // --- Text ---
 
-bool Receiver::inspect_text(const Segment& segment, NewText& text, base::Now now) {
+bool Receiver::inspect_text(const Text& arrived, NewText& text, base::Now now) {
   // Clips the text to what may be taken: nothing below the delivery point, beyond the window or
   // behind the FIN.
   Gaps& gaps = core_.shared.gaps;
   Counters& counters = core_.shared.counters;
-  const int64_t begin = core_.tcb.rcv_offset(segment.seq);
-  const auto size = static_cast<int64_t>(segment.payload.size());
   const auto nxt = static_cast<int64_t>(core_.tcb.rcv_nxt);
   auto limit = static_cast<int64_t>(std::max(core_.tcb.rcv_edge, core_.tcb.rcv_nxt));
   if (fin_seen()) limit = std::min(limit, static_cast<int64_t>(fin_offset_));
   if (!receives(core_.life.state())) limit = nxt;  // the FIN was received: no more text follows
-  const int64_t from = std::clamp(begin, nxt, limit);
-  const int64_t to = std::clamp(begin + size, from, limit);
+  const int64_t from = std::clamp(arrived.begin, nxt, limit);
+  const int64_t to = std::clamp(arrived.end(), from, limit);
   text.whole = {static_cast<uint64_t>(from), static_cast<uint64_t>(to)};
   if (!text.whole.empty()) {
-    text.octets = segment.payload.subspan(static_cast<size_t>(from - begin), text.whole.size());
+    text.octets =
+        arrived.octets.subspan(static_cast<size_t>(from - arrived.begin), text.whole.size());
     if (committed_.empty()) [[likely]] {
       gaps[text.gaps++] = text.whole;
     } else {
@@ -135,7 +134,7 @@ bool Receiver::inspect_text(const Segment& segment, NewText& text, base::Now now
     ++(committed_.empty() ? counters.range_sets_exhausted : counters.commit_full);
     return false;
   }
-  if (text.gaps != 0 && gaps[0].size() != segment.payload.size())
+  if (text.gaps != 0 && gaps[0].size() != arrived.octets.size())
     binding().user->clipped(text.whole);
   for (uint32_t i = 0; i < text.gaps; ++i) {
     const base::Range gap = gaps[i];
@@ -159,8 +158,25 @@ void Receiver::end_text_at(NewText& text, uint32_t gap) {
   text.gaps = gap;
 }
 
+bool Receiver::inspect_beyond(const Text& arrived, base::Now now) {
+  const llp::InspectVerdict verdict = binding().user->inspect(arrived.range(), arrived.octets, now);
+  if (verdict != llp::InspectVerdict::Accept) ++counters().inspect_drops;
+  return verdict == llp::InspectVerdict::Accept && !core_.life.over();
+}
+
+void Receiver::take_beyond(const Text& arrived, base::Now now) {
+  const base::Range range = arrived.range();
+  Counters& counters = core_.shared.counters;
+  commit(range);
+  counters.octets_in += range.size();
+  counters.out_of_order_octets_in += range.size();
+  binding().user->place(range, arrived.octets, false, now);
+  ack_.note_beyond(static_cast<uint32_t>(range.size()), arrived.push, range.begin);
+  core_.ask_turn();
+}
+
 void Receiver::commit(base::Range range) {
-  core_.prediction.end();
+  core_.prediction.end_order();
   if (range.begin != core_.tcb.rcv_nxt) {
     const bool inserted = committed_.insert(range);
     RNIC_CHECK(inserted);  // inspect_text() made sure
@@ -179,8 +195,9 @@ void Receiver::commit(base::Range range) {
   core_.tcb.peers_fin = next;
 }
 
-void Receiver::note_fin(const Segment& segment, int64_t end) {
-  if (!segment.has(flag::kFin)) return;
+void Receiver::note_fin(const Text& arrived) {
+  if (!arrived.fin) return;
+  const int64_t end = arrived.end();
   // A FIN beyond the window is not taken yet. A FIN that contradicts an earlier one, or octets that
   // were received behind it, is ignored.
   if (!fin_seen() && receives(core_.life.state()) && end >= static_cast<int64_t>(taken_to()) &&
@@ -192,10 +209,10 @@ void Receiver::note_fin(const Segment& segment, int64_t end) {
   ask_ack();
 }
 
-void Receiver::take_text(const Segment& segment, const NewText& text, base::Now now) {
-  const int64_t begin = core_.tcb.rcv_offset(segment.seq);
-  note_fin(segment, begin + static_cast<int64_t>(segment.payload.size()));
-  if (segment.payload.empty()) return;
+void Receiver::take_text(const Text& arrived, const NewText& text, base::Now now) {
+  note_fin(arrived);
+  const size_t size = arrived.octets.size();
+  if (size == 0) return;
   Counters& counters = core_.shared.counters;
   const uint64_t delivery_point = core_.tcb.rcv_nxt;
   const bool had_holes = !committed_.empty();
@@ -203,7 +220,7 @@ void Receiver::take_text(const Segment& segment, const NewText& text, base::Now 
   for (uint32_t i = 0; i < text.gaps; ++i) committed += core_.shared.gaps[i].size();
   if (text.gaps != 0) commit(text.whole);
   counters.octets_in += committed;
-  counters.duplicate_octets_in += segment.payload.size() - committed;
+  counters.duplicate_octets_in += size - committed;
   for (uint32_t i = 0; i < text.gaps && !core_.life.over(); ++i) {
     const base::Range gap = core_.shared.gaps[i];
     const bool in_order = gap.begin == delivery_point;
@@ -212,11 +229,11 @@ void Receiver::take_text(const Segment& segment, const NewText& text, base::Now 
                           in_order, now);
   }
   const bool advanced = core_.tcb.rcv_nxt != delivery_point;
-  if (committed != segment.payload.size() && text.gaps != 0) {
-    note_partial_duplicate(begin, text, delivery_point);
+  if (committed != size && text.gaps != 0) {
+    note_partial_duplicate(arrived.begin, text, delivery_point);
   }
-  const bool ack_due = ack_.note_text({.size = static_cast<uint32_t>(segment.payload.size()),
-                                       .push = segment.has(flag::kPsh),
+  const bool ack_due = ack_.note_text({.size = static_cast<uint32_t>(size),
+                                       .push = arrived.push,
                                        .fresh = text.gaps != 0,
                                        .advanced = advanced,
                                        .had_holes = had_holes,

@@ -34,9 +34,11 @@ class Receiver {
   /// The precondition of header prediction: there is no hole, FIN or mark that the next segment in
   /// order could affect.
   [[nodiscard]] bool predictable() const {
-    return committed_.empty() && !fin_seen() && !core_.ecn.echoes() &&
+    return committed_.empty() && unmarked() &&
            core_.tcb.snd_wl1 <= static_cast<int64_t>(core_.tcb.rcv_nxt);
   }
+  /// No FIN has been seen, and no mark is being echoed.
+  [[nodiscard]] bool unmarked() const { return !fin_seen() && !core_.ecn.echoes(); }
 
   // --- A segment, step by step (RFC 9293 s.3.10.7.4) ---
 
@@ -58,6 +60,23 @@ class Receiver {
   /// Takes CE and CWR of a segment with text (RFC 3168 s.6.1.3, RFC 8257 s.3.2).
   void take_ecn(const Segment& segment);
 
+  /// The text of a segment, as its header describes it.
+  struct Text {
+    int64_t begin = 0;  ///< its offset, which may lie outside of the window
+    base::ByteView octets;
+    bool push = false;
+    bool fin = false;  ///< our peer's FIN is behind it
+
+    [[nodiscard]] int64_t end() const { return begin + static_cast<int64_t>(octets.size()); }
+    /// Only of text that does not begin before the stream.
+    [[nodiscard]] base::Range range() const {
+      return {static_cast<uint64_t>(begin), static_cast<uint64_t>(end())};
+    }
+  };
+  [[nodiscard]] Text text_of(const Segment& segment) const {
+    return {core_.tcb.rcv_offset(segment.seq), segment.payload,
+            segment.has(wire::tcp_flag::kPsh), segment.has(wire::tcp_flag::kFin)};
+  }
   /// The new part of a segment's text.
   struct NewText {
     base::Range whole;      ///< clipped to the window and to the peer's FIN
@@ -66,9 +85,18 @@ class Receiver {
   };
   /// Seventh step, first part: inspects the text before anything of the segment is used. False: the
   /// whole segment counts as lost.
-  [[nodiscard]] bool inspect_text(const Segment& segment, NewText& text, base::Now now);
+  [[nodiscard]] bool inspect_text(const Text& arrived, NewText& text, base::Now now);
   /// Seventh step: takes the text that inspect_text() has let through.
-  void take_text(const Segment& segment, const NewText& text, base::Now now);
+  void take_text(const Text& arrived, const NewText& text, base::Now now);
+  /// The whole text lies in the window, ahead of the order, and is new: the two steps below are
+  /// what the two above would be. The FIN has not been seen.
+  [[nodiscard]] bool is_beyond(const Text& arrived) const {
+    const base::Range range = arrived.range();
+    return range.begin > core_.tcb.rcv_nxt && committed_.first_gap(range) == range &&
+           committed_.can_insert(range);
+  }
+  [[nodiscard]] bool inspect_beyond(const Text& arrived, base::Now now);
+  void take_beyond(const Text& arrived, base::Now now);
   /// Eighth step: processes the FIN once RCV.NXT has reached it. \return TIME-WAIT follows
   [[nodiscard]] bool take_fin(base::Now now) {
     return core_.tcb.peers_fin == PeersFin::Seen && process_fin(now);
@@ -80,11 +108,17 @@ class Receiver {
   [[nodiscard]] bool stamp_good(uint32_t stamp) const {
     return static_cast<int32_t>(stamp - core_.tcb.ts_recent) >= 0;
   }
-  /// Updates TS.Recent (RFC 7323 s.4.3 (2)). Without timestamps its value is not used.
-  void take_stamp(uint32_t stamp, base::Now now) {
-    if (core_.tcb.rcv_nxt > ack_.last_ack_sent()) return;
+  /// Updates TS.Recent (RFC 7323 s.4.3 (2)). Without timestamps its value is not used. \param begin
+  /// offset of the segment
+  void take_stamp(uint64_t begin, uint32_t stamp, base::Now now) {
+    if (begin > ack_.last_ack_sent()) return;
     core_.tcb.ts_recent = stamp;
     core_.tcb.ts_recent_at = now;
+  }
+  /// The window has room for the whole text.
+  [[nodiscard]] bool offers(const Text& arrived) const {
+    return arrived.begin >= static_cast<int64_t>(core_.tcb.rcv_nxt) &&
+           arrived.end() <= static_cast<int64_t>(core_.tcb.rcv_edge);
   }
   void take_in_order(base::Range range, base::ByteView text, bool push, base::Now now) {
     core_.tcb.rcv_nxt = range.end;
@@ -143,7 +177,7 @@ class Receiver {
   void end_text_at(NewText& text, uint32_t gap);
   [[nodiscard]] bool fin_seen() const { return core_.tcb.peers_fin != PeersFin::None; }
   void set_peers_fin(PeersFin next);
-  void note_fin(const Segment& segment, int64_t end);
+  void note_fin(const Text& arrived);
   [[nodiscard]] bool process_fin(base::Now now);
   void commit(base::Range range);
   void note_partial_duplicate(int64_t begin, const NewText& text, uint64_t delivery_point);

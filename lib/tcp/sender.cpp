@@ -487,6 +487,15 @@ void Sender::settle_plain(uint64_t acked, base::Duration rtt, base::Now now) {
   settle(result, now);
 }
 
+void Sender::take_beside_text(int64_t seq, base::Now now) {
+  if (core_.tcb.snd_wl1 <= seq) {
+    core_.tcb.snd_wl1 = seq;
+    core_.tcb.snd_wl2 = static_cast<int64_t>(core_.tcb.snd_una);
+    if (user_ready_ || flight_.board().has_waiting()) core_.ask_turn();
+  }
+  if (core_.tcb.flight() != 0) settle_plain(0, base::Duration(-1), now);
+}
+
 void Sender::take_window(const Segment& segment, int64_t ack, bool advanced, base::Now now) {
   // RFC 9293 s.3.10.7.4, fifth: an old segment does not change the window. A segment that has just
   // advanced SND.UNA is not old, whatever its SEG.SEQ is: SND.WND counts from SND.UNA, so keeping

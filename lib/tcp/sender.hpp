@@ -121,6 +121,10 @@ class Sender {
     return false;
   }
 
+  /// Text arrived whose header is as expected but for its place, and acknowledges nothing new. The
+  /// caller has taken its window. \param seq offset of the segment
+  void take_beside_text(int64_t seq, base::Now now);
+
   // --- Timers ---
 
   /// Handles the timers of synchronized states. False: R2 was reached without progress.

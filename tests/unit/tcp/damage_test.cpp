@@ -73,6 +73,7 @@ RNIC_OPEN(tcp::PathMtuDiscovery, state_)
 RNIC_OPEN(tcp::Persist, backoff_)
 RNIC_OPEN(tcp::Persist, unanswered_)
 RNIC_OPEN(tcp::PooledRanges, set_)
+RNIC_OPEN(tcp::Prediction, beside_)
 RNIC_OPEN(tcp::Prediction, header_octets_)
 RNIC_OPEN(tcp::Prediction, on_)
 RNIC_OPEN(tcp::Prediction, window_field_)
@@ -182,8 +183,10 @@ TEST(Damage, OfAConnection) {
   s.fly(1);
   s.inject({.seq = kIrs + 101, .ack = kIss + 1 + kMss, .flags = flag::kAck});
   ASSERT_TRUE(core_(s.connection).prediction.on());
-  notices(s.connection, "tcp/connection.cpp: fast_path::predictable",
+  notices(s.connection, "tcp/connection.cpp: fast_path::predictable_beside",
           [&] { fin_wanted_(core_(s.connection).life) = true; });
+  notices(s.connection, "tcp/connection.cpp: fast_path::predictable(",
+          [&] { s.tcb().snd_wl1 = INT64_MAX; });
   tcp::HalfOpenPlaces places;
   notices(s.connection, "tcp/connection.cpp: !half_open() ||",
           [&] { seat_(s.connection).of_listener = &places; });
@@ -212,6 +215,8 @@ TEST(Damage, OfThePrediction) {
   ASSERT_TRUE(prediction.on());
   notices(s.connection, "tcp/prediction.cpp: compare(header.data())",
           [&] { on_(prediction) = false; });
+  notices(s.connection, "tcp/prediction.cpp: beside_ || !on_",
+          [&] { beside_(prediction) = false; });
   notices(s.connection, "tcp/prediction.cpp: header_octets_ == header_octets",
           [&] { header_octets_(prediction) += 4; });
   notices(s.connection, "tcp/prediction.cpp: unscaled << shift == window",

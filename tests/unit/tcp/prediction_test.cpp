@@ -362,6 +362,8 @@ class SegmentMix {
  public:
   SegmentMix(uint64_t seed, const tcp::Config& config) : random_(seed), config_(config) {}
 
+  /// Two segments in three come around holes.
+  void leave_holes() { holes_ = true; }
   Segment next(const tcp::ConnectionInfo& info, uint32_t stamp_now) {
     Segment s;
     s.seq = kIrs + 1 + static_cast<uint32_t>(info.rcv_nxt);
@@ -375,6 +377,11 @@ class SegmentMix {
     if (config_.timestamps) {
       stamp_ += random_.below(3);
       s.options = option_timestamps(stamp_, stamp_now - random_.below(3));
+    }
+    if (holes_ && random_.below(3) != 0) {
+      s.seq += 724 * random_.below(16);
+      s.payload = 724 * (1 + random_.below(2));
+      if (random_.below(4) != 0) s.ack = una;
     }
     if (random_.below(5) == 0) disturb(s, una, flight);
     return s;
@@ -412,6 +419,7 @@ class SegmentMix {
   base::Prng random_;
   tcp::Config config_;
   uint32_t stamp_ = 1001;
+  bool holes_ = false;
 };
 
 void expect_same(MixWorld& a, MixWorld& b) {
@@ -426,13 +434,14 @@ void expect_same(MixWorld& a, MixWorld& b) {
   ASSERT_EQ(a.peer.stack.next_deadline(), b.peer.stack.next_deadline());
 }
 
-void run_mix(uint64_t seed, uint64_t& predicted, uint64_t& segments) {
+void run_mix(uint64_t seed, bool holes, uint64_t& predicted, uint64_t& segments) {
   base::Prng random(seed);
   tcp::Config config = random_config(random);
   config.window_scaling = false;
   MixWorld with(config, true);
   MixWorld without(config, false);
   SegmentMix mix(seed, config);
+  if (holes) mix.leave_holes();
   for (uint32_t i = 0; i < 400 && with.peer.user.stream != nullptr; ++i) {
     const bool hold = random.below(4) == 0;
     const uint32_t records = random.below(3) == 0 ? random.below(12) : 0;
@@ -465,11 +474,135 @@ TEST(Prediction, SegmentsOfAnyKindHaveTheSameEffect) {
   uint64_t predicted = 0;
   uint64_t segments = 0;
   for (uint64_t seed = 1; seed <= seeds(20); ++seed) {
-    run_mix(seed, predicted, segments);
+    run_mix(seed, false, predicted, segments);
     if (HasFatalFailure()) return;
   }
   EXPECT_GT(predicted, segments / 5);
   EXPECT_LT(predicted, segments * 9 / 10);
+}
+
+TEST(Prediction, SegmentsAroundHolesHaveTheSameEffect) {
+  uint64_t predicted = 0;
+  uint64_t segments = 0;
+  for (uint64_t seed = 1; seed <= seeds(20); ++seed) {
+    run_mix(seed, true, predicted, segments);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(segments, 20 * 100u);
+}
+
+// --- text beside the next segment ---------------------------------------------------------------
+
+/// A stack that has agreed on timestamps and expects the octet 1 of its peer.
+struct BesideTest : ::testing::Test {
+  BesideTest() {
+    peer.accept(option_mss(1460) + option_timestamps(1000, 0), option_timestamps(1001, stamp()));
+  }
+  static tcp::Config config() {
+    tcp::Config c = RawPeer::bare();
+    c.timestamps = true;
+    return c;
+  }
+  [[nodiscard]] uint32_t stamp() const {
+    return static_cast<uint32_t>(base::nanos(peer.now) / 1'000'000);
+  }
+  /// Text of 1000 octets that 1000 others go before.
+  [[nodiscard]] Segment good() const {
+    Segment s{.seq = kIrs + 1001, .ack = kIss + 1, .flags = flag::kAck};
+    s.window = 65535;
+    s.payload = 1000;
+    s.options = option_timestamps(1001, stamp());
+    return s;
+  }
+  /// \return the segment was taken
+  bool take(const Segment& s, bool verified = true) {
+    std::vector<uint8_t> t(20 + s.options.size() + s.payload);
+    wire::write_tcp(t.data(), {.source_port = RawPeer::kPeerPort,
+                               .destination_port = RawPeer::kOurPort,
+                               .sequence = base::Seq32(s.seq),
+                               .acknowledgment = base::Seq32(s.ack),
+                               .flags = s.flags,
+                               .window = s.window,
+                               .header_length = static_cast<uint32_t>(20 + s.options.size())});
+    std::copy(s.options.begin(), s.options.end(), t.begin() + 20);
+    auto& connection = static_cast<tcp::Connection&>(*peer.user.stream);
+    return connection.take_text_beside({.source = RawPeer::kPeer,
+                                        .destination = RawPeer::kUs,
+                                        .tcp = t,
+                                        .checksum_verified = verified,
+                                        .ecn = s.ecn},
+                                       peer.now);
+  }
+
+  RawPeer peer{config()};
+};
+
+TEST_F(BesideTest, IsTakenAheadOfTheOrderAndInIt) {
+  Segment s = good();
+  EXPECT_TRUE(take(s));
+  s.seq += 500;  // a part of it is new
+  s.flags |= flag::kPsh;
+  EXPECT_TRUE(take(s));
+  s.seq = kIrs + 1;
+  EXPECT_TRUE(take(s)) << "fills the hole";
+  EXPECT_EQ(tcp::Inside(*peer.user.stream).tcb.rcv_nxt, 2500u);
+  peer.stack.validate();
+  s.seq = kIrs + 5001;
+  peer.user.verdict = [](base::Range) { return llp::InspectVerdict::Drop; };
+  EXPECT_TRUE(take(s)) << "and dropped by the user";
+  EXPECT_EQ(peer.stack.counters().inspect_drops, 1u);
+}
+
+TEST_F(BesideTest, WhateverElseIsUnexpectedTakesTheSlowPath) {
+  const auto refused = [this](const char* what, auto&& change) {
+    Segment s = good();
+    change(s);
+    EXPECT_FALSE(take(s)) << what;
+  };
+  refused("a FIN", [](Segment& s) { s.flags |= flag::kFin; });
+  refused("urgent", [](Segment& s) { s.flags |= flag::kUrg; });
+  refused("no ACK", [](Segment& s) { s.flags = flag::kPsh; });
+  refused("no text", [](Segment& s) { s.payload = 0; });
+  refused("too long", [](Segment& s) { s.payload = 65536 - 31; });
+  refused("no timestamps", [](Segment& s) { s.options.clear(); });
+  refused("other options", [](Segment& s) { s.options = std::vector<uint8_t>(12, 1); });
+  refused("more options", [](Segment& s) { s.options.resize(16, 1); });
+  refused("an old timestamp", [](Segment& s) { s.options = option_timestamps(999, 0); });
+  refused("an old ACK", [](Segment& s) { --s.ack; });
+  refused("a new ACK", [](Segment& s) { ++s.ack; });
+  refused("a closed window", [](Segment& s) { s.window = 0; });
+  refused("a begin before RCV.NXT", [](Segment& s) { s.seq = kIrs; });
+  const auto window = static_cast<uint32_t>(tcp::Inside(*peer.user.stream).tcb.rcv_wnd());
+  refused("an end behind the window", [&](Segment& s) { s.seq = kIrs + 1 + window - 999; });
+  EXPECT_FALSE(take(good(), false)) << "a checksum that is wrong";
+  EXPECT_EQ(tcp::Inside(*peer.user.stream).committed.ranges().size(), 0u);
+  EXPECT_TRUE(take(good()));
+}
+
+/// One more, beside that of the test.
+struct AnotherBeside final : BesideTest {
+  void TestBody() override {}
+};
+
+TEST_F(BesideTest, NotWhileSomethingElseGoesOn) {
+  EXPECT_TRUE(take(good()));
+  Segment fin = good();
+  fin.seq += 4000;
+  fin.flags |= flag::kFin;
+  peer.inject(fin);
+  Segment s = good();
+  s.seq += 1000;
+  EXPECT_FALSE(take(s)) << "the peer's FIN was seen";
+  AnotherBeside other;
+  other.peer.user.stream->close();
+  EXPECT_FALSE(other.take(good())) << "the user has closed";
+  AnotherBeside unpredicted;
+  unpredicted.peer.wait(milliseconds(1));
+  unpredicted.peer.user.queue(1000);
+  unpredicted.peer.user.queue(1000);
+  unpredicted.peer.stack.output(unpredicted.peer.now);
+  unpredicted.peer.wait(seconds(2));  // the records are sent again
+  EXPECT_FALSE(unpredicted.take(good())) << "a recovery";
 }
 
 // --- what is predicted at all --------------------------------------------------------------------

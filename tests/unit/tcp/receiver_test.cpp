@@ -37,8 +37,8 @@ struct Receiving : CoreParts {
     const tcp::Segment s = segment(begin, size, more_flags);
     if (!receiver.acceptable(s)) return false;
     tcp::Receiver::NewText text;
-    if (!receiver.inspect_text(s, text, now)) return false;
-    receiver.take_text(s, text, now);
+    if (!receiver.inspect_text(receiver.text_of(s), text, now)) return false;
+    receiver.take_text(receiver.text_of(s), text, now);
     time_wait = receiver.take_fin(now);
     return true;
   }
@@ -233,9 +233,10 @@ TEST(PeersFins, WhateverArrivesLeadsToALegalOneAndEachLegalOneIsReached) {
       // A FIN in order is seen by the seventh step and reached by the eighth.
       const tcp::Segment s = r.segment(arrival.begin, arrival.size, arrival.flags);
       tcp::Receiver::NewText text;
-      if (!r.receiver.acceptable(s) || !r.receiver.inspect_text(s, text, r.now)) continue;
+      const tcp::Receiver::Text arrived = r.receiver.text_of(s);
+      if (!r.receiver.acceptable(s) || !r.receiver.inspect_text(arrived, text, r.now)) continue;
       tcp::PeersFin from = r.core.tcb.peers_fin;
-      r.receiver.take_text(s, text, r.now);
+      r.receiver.take_text(r.receiver.text_of(s), text, r.now);
       seen.note(from, r.core.tcb.peers_fin, arrival.name);
       from = r.core.tcb.peers_fin;
       EXPECT_FALSE(r.receiver.take_fin(r.now));

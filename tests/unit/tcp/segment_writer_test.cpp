@@ -90,9 +90,9 @@ TEST(SegmentWriter, AnAckAloneNamesWhatLiesBehindAHole) {
   const std::vector<uint8_t> octets(200);
   s.payload = octets;
   tcp::Receiver::NewText text;
-  ASSERT_TRUE(w.receiver.inspect_text(s, text, w.now));
+  ASSERT_TRUE(w.receiver.inspect_text(w.receiver.text_of(s), text, w.now));
   w.user.ordered_to = 100;
-  w.receiver.take_text(s, text, w.now);
+  w.receiver.take_text(w.receiver.text_of(s), text, w.now);
   EXPECT_TRUE(w.receiver.ack().due_alone());
   EXPECT_TRUE(w.writer.send_ack(w.now));
   EXPECT_FALSE(w.receiver.ack().due());
