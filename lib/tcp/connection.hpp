@@ -123,10 +123,10 @@ class Connection final : public llp::Stream {
   void icmp(const llp::IcmpError& error, base::Seq32 seq, base::Now now);
   void on_timers(base::Now now);
 
-  /// See fast_path.hpp. False: the segment has to take the slow path.
   [[nodiscard]] bool is_between(const SegmentIn& in) const {
     return fast_path::is_between(core_, in);
   }
+  /// See fast_path.hpp. False: the segment has to take the slow path.
   [[nodiscard]] bool take_text_beside(const SegmentIn& in, base::Now now) {
     return fast_path::take_text_beside(core_, sender_, receiver_, keep_alive_, in, now) !=
            fast_path::Taken::No;
