@@ -32,6 +32,12 @@ enum class InspectVerdict : uint8_t {
            ///< are new
 };
 
+/// The memory that a user of a stream works with at nearly every segment. It is never read through
+/// this, and may be gone.
+struct WorkingSet {
+  std::array<base::ByteView, 3> parts;
+};
+
 /// The half that is called up: the user of a Stream. Received octets that were not committed before
 /// are pushed up in four steps, in this order: inspect, (commit inside the transport), place,
 /// ordered. Octets to send are pulled.
@@ -150,15 +156,17 @@ class StreamUser {
   /// The last call: the stream is gone, the Stream object must not be used any more. Unreleased
   /// records will not be asked for again.
   virtual void ended(StreamEnd how, base::Now now) = 0;
+
+  /// A transport with many streams may fetch this memory into the caches when the turn of the
+  /// stream is near.
+  [[nodiscard]] const WorkingSet& working_set() const { return working_set_; }
+  void set_working_set(const WorkingSet& used) { working_set_ = used; }
+
+ private:
+  WorkingSet working_set_;  // none until it is told
 };
 
 /// The half that is called down: the service to a StreamUser.
-/// The memory that a user of a stream works with at nearly every segment. It is never read through
-/// this, and may be gone.
-struct WorkingSet {
-  std::array<base::ByteView, 3> parts;
-};
-
 class Stream {
  public:
   virtual ~Stream() = default;
@@ -190,10 +198,6 @@ class Stream {
   /// Calls go to `user` from now on, which knows the state that it takes over. Must not be called
   /// within a call up.
   virtual void set_user(StreamUser& user) = 0;
-
-  /// A transport with many streams may fetch these parts into the caches when the turn of the
-  /// stream is near.
-  virtual void set_working_set(const WorkingSet& used) { static_cast<void>(used); }
 
   /// nullptr: no tracing. The sink outlives the stream or is removed first.
   virtual void set_trace(base::TraceSink* sink) = 0;

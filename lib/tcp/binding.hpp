@@ -17,7 +17,6 @@ struct Binding {
   llp::StreamUser* user = nullptr;  ///< nullptr while the connection is half open and after ended()
   base::TraceSink* trace = nullptr;
   ConnectionOptions options;
-  llp::WorkingSet working_set;  ///< of the user
 
   /// The connection uses DCTCP, so each mark is echoed by itself (RFC 8257).
   [[nodiscard]] bool dctcp() const {

@@ -50,7 +50,6 @@ class Connection final : public llp::Stream {
   void abort() override;
   void room_grew() override { receiver_.room_grew(); }
   void set_user(llp::StreamUser& next) override { core_.binding_.user = &next; }
-  void set_working_set(const llp::WorkingSet& used) override { core_.binding_.working_set = used; }
   void set_trace(base::TraceSink* sink) override { core_.binding_.trace = sink; }
   [[nodiscard]] base::TraceSink* trace() const override { return core_.binding_.trace; }
 
@@ -113,7 +112,9 @@ class Connection final : public llp::Stream {
   void prefetch() const { base::prefetch(*this); }
   /// Fetches what its user works with, too.
   void prefetch_user() const {
-    for (const base::ByteView& part : core_.binding().working_set.parts) {
+    const llp::StreamUser* const user = core_.binding().user;
+    if (user == nullptr) return;
+    for (const base::ByteView& part : user->working_set().parts) {
       base::prefetch(part.data(), part.size());
     }
   }
