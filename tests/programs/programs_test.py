@@ -24,6 +24,7 @@ STARVED_VERBS = os.path.join(os.path.dirname(ASYNC_EVENTS), "starved_verbs")
 MANY_THREADS = os.path.join(os.path.dirname(ASYNC_EVENTS), "many_threads")
 LAST_MESSAGE = os.path.join(os.path.dirname(ASYNC_EVENTS), "last_message")
 MEETINGS = os.path.join(os.path.dirname(ASYNC_EVENTS), "meetings")
+VERBS_RULES = os.path.join(os.path.dirname(ASYNC_EVENTS), "verbs_rules")
 EXIT_IN_HANDLER = os.path.join(os.path.dirname(ASYNC_EVENTS), "exit_in_handler")
 FOLDER = os.path.dirname(RUN)
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -359,6 +360,11 @@ class Programs(Perftest):
         # A program of this tree: two threads on each queue pair, and others that make objects.
         program = shutil.copy(MANY_THREADS, self.folder)
         self.assertRegex(self.end(self.start(program, "1000")), r"(?m)^ok$")
+
+    def test_verbs_rules(self):
+        # A program of this tree, which asks for what is wrong, and about what others take on trust.
+        program = shutil.copy(VERBS_RULES, self.folder)
+        self.assertRegex(self.end(self.start(program)), r"(?m)^ok$")
 
     def test_starved_verbs(self):
         # Whatever request for memory is refused, the program learns of it by errno.

@@ -1,0 +1,153 @@
+// A program of libibverbs and librdmacm that holds the plugin to rules which the programs of others
+// do not ask about. Both ends of its connections are in one process. Prints what is wrong and
+// returns 1, or prints "ok".
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/resource.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <thread>
+
+#include "verbs_end.hpp"
+
+namespace {
+
+using rnic::programs::listen_here;
+using rnic::programs::need;
+using rnic::programs::queues;
+using rnic::programs::resolved;
+
+constexpr int kRights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_MW_BIND;
+constexpr uint32_t kOctets = 100000;
+using Octets = rnic::programs::Memory<kOctets>;
+
+int wrong = 0;
+
+void expect(bool good, const char* what) {
+  if (good) return;
+  std::printf("wrong: %s\n", what);
+  ++wrong;
+}
+
+struct End {
+  explicit End(rdma_cm_id* made)
+      : id(made), pd(ibv_alloc_pd(id->verbs)), memory(pd, kRights),
+        cq(ibv_create_cq(id->verbs, 16, nullptr, nullptr, 0)) {
+    need(0, cq != nullptr, "ibv_create_cq");
+    ibv_qp_init_attr attr = queues(cq, nullptr);
+    need(rdma_create_qp(id, pd, &attr), "rdma_create_qp");
+  }
+  ~End() {
+    rdma_destroy_qp(id);
+    need(ibv_destroy_cq(cq), "ibv_destroy_cq");
+    need(ibv_dereg_mr(memory.region), "ibv_dereg_mr");
+    need(ibv_dealloc_pd(pd), "ibv_dealloc_pd");
+    need(rdma_destroy_id(id), "rdma_destroy_id");
+  }
+  End(const End&) = delete;
+  End& operator=(const End&) = delete;
+
+  void receive() {
+    ibv_recv_wr wr{};
+    ibv_recv_wr* bad = nullptr;
+    need(ibv_post_recv(id->qp, &wr, &bad), "ibv_post_recv");
+  }
+  void send(ibv_send_wr wr) {
+    ibv_send_wr* bad = nullptr;
+    wr.send_flags |= IBV_SEND_SIGNALED;
+    need(ibv_post_send(id->qp, &wr, &bad), "ibv_post_send");
+  }
+  ibv_wc complete() {
+    ibv_wc done{};
+    while (ibv_poll_cq(cq, 1, &done) == 0) std::this_thread::yield();
+    return done;
+  }
+  [[nodiscard]] ibv_qp_state state() const {
+    ibv_qp_attr attr{};
+    ibv_qp_init_attr made{};
+    need(ibv_query_qp(id->qp, &attr, IBV_QP_STATE, &made), "ibv_query_qp");
+    return attr.qp_state;
+  }
+
+  rdma_cm_id* id;
+  ibv_pd* pd;
+  Octets memory;
+  ibv_cq* cq;
+};
+
+/// A connection.
+class Pair {
+ public:
+  Pair() : listener_(listen_here(here_, 1)), client(resolved(here_)), server(request()) {
+    need(rdma_accept(server.id, nullptr), "rdma_accept");
+    connecting_.join();
+  }
+  ~Pair() { need(rdma_destroy_id(listener_), "rdma_destroy_id"); }
+  Pair(const Pair&) = delete;
+  Pair& operator=(const Pair&) = delete;
+
+ private:
+  rdma_cm_id* request() {
+    connecting_ = std::thread([this] {
+      rdma_conn_param param{};
+      need(rdma_connect(client.id, &param), "rdma_connect");
+    });
+    rdma_cm_id* id = nullptr;
+    need(rdma_get_request(listener_, &id), "rdma_get_request");
+    return id;
+  }
+
+  sockaddr_in here_{};
+  rdma_cm_id* listener_;
+  std::thread connecting_;
+
+ public:
+  End client;
+  End server;
+};
+
+int change(ibv_qp* qp, ibv_qp_state to, int more = 0, uint8_t port = 1) {
+  ibv_qp_attr attr{};
+  attr.qp_state = to;
+  attr.port_num = port;
+  return ibv_modify_qp(qp, &attr, IBV_QP_STATE | more);
+}
+
+/// A queue takes its unread event with it, even where no descriptor is left to look for it with.
+void events_of_queues_that_are_gone(End& end) {
+  ibv_comp_channel* const channel = ibv_create_comp_channel(end.id->verbs);
+  need(0, channel != nullptr, "ibv_create_comp_channel");
+  ibv_cq* const cq = ibv_create_cq(end.id->verbs, 4, nullptr, channel, 0);
+  need(0, cq != nullptr, "ibv_create_cq");
+  ibv_qp_init_attr attr = queues(cq, nullptr);
+  ibv_qp* const qp = ibv_create_qp(end.pd, &attr);
+  need(0, qp != nullptr, "ibv_create_qp");
+  need(ibv_req_notify_cq(cq, 0), "ibv_req_notify_cq");
+  ibv_recv_wr wr{};
+  ibv_recv_wr* bad = nullptr;
+  need(ibv_post_recv(qp, &wr, &bad), "ibv_post_recv");
+  need(change(qp, IBV_QPS_ERR), "ibv_modify_qp");
+  pollfd told{channel->fd, POLLIN, 0};
+  need(0, poll(&told, 1, -1) == 1, "poll");
+  need(ibv_destroy_qp(qp), "ibv_destroy_qp");
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit none{0, before.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &none);
+  need(ibv_destroy_cq(cq), "ibv_destroy_cq");
+  setrlimit(RLIMIT_NOFILE, &before);
+  expect(poll(&told, 1, 0) == 0, "an event of a completion queue that is gone");
+  need(ibv_destroy_comp_channel(channel), "ibv_destroy_comp_channel");
+}
+
+}  // namespace
+
+int main() {
+  Pair pair;
+  events_of_queues_that_are_gone(pair.client);
+  if (wrong == 0) std::puts("ok");
+  return wrong == 0 ? 0 : 1;
+}
