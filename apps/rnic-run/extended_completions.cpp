@@ -3,6 +3,7 @@
 #include <cerrno>
 
 #include "rnic-run/completions.hpp"
+#include "rnic-run/uncancelled.hpp"
 
 namespace rnic::run {
 
@@ -48,8 +49,8 @@ int Completions::next_poll(ibv_cq_ex* queue) {
 void Completions::end_poll(ibv_cq_ex* queue) { of_extended(queue).reading_.unlock(); }
 
 void Completions::fill_readers(ibv_cq_ex& queue) {
-  queue.start_poll = start_poll;
-  queue.next_poll = next_poll;
+  queue.start_poll = uncancelled<start_poll>;
+  queue.next_poll = uncancelled<next_poll>;
   queue.end_poll = end_poll;
   queue.read_opcode = [](ibv_cq_ex* from) { return of_extended(from).read_.opcode; };
   queue.read_vendor_err = [](ibv_cq_ex* from) { return of_extended(from).read_.vendor_err; };

@@ -1,9 +1,12 @@
 /// \file
-/// or_starve: a call that C makes, which ends with an error where memory has run out.
+/// or_starve: a call that C makes, which ends with an error where memory has run out, and in which
+/// no thread is cancelled.
 #pragma once
 
 #include <cerrno>
 #include <new>
+
+#include "rnic-run/uncancelled.hpp"
 
 namespace rnic::run {
 
@@ -13,6 +16,7 @@ struct OrStarve;
 template <typename R, typename... Args, R (*kCall)(Args...), auto kFailed>
 struct OrStarve<kCall, kFailed> {
   static R call(Args... args) noexcept {
+    const Uncancelled whole;
     // C is above: nothing may be thrown there.
     try {
       return kCall(args...);
@@ -23,7 +27,7 @@ struct OrStarve<kCall, kFailed> {
   }
 };
 
-/// As `kCall`. Without memory it sets errno and returns `kFailed`.
+/// As `kCall`, and no cancellation point. Without memory it sets errno and returns `kFailed`.
 template <auto kCall, auto kFailed>
 inline constexpr auto or_starve = &OrStarve<kCall, kFailed>::call;
 

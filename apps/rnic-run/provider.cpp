@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <new>
 
 #include "rnic-run/abi.hpp"
 #include "rnic-run/adapter.hpp"
@@ -25,6 +26,7 @@
 #include "rnic-run/queue_pairs.hpp"
 #include "rnic-run/rdma_cm.hpp"
 #include "rnic-run/rendezvous.hpp"
+#include "rnic-run/uncancelled.hpp"
 
 namespace rnic::run {
 namespace {
@@ -121,19 +123,19 @@ constexpr abi::ContextOps<kLayout> kOperations = [] {
   ops.destroy_cq = errno_or_starve<Completions::destroy>;
   ops.destroy_qp = errno_or_starve<QueuePairs::destroy>;
   ops.destroy_srq = errno_or_starve<SharedReceives::destroy>;
-  ops.free_context = close_device;
+  ops.free_context = uncancelled<close_device>;
   ops.modify_qp = errno_or_starve<QueuePairs::modify>;
   ops.modify_srq = errno_or_starve<SharedReceives::modify>;
-  ops.poll_cq = Completions::poll;
-  ops.post_recv = QueuePairs::post_receive;
-  ops.post_send = QueuePairs::post_send;
-  ops.post_srq_recv = SharedReceives::post;
+  ops.poll_cq = uncancelled<Completions::poll>;
+  ops.post_recv = uncancelled<QueuePairs::post_receive>;
+  ops.post_send = uncancelled<QueuePairs::post_send>;
+  ops.post_srq_recv = uncancelled<SharedReceives::post>;
   ops.query_device_ex = errno_or_starve<query_device>;
   ops.query_port = query_port;
   ops.query_qp = errno_or_starve<QueuePairs::query>;
   ops.query_srq = errno_or_starve<SharedReceives::query>;
   ops.reg_mr = object_or_starve<Region::make>;
-  ops.req_notify_cq = Completions::request_notify;
+  ops.req_notify_cq = uncancelled<Completions::request_notify>;
   ops.rereg_mr = errno_or_starve<Region::change>;
   ops.resize_cq = errno_or_starve<Completions::resize>;
   return ops;
@@ -236,18 +238,29 @@ int cm_opened(int fd) {
   return 0;
 }
 
+void cm_closed(int fd) { RdmaCm::instance().closed(fd); }
+
+/// A cancellation point, as write() is: before anything has been done, and where a thread waits for
+/// an event. Nothing here stands in the way of that.
 ssize_t cm_write(int fd, const void* command, size_t size) {
-  return RdmaCm::instance().write(fd, command, size);
+  pthread_testcancel();
+  try {
+    return RdmaCm::instance().write(fd, command, size);
+  } catch (const std::bad_alloc&) {
+    errno = ENOMEM;
+    return -1;
+  }
 }
 
 int make_channel() { return Channels::all().make(); }
+void channel_closed(int fd) { Channels::all().closed(fd); }
 
 const DoorOps kDoor = {
     .cm_opened = or_starve<cm_opened, -1>,
-    .cm_closed = [](int fd) { RdmaCm::instance().closed(fd); },
-    .cm_write = or_starve<cm_write, -1>,
+    .cm_closed = uncancelled<cm_closed>,
+    .cm_write = cm_write,
     .make_channel = or_starve<make_channel, -1>,
-    .channel_closed = [](int fd) { Channels::all().closed(fd); },
+    .channel_closed = uncancelled<channel_closed>,
 };
 
 /// A child begins anew: what its parent's threads were about is not its own.

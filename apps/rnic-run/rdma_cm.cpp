@@ -16,6 +16,7 @@
 
 #include "rnic-run/face.hpp"
 #include "rnic-run/queue_pairs.hpp"
+#include "rnic-run/uncancelled.hpp"
 
 namespace rnic::run {
 
@@ -188,6 +189,7 @@ ssize_t RdmaCm::write(int channel, const void* octets, size_t size) {
   if (command.number() == RDMA_USER_CM_CMD_GET_EVENT) {
     return get_event(channel, command) < 0 ? -1 : static_cast<ssize_t>(size);
   }
+  const Uncancelled whole;
   const int error = carry_out_or_starve(channel, command);
   if (error == 0) return static_cast<ssize_t>(size);
   errno = error;

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "rnic-run/queue_pairs.hpp"
+#include "rnic-run/uncancelled.hpp"
 
 namespace rnic::run {
 
@@ -164,7 +165,7 @@ void fill_senders(ibv_qp_ex& queue_pair) {
   fill_two_sided(queue_pair);
   fill_setters(queue_pair);
   queue_pair.wr_start = [](ibv_qp_ex* qp) { batch_of(qp).begin(); };
-  queue_pair.wr_complete = complete;
+  queue_pair.wr_complete = uncancelled<complete>;
   queue_pair.wr_abort = [](ibv_qp_ex* qp) { batch_of(qp).end(); };
 }
 

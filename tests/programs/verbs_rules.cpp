@@ -143,11 +143,54 @@ void events_of_queues_that_are_gone(End& end) {
   need(ibv_destroy_comp_channel(channel), "ibv_destroy_comp_channel");
 }
 
+/// Makes the calls on a thread that is cancelled already: a cancellation point would end it there.
+template <typename Calls>
+void are_no_cancellation_points(Calls calls, const char* what) {
+  bool returned = false;
+  std::thread cancelled([&] {
+    pthread_cancel(pthread_self());
+    calls();
+    returned = true;
+  });
+  cancelled.join();
+  expect(returned, what);
+}
+
+void cancelled_threads(End& end) {
+  are_no_cancellation_points([&] { const Octets memory(end.pd); ibv_dereg_mr(memory.region); },
+                             "ibv_reg_mr ended a thread");
+  are_no_cancellation_points(
+      [&] { ibv_destroy_cq(ibv_create_cq(end.id->verbs, 4, nullptr, nullptr, 0)); },
+      "ibv_create_cq ended a thread");
+  are_no_cancellation_points([&] { end.send({.opcode = IBV_WR_RDMA_WRITE}); end.complete(); },
+                             "ibv_post_send ended a thread");
+}
+
+/// A thread that waits for an event of the connection manager ends there.
+void cancelled_waits() {
+  rdma_event_channel* const channel = rdma_create_event_channel();
+  need(0, channel != nullptr, "rdma_create_event_channel");
+  pthread_t waiting;
+  const auto wait = [](void* from) -> void* {
+    rdma_cm_event* event = nullptr;
+    rdma_get_cm_event(static_cast<rdma_event_channel*>(from), &event);
+    return nullptr;
+  };
+  need(pthread_create(&waiting, nullptr, wait, channel), "pthread_create");
+  need(pthread_cancel(waiting), "pthread_cancel");
+  void* how = nullptr;
+  need(pthread_join(waiting, &how), "pthread_join");
+  expect(how == PTHREAD_CANCELED, "a wait for an event that cannot be cancelled");
+  rdma_destroy_event_channel(channel);
+}
+
 }  // namespace
 
 int main() {
   Pair pair;
   events_of_queues_that_are_gone(pair.client);
+  cancelled_threads(pair.client);
+  cancelled_waits();
   if (wrong == 0) std::puts("ok");
   return wrong == 0 ? 0 : 1;
 }
