@@ -85,8 +85,9 @@ int put_window(const ibv_send_wr& wr, SendRequest& out) {
   out.grant = {.stag = wr.bind_mw.rkey,
                .access = rights_of_window(info.mw_access_flags),
                .offset = zero_based ? 0 : info.addr};
-  // Over InfiniBand the peer may always.
-  if (is_roce()) out.grant.access |= Access::RemoteInvalidate;
+  // A window of type 2 belongs to its queue pair, and libibverbs has no flag for this right: over
+  // InfiniBand that peer always has it.
+  out.grant.access |= Access::RemoteInvalidate;
   out.sges = SgeList{{info.addr, static_cast<uint32_t>(info.length), info.mr->lkey}};
   return 0;
 }

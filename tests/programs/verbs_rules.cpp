@@ -184,6 +184,31 @@ void cancelled_waits() {
   rdma_destroy_event_channel(channel);
 }
 
+/// A peer may invalidate a window of type 2.
+void invalidation(End& owner, End& peer) {
+  ibv_mw* const window = ibv_alloc_mw(owner.pd, IBV_MW_TYPE_2);
+  need(0, window != nullptr, "ibv_alloc_mw");
+  ibv_send_wr bind{.opcode = IBV_WR_BIND_MW};
+  bind.bind_mw.mw = window;
+  bind.bind_mw.rkey = ibv_inc_rkey(window->rkey);
+  bind.bind_mw.bind_info = {.mr = owner.memory.region,
+                            .addr = owner.memory.piece().addr,
+                            .length = kOctets,
+                            .mw_access_flags = IBV_ACCESS_REMOTE_WRITE};
+  owner.send(bind);
+  expect(owner.complete().status == IBV_WC_SUCCESS, "the window was not bound");
+  owner.receive();
+  ibv_send_wr invalidates{.opcode = IBV_WR_SEND_WITH_INV};
+  invalidates.invalidate_rkey = bind.bind_mw.rkey;
+  peer.send(invalidates);
+  const ibv_wc done = owner.complete();
+  expect(done.status == IBV_WC_SUCCESS && (done.wc_flags & IBV_WC_WITH_INV) != 0 &&
+             done.invalidated_rkey == bind.bind_mw.rkey,
+         "a Send that invalidates a window");
+  peer.complete();
+  need(ibv_dealloc_mw(window), "ibv_dealloc_mw");
+}
+
 }  // namespace
 
 int main() {
@@ -191,6 +216,7 @@ int main() {
   events_of_queues_that_are_gone(pair.client);
   cancelled_threads(pair.client);
   cancelled_waits();
+  invalidation(pair.server, pair.client);
   if (wrong == 0) std::puts("ok");
   return wrong == 0 ? 0 : 1;
 }
