@@ -14,6 +14,7 @@
 #include "rnic-run/async_events.hpp"
 #include "rnic-run/completions.hpp"
 #include "rnic-run/face.hpp"
+#include "rnic-run/iwarp_states.hpp"
 #include "rnic-run/memory.hpp"
 #include "rnic-run/rdma_cm.hpp"
 #include "rnic-run/rendezvous.hpp"
@@ -341,13 +342,17 @@ int QueuePairs::move(ibv_qp_state to) {
 
 int QueuePairs::modify(ibv_qp* shown, ibv_qp_attr* attr, int mask) {
   if (of(shown).roce_ != nullptr) return of(shown).modify_as_roce(*attr, mask);
-  if ((mask & IBV_QP_STATE) == 0) return 0;
-  if (attr->qp_state == IBV_QPS_RTR && (mask & (IBV_QP_DEST_QPN | IBV_QP_AV)) != 0) {
+  const bool has_state = (mask & IBV_QP_STATE) != 0;
+  if (has_state && attr->qp_state == IBV_QPS_RTR &&
+      (mask & (IBV_QP_DEST_QPN | IBV_QP_AV)) != 0) {
     complain(
         "modify_qp: an iWARP queue pair is connected by the connection manager (rdma_cm), not by "
         "GID and number: give perftest -R, or rnic-run --roce");
     return EINVAL;
   }
+  const ibv_qp_state now = iwarp_state(of(shown).pair_.state());
+  if (const int refused = check_iwarp(now, *attr, mask)) return refused;
+  if (!has_state) return 0;
   if (const int refused = of(shown).move(attr->qp_state)) return refused;
   shown->state = attr->qp_state;
   return 0;
@@ -362,10 +367,9 @@ int QueuePairs::query(ibv_qp* shown, ibv_qp_attr* attr, int, ibv_qp_init_attr* m
     qp.query_as_roce(*attr);
     return 0;
   }
-  if (now->state == QueuePairState::Error) shown->state = IBV_QPS_ERR;
+  shown->state = iwarp_state(now->state);
   *attr = {};
-  // A queue pair of iWARP is idle from the beginning; in libibverbs' words it is initialized.
-  attr->qp_state = shown->state == IBV_QPS_RESET ? IBV_QPS_INIT : shown->state;
+  attr->qp_state = shown->state;
   attr->cur_qp_state = attr->qp_state;
   attr->path_mtu = IBV_MTU_1024;
   attr->port_num = 1;

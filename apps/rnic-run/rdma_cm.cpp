@@ -615,10 +615,15 @@ int RdmaCm::query(const Command& command) {
 
 int RdmaCm::init_qp_attr(const Command& command) {
   const auto asked = command.body<rdma_ucm_init_qp_attr>();
-  if (find(asked.id) == nullptr) return ENOENT;
+  const CmId* id = find(asked.id);
+  if (id == nullptr) return ENOENT;
   ib_uverbs_qp_attr out{};
   out.qp_state = asked.qp_state;
-  if (asked.qp_state == IBV_QPS_INIT) out.qp_attr_mask = IBV_QP_STATE | IBV_QP_ACCESS_FLAGS;
+  // On the side that has connected librdmacm asks when the connection is there.
+  const bool connected = id->qp != nullptr && id->qp->pair().state() != QueuePairState::Idle;
+  if (asked.qp_state == IBV_QPS_INIT && !connected) {
+    out.qp_attr_mask = IBV_QP_STATE | IBV_QP_ACCESS_FLAGS;
+  }
   out.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
   command.answer(asked.response, out);
   return 0;

@@ -37,13 +37,18 @@ void take(int bit, const ibv_qp_attr& from, int mask, ibv_qp_attr& to) {
 
 }  // namespace
 
-int VerbsStates::check(const ibv_qp_attr& attr, int mask) const {
+int VerbsStates::check_place(const ibv_qp_attr& attr, int mask) {
   if ((mask & IBV_QP_PORT) != 0 && attr.port_num != 1) {
     return refused(EINVAL, "modify_qp: the device has port 1 alone");
   }
   if ((mask & IBV_QP_PKEY_INDEX) != 0 && attr.pkey_index != 0) {
     return refused(EINVAL, "modify_qp: the device has one partition key, of index 0");
   }
+  return 0;
+}
+
+int VerbsStates::check(const ibv_qp_attr& attr, int mask) const {
+  if (const int refused = check_place(attr, mask)) return refused;
   const ibv_qp_state to = (mask & IBV_QP_STATE) != 0 ? attr.qp_state : state_;
   if (to == IBV_QPS_RESET || to == IBV_QPS_ERR) return 0;
   if (to == IBV_QPS_SQD) {

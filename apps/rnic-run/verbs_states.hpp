@@ -13,6 +13,8 @@ namespace rnic::run {
 class VerbsStates {
  public:
   [[nodiscard]] ibv_qp_state state() const { return state_; }
+  /// \return 0, or EINVAL: the device has no such port or partition key
+  [[nodiscard]] static int check_place(const ibv_qp_attr& attr, int mask);
   /// \return 0, or EINVAL: the state may not follow, or something is missing;
   /// EOPNOTSUPP: it is one that the device has not
   [[nodiscard]] int check(const ibv_qp_attr& attr, int mask) const;

@@ -209,6 +209,43 @@ void invalidation(End& owner, End& peer) {
   need(ibv_dealloc_mw(window), "ibv_dealloc_mw");
 }
 
+/// The states that a connection goes through, and what may not be asked for in each.
+void states(End& end) {
+  ibv_qp_init_attr attr = queues(end.cq, nullptr);
+  ibv_qp* const qp = ibv_create_qp(end.pd, &attr);
+  need(0, qp != nullptr, "ibv_create_qp");
+  const auto state = [qp] {
+    ibv_qp_attr now{};
+    ibv_qp_init_attr made{};
+    need(ibv_query_qp(qp, &now, IBV_QP_STATE, &made), "ibv_query_qp");
+    return now.qp_state;
+  };
+  expect(state() == IBV_QPS_INIT, "a new queue pair is not idle");
+  expect(change(qp, IBV_QPS_RTS) == EINVAL, "RESET to RTS");
+  expect(change(qp, static_cast<ibv_qp_state>(99)) == EINVAL, "RESET to no state");
+  expect(change(qp, IBV_QPS_INIT, IBV_QP_PORT, 7) == EINVAL, "port 7");
+  expect(state() == IBV_QPS_INIT && qp->state == IBV_QPS_INIT,
+         "what was refused has changed the state");
+  need(change(qp, IBV_QPS_INIT, IBV_QP_PORT), "RESET to INIT");
+  need(change(qp, IBV_QPS_ERR), "INIT to ERR");
+  expect(change(qp, IBV_QPS_RTS) == EINVAL, "ERR to RTS");
+  expect(change(qp, IBV_QPS_INIT) == EINVAL, "ERR to INIT");
+  need(change(qp, IBV_QPS_RESET), "ERR to RESET");
+  expect(state() == IBV_QPS_INIT, "not idle behind ERR");
+  need(ibv_destroy_qp(qp), "ibv_destroy_qp");
+}
+
+/// Ends the connection.
+void states_of_a_connection(Pair& pair) {
+  expect(pair.client.state() == IBV_QPS_RTS, "the side that connected is not in RTS");
+  expect(pair.server.state() == IBV_QPS_RTS, "the side that accepted is not in RTS");
+  expect(change(pair.client.id->qp, IBV_QPS_RESET) == EINVAL, "RTS to RESET");
+  pair.server.receive();
+  need(rdma_disconnect(pair.client.id), "rdma_disconnect");
+  expect(pair.server.complete().status == IBV_WC_WR_FLUSH_ERR, "a receive behind the end");
+  expect(pair.server.state() == IBV_QPS_ERR, "not in ERR behind the end");
+}
+
 }  // namespace
 
 int main() {
@@ -217,6 +254,8 @@ int main() {
   cancelled_threads(pair.client);
   cancelled_waits();
   invalidation(pair.server, pair.client);
+  states(pair.client);
+  states_of_a_connection(pair);
   if (wrong == 0) std::puts("ok");
   return wrong == 0 ? 0 : 1;
 }
