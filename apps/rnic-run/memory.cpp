@@ -17,11 +17,22 @@ std::span<std::byte> octets(void* memory, size_t length) {
   return {static_cast<std::byte*>(memory), length};
 }
 
-/// The rule of the kernel's verbs: what peers may change, this side may change.
-bool consistent(int access) {
+/// As the kernel's verbs. \return 0, or errno
+int check(int access) {
+  // Hints, which the device may leave alone, are IBV_ACCESS_HUGETLB and those of the last range.
+  constexpr int kKnown = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                         IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |
+                         IBV_ACCESS_HUGETLB | static_cast<int>(IBV_ACCESS_OPTIONAL_RANGE);
+  if ((access & ~kKnown) != 0) {
+    return refused(EOPNOTSUPP, "a region with an access that the device has not (paging on demand, "
+                               "for one)");
+  }
   const bool changed_by_peers =
       (access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) != 0;
-  return !changed_by_peers || (access & IBV_ACCESS_LOCAL_WRITE) != 0;
+  if (changed_by_peers && (access & IBV_ACCESS_LOCAL_WRITE) == 0) {
+    return refused(EINVAL, "a region in which peers may write, and this side may not");
+  }
+  return 0;
 }
 
 }  // namespace
@@ -60,8 +71,8 @@ int Domain::dealloc(ibv_pd* pd) {
 }
 
 ibv_mr* Region::make(ibv_pd* pd, void* memory, size_t length, uint64_t offset, int access) {
-  if (!consistent(access)) {
-    errno = refused(EINVAL, "reg_mr: peers may write there, and this side may not");
+  if (const int refused = check(access)) {
+    errno = refused;
     return nullptr;
   }
   RegionOptions options{.access = rights(static_cast<unsigned>(access)), .offset = offset};
@@ -82,8 +93,10 @@ ibv_mr* Region::make(ibv_pd* pd, void* memory, size_t length, uint64_t offset, i
 int Region::change(abi::Region* shown, int flags, ibv_pd* pd, void* memory, size_t length,
                    int access) {
   Region& region = of(&shown->mr);
+  if (flags == 0) return refused(EINVAL, "rereg_mr: nothing is to be changed");
   RegionChanges changes;
   if ((flags & IBV_REREG_MR_CHANGE_ACCESS) != 0) {
+    if (const int refused = check(access)) return refused;
     changes.access = rights(static_cast<unsigned>(access));
   }
   if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0) changes.memory = octets(memory, length);

@@ -139,6 +139,12 @@ int post_list(Request* list, Request** bad, Post post) {
   return 0;
 }
 
+/// The program counts its pieces by a number with a sign.
+template <typename Request>
+int check_pieces(const Request& wr) {
+  return wr.num_sge >= 0 ? 0 : refused(EINVAL, "a request with less than no pieces");
+}
+
 ReceiveRequest as_ours(const ibv_recv_wr& wr) {
   return {.id = wr.wr_id, .sges = pieces(wr.sg_list, wr.num_sge)};
 }
@@ -197,6 +203,13 @@ ibv_srq* SharedReceives::create(ibv_pd* pd, ibv_srq_init_attr* attr) {
 
 int SharedReceives::modify(ibv_srq* srq, ibv_srq_attr* attr, int mask) {
   SharedReceiveQueue& queue = of(srq).queue_;
+  if ((mask & IBV_SRQ_LIMIT) != 0) {
+    const auto info = queue.info();
+    if (!info) return as_errno(info.error());
+    if (attr->srq_limit > ((mask & IBV_SRQ_MAX_WR) != 0 ? attr->max_wr : info->depth)) {
+      return refused(EINVAL, "modify_srq: a limit above what the queue holds");
+    }
+  }
   if ((mask & IBV_SRQ_MAX_WR) != 0) {
     if (auto status = queue.resize(attr->max_wr); !status) return as_errno(status.error());
   }
@@ -223,8 +236,10 @@ int SharedReceives::destroy(ibv_srq* srq) {
 
 int SharedReceives::post(ibv_srq* srq, ibv_recv_wr* list, ibv_recv_wr** bad) {
   SharedReceiveQueue& queue = of(srq).queue_;
-  return post_list(list, bad,
-                   [&](const ibv_recv_wr& wr) { return outcome(queue.post_receive(as_ours(wr))); });
+  return post_list(list, bad, [&](const ibv_recv_wr& wr) {
+    if (const int wrong = check_pieces(wr)) return wrong;
+    return outcome(queue.post_receive(as_ours(wr)));
+  });
 }
 
 ibv_qp* QueuePairs::create(ibv_pd* pd, ibv_qp_init_attr* attr) {
@@ -415,6 +430,7 @@ int QueuePairs::post_send(ibv_qp* shown, ibv_send_wr* list, ibv_send_wr** bad) {
   QueuePairs& qp = of(shown);
   InlineOctets octets;
   return post_list(list, bad, [&](const ibv_send_wr& wr) {
+    if (const int wrong = check_pieces(wr)) return wrong;
     SendRequest request;
     request.id = wr.wr_id;
     request.signaled = qp.made_with_.sq_sig_all != 0 || (wr.send_flags & IBV_SEND_SIGNALED) != 0;
@@ -468,6 +484,7 @@ bool QueuePairs::window_bound(uint64_t id, bool signaled) {
 int QueuePairs::post_receive(ibv_qp* shown, ibv_recv_wr* list, ibv_recv_wr** bad) {
   QueuePairs& qp = of(shown);
   return post_list(list, bad, [&](const ibv_recv_wr& wr) {
+    if (const int wrong = check_pieces(wr)) return wrong;
     return qp.post(as_ours(wr));
   });
 }

@@ -246,6 +246,45 @@ void states_of_a_connection(Pair& pair) {
   expect(pair.server.state() == IBV_QPS_ERR, "not in ERR behind the end");
 }
 
+void bad_arguments(End& end) {
+  ibv_sge piece = end.memory.piece();
+  ibv_recv_wr receive{.sg_list = &piece, .num_sge = -1};
+  ibv_recv_wr* bad_receive = nullptr;
+  expect(ibv_post_recv(end.id->qp, &receive, &bad_receive) == EINVAL && bad_receive == &receive,
+         "a receive with less than no pieces");
+  ibv_send_wr send{.sg_list = &piece, .num_sge = -1, .opcode = IBV_WR_SEND};
+  ibv_send_wr* bad_send = nullptr;
+  expect(ibv_post_send(end.id->qp, &send, &bad_send) == EINVAL && bad_send == &send,
+         "a Send with less than no pieces");
+
+  ibv_srq_init_attr made{.attr = {.max_wr = 16, .max_sge = 1}};
+  ibv_srq* const srq = ibv_create_srq(end.pd, &made);
+  need(0, srq != nullptr, "ibv_create_srq");
+  ibv_srq_attr limit{.srq_limit = 1000};
+  expect(ibv_modify_srq(srq, &limit, IBV_SRQ_LIMIT) == EINVAL, "a limit above what a queue holds");
+  expect(ibv_post_srq_recv(srq, &receive, &bad_receive) == EINVAL,
+         "a shared receive with less than no pieces");
+  limit.srq_limit = 16;
+  need(ibv_modify_srq(srq, &limit, IBV_SRQ_LIMIT), "ibv_modify_srq");
+  need(ibv_destroy_srq(srq), "ibv_destroy_srq");
+
+  char octets[64];
+  // As numbers: clang warns of the header's own arithmetic with enumerators.
+  constexpr int kOnDemand = IBV_ACCESS_ON_DEMAND;
+  constexpr int kWritable = IBV_ACCESS_LOCAL_WRITE;
+  expect(ibv_reg_mr(end.pd, octets, sizeof(octets), kOnDemand) == nullptr && errno == EOPNOTSUPP,
+         "a region with paging on demand");
+  ibv_mr* const region = ibv_reg_mr(end.pd, octets, sizeof(octets), kWritable);
+  need(0, region != nullptr, "ibv_reg_mr");
+  expect(ibv_rereg_mr(region, 0, nullptr, nullptr, 0, 0) != 0, "a change of nothing");
+  const auto give = [region](int rights) {
+    return ibv_rereg_mr(region, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, rights);
+  };
+  expect(give(IBV_ACCESS_REMOTE_WRITE) != 0, "octets that peers alone may write");
+  expect(give(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE) == 0, "ibv_rereg_mr");
+  need(ibv_dereg_mr(region), "ibv_dereg_mr");
+}
+
 }  // namespace
 
 int main() {
@@ -254,6 +293,7 @@ int main() {
   cancelled_threads(pair.client);
   cancelled_waits();
   invalidation(pair.server, pair.client);
+  bad_arguments(pair.client);
   states(pair.client);
   states_of_a_connection(pair);
   if (wrong == 0) std::puts("ok");
