@@ -12,6 +12,7 @@
 
 #include "rnic-run/async_events.hpp"
 #include "rnic-run/face.hpp"
+#include "rnic-run/immediate_octets.hpp"
 
 namespace rnic::run {
 
@@ -30,7 +31,10 @@ ibv_wc_opcode opcode_of(const Completion& completion) {
     case Opcode::CompareSwap: return IBV_WC_COMP_SWAP;
     case Opcode::LocalInvalidate: return IBV_WC_LOCAL_INV;
     case Opcode::BindWindow: return IBV_WC_BIND_MW;
-    case Opcode::Receive: return completion.has_immediate ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV;
+    case Opcode::Receive:
+      return completion.has_immediate && !was_sent_alone(completion.immediate)
+                 ? IBV_WC_RECV_RDMA_WITH_IMM
+                 : IBV_WC_RECV;
     default: return IBV_WC_SEND;
   }
 }
@@ -62,6 +66,8 @@ ibv_wc as_theirs(const Completion& completion) {
   }
   if (completion.has_immediate) {
     out.wc_flags |= IBV_WC_WITH_IMM;
+    // Of a Write it is the octets written that count, and a Send with immediate has none.
+    out.byte_len = out.opcode == IBV_WC_RECV ? 0 : completion.written;
     std::memcpy(&out.imm_data, completion.immediate.data(), sizeof(out.imm_data));
   }
   return out;

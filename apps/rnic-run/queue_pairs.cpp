@@ -14,6 +14,7 @@
 #include "rnic-run/async_events.hpp"
 #include "rnic-run/completions.hpp"
 #include "rnic-run/face.hpp"
+#include "rnic-run/immediate_octets.hpp"
 #include "rnic-run/iwarp_states.hpp"
 #include "rnic-run/memory.hpp"
 #include "rnic-run/rdma_cm.hpp"
@@ -55,12 +56,6 @@ SgeList pieces(const ibv_sge* list, int count) {
   SgeList out;
   for (int i = 0; i < count; ++i) out.push_back({list[i].addr, list[i].length, list[i].lkey});
   return out;
-}
-
-ImmediateData immediate(uint32_t in_network_order) {
-  ImmediateData octets{};
-  std::memcpy(octets.data(), &in_network_order, sizeof(in_network_order));
-  return octets;
 }
 
 void put_atomic(const ibv_send_wr& wr, SendRequest& out) {
@@ -105,9 +100,11 @@ int put_operation(const ibv_send_wr& wr, SendRequest& out) {
       // RFC 7306 has no message with octets and immediate data.
       if (!out.sges.empty() || !out.inline_data.empty()) return EOPNOTSUPP;
       out.opcode = Opcode::Immediate;
-      out.immediate = immediate(wr.imm_data);
+      out.immediate = immediate_octets(wr.imm_data, true);
       return 0;
-    case IBV_WR_RDMA_WRITE_WITH_IMM: out.immediate = immediate(wr.imm_data); [[fallthrough]];
+    case IBV_WR_RDMA_WRITE_WITH_IMM:
+      out.immediate = immediate_octets(wr.imm_data, false);
+      [[fallthrough]];
     case IBV_WR_RDMA_WRITE:
       out.opcode = wr.opcode == IBV_WR_RDMA_WRITE ? Opcode::Write : Opcode::WriteImmediate;
       out.remote = {wr.wr.rdma.rkey, wr.wr.rdma.remote_addr};

@@ -154,6 +154,9 @@ class Stream final : public llp::FramingUser {
     stopped_ = true;
     run_.end();
   }
+  /// \return the octets of the quiet segments (TaggedTarget) that were delivered since the last
+  /// call, and of which User::deliver_tagged() was not told
+  [[nodiscard]] uint64_t take_quiet_octets() { return run_.take_quiet(); }
   /// The peer has closed its direction, whatever our own is.
   [[nodiscard]] bool peer_has_finished() const { return finished_; }
 

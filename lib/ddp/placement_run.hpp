@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "base/bytes.hpp"
 #include "base/endian.hpp"
@@ -62,9 +63,11 @@ class PlacementRun {
     if (wire::is_ddp_last(header[wire::kDdpControlAt])) {
       if (!quiet_ || messages_ == nullptr) return false;
       ++*messages_;
+    }
+    if (quiet_) {
+      add_quiet(payload);
       return true;
     }
-    if (quiet_) return true;
     if (coverage_ == nullptr || payload > length_ - coverage_->octets()) return false;
     coverage_->add(base::load_be64(header + wire::kDdpToAt) - first_, payload, key);
     return true;
@@ -76,6 +79,10 @@ class PlacementRun {
     return tagged_control(header) == control_ && quiet_ &&
            !wire::is_ddp_last(header[wire::kDdpControlAt]);
   }
+  /// A quiet segment without L was delivered, of which the user is not told.
+  void add_quiet(uint32_t payload) { quiet_octets_ += payload; }
+  /// \return the octets of those since the last call
+  [[nodiscard]] uint64_t take_quiet() { return std::exchange(quiet_octets_, 0); }
 
   /// The place of the octets of a segment, or nullptr: all its checks have to be made, or it is
   /// untagged. \param header at least kDdpTaggedSize octets
@@ -133,6 +140,7 @@ class PlacementRun {
   uint64_t length_ = 0;
   uint8_t* at_ = nullptr;
   uint64_t ends_ = 0;  // StagTable::ends() when the run began
+  uint64_t quiet_octets_ = 0;
   bool quiet_ = false;
   // See TaggedTarget.
   uint64_t* messages_ = nullptr;

@@ -251,7 +251,9 @@ inline Fault Stream::deliver_tagged(const wire::DdpTaggedHeader& header, uint32_
 }
 
 void Stream::deliver_ulpdu(base::ByteView header, uint32_t ulpdu_length, base::Now now) {
-  if (header.size() >= wire::kDdpTaggedSize && run_.is_quiet_part(header.data())) return;
+  if (header.size() >= wire::kDdpTaggedSize && run_.is_quiet_part(header.data())) {
+    return run_.add_quiet(ulpdu_length - wire::kDdpTaggedSize);
+  }
   if (stopped_) return;
   // Segments before the faulty one may still wait for their delivery. The faulty one is recognised
   // by its header.
@@ -301,7 +303,10 @@ llp::PlaceVerdict Stream::take_ulpdu(const llp::UlpduView& ulpdu, bool more, bas
   const wire::DdpTaggedHeader header = wire::read_ddp_tagged(prefix.data());
   bool quiet = false;
   if (place_tagged(ulpdu, prefix, header, quiet).failed()) return take_in_steps(ulpdu, more, now);
-  if (quiet && !header.last) return llp::PlaceVerdict::Delivered;
+  if (quiet && !header.last) {
+    run_.add_quiet(ulpdu.length - wire::kDdpTaggedSize);
+    return llp::PlaceVerdict::Delivered;
+  }
   return end_tagged(ulpdu, quiet, more, now);
 }
 

@@ -25,7 +25,7 @@ struct TaggedTarget {
   /// one of them with L was delivered. Empty: the answer is for this segment.
   base::Range same{};
   /// The delivery of such a segment ends nothing and changes nothing that another segment depends
-  /// on; without L it does nothing at all. The answer holds behind L, too.
+  /// on; without L its octets are counted, and that is all. The answer holds behind L, too.
   bool quiet = false;
   /// Not nullptr, where the segment is quiet: a delivery with L only counts a message there.
   uint64_t* messages = nullptr;

@@ -20,6 +20,7 @@ struct SeldomOfCompletion {
   ImmediateData immediate;
   std::chrono::nanoseconds time;
   uint32_t invalidated_stag;
+  uint32_t written;
 };
 
 /// What each completion has, which are the members up to those: two of them, with their stamps,
@@ -48,6 +49,7 @@ class CompletionEntry {
     if (octets_[kMark] < std::byte{2}) [[likely]] return;
     out.has_immediate = octets_[kMark] == std::byte{3};
     out.invalidated_stag = seldom.invalidated_stag;
+    out.written = seldom.written;
     out.original = seldom.original;
     out.immediate = seldom.immediate;
     out.time = seldom.time;

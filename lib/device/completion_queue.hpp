@@ -152,7 +152,8 @@ class CompletionQueue {
         .original = completion.original,
         .immediate = completion.immediate,
         .time = std::chrono::nanoseconds(stamps_ ? base::nanos(clock_.now()) : 0),
-        .invalidated_stag = completion.invalidated_stag};
+        .invalidated_stag = completion.invalidated_stag,
+        .written = completion.written};
     return ring_.push(entry, &seldom);
   }
 

@@ -1,5 +1,7 @@
 #include "rdmap/inbound.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "base/starved.hpp"
@@ -179,9 +181,16 @@ Fault Inbound::deliver_untagged(const wire::DdpUntaggedHeader& header, uint64_t 
   return (this->*row.deliver_message)({row, header, length, segment, now});
 }
 
-Fault Inbound::deliver_write(const wire::DdpTaggedHeader& header, uint32_t) {
+Fault Inbound::deliver_write(const wire::DdpTaggedHeader& header, uint32_t payload) {
+  written_ += payload;
   if (header.last) ++counters_.writes_in;  // RDMAP-5.1-02: the user is not told
   return ddp::kNoFault;
+}
+
+/// DDP tells of some segments without L by their octets alone.
+uint32_t Inbound::take_written() {
+  const uint64_t octets = std::exchange(written_, 0) + stream_.take_quiet_octets();
+  return static_cast<uint32_t>(std::min<uint64_t>(octets, UINT32_MAX));
 }
 
 Fault Inbound::deliver_send(const UntaggedMessage& message) {
@@ -193,6 +202,7 @@ Fault Inbound::deliver_send(const UntaggedMessage& message) {
     if (memory_.invalidate(invalidated) != mem::AccessFault::None) return kCannotInvalidate;
   }
   ++counters_.sends_in;
+  static_cast<void>(take_written());
   completions_.report_receive({.solicited = message.row.solicited,
                                .length = static_cast<uint32_t>(message.length),
                                .invalidated_stag = invalidated});
@@ -205,6 +215,7 @@ Fault Inbound::deliver_immediate(const UntaggedMessage& message) {
   completions_.report_receive({.solicited = message.row.solicited,
                                .has_immediate = true,
                                .length = message.row.size,
+                               .written = take_written(),
                                .immediate = receives_.front().immediate});
   return ddp::kNoFault;
 }

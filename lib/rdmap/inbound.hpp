@@ -108,6 +108,8 @@ class Inbound final : private Deliveries {
 
  private:
   void request_delivered();
+  /// \return Completion::written for the message that is delivered now
+  uint32_t take_written();
   Fault check(uint8_t control, bool tagged, uint32_t qn, const OpcodeRow*& row) const;
   Fault deliver_write(const wire::DdpTaggedHeader& header, uint32_t payload) override;
   Fault deliver_read_response(const wire::DdpTaggedHeader& header, uint32_t payload) override;
@@ -131,6 +133,7 @@ class Inbound final : private Deliveries {
   InboundOwner& owner_;
   ReceiveWait wait_;
   uint64_t waits_begun_ = 0;
+  uint64_t written_ = 0;  // by segments of Writes that were told of, since the last message
   std::array<uint8_t, wire::kTerminateSizeMax> terminate_in_{};  // the queue 2 buffer
 };
 

@@ -246,6 +246,32 @@ void states_of_a_connection(Pair& pair) {
   expect(pair.server.state() == IBV_QPS_ERR, "not in ERR behind the end");
 }
 
+/// What a receive tells of Immediate Data: the octets written since the last message.
+void immediate_data(End& from, End& to) {
+  ibv_send_wr wr{.num_sge = 1, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM};
+  wr.wr.rdma.remote_addr = to.memory.piece().addr;
+  wr.wr.rdma.rkey = to.memory.region->rkey;
+  for (const uint32_t octets : {uint32_t{0}, uint32_t{1}, uint32_t{1000}, kOctets}) {
+    to.receive();
+    ibv_sge piece = from.memory.piece(0, octets);
+    wr.sg_list = &piece;
+    wr.imm_data = htonl(octets);
+    from.send(wr);
+    const ibv_wc done = to.complete();
+    expect(done.opcode == IBV_WC_RECV_RDMA_WITH_IMM && done.imm_data == wr.imm_data,
+           "a receive of a Write with immediate");
+    expect(done.byte_len == octets, "byte_len of a Write with immediate");
+    expect(from.complete().opcode == IBV_WC_RDMA_WRITE, "the completion of a Write with immediate");
+  }
+  to.receive();
+  from.send({.opcode = IBV_WR_SEND_WITH_IMM, .imm_data = 7});
+  const ibv_wc done = to.complete();
+  expect(done.opcode == IBV_WC_RECV && done.byte_len == 0 && done.imm_data == 7 &&
+             (done.wc_flags & IBV_WC_WITH_IMM) != 0,
+         "a receive of an empty Send with immediate");
+  from.complete();
+}
+
 void bad_arguments(End& end) {
   ibv_sge piece = end.memory.piece();
   ibv_recv_wr receive{.sg_list = &piece, .num_sge = -1};
@@ -293,6 +319,7 @@ int main() {
   cancelled_threads(pair.client);
   cancelled_waits();
   invalidation(pair.server, pair.client);
+  immediate_data(pair.client, pair.server);
   bad_arguments(pair.client);
   states(pair.client);
   states_of_a_connection(pair);

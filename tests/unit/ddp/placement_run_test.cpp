@@ -66,10 +66,12 @@ TEST_F(PlacementRunTest, AsksOnceForSegmentsOfOneMessage) {
   for (const uint64_t to : {0, 8, 120, 32}) take_good(write(to));
   EXPECT_EQ(user.tagged_targets, 1u);
   EXPECT_EQ(user.tagged_deliveries, 0u) << "without L there is nothing to be told";
+  EXPECT_EQ(stream.take_quiet_octets(), 32u) << "but how many octets";
   take_good(write(16, true));
   take_good(write(24, true));
   EXPECT_EQ(user.tagged_targets, 1u);
   EXPECT_EQ(user.tagged_deliveries, 2u);
+  EXPECT_EQ(stream.take_quiet_octets(), 0u);
   EXPECT_EQ(segments, 6u);
   EXPECT_EQ(octets, 48u);
   EXPECT_TRUE(holds_at(32, 0, 8) && holds_at(120, 0, 8) && memory[192] == kGuard);

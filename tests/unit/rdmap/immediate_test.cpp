@@ -236,6 +236,35 @@ TEST_F(WriteImmediateTest, BothMessagesAreCounted) {
   EXPECT_FALSE(user.all_fits(18 + 8 + 5, 6));
 }
 
+// Of the octets between two messages of queue 0: those of the Write, and of others before it.
+TEST_F(WriteImmediateTest, TellsWhatWasWrittenSinceTheLastMessage) {
+  for (uint64_t i = 0; i < 5; ++i) b->post_receive(10 + i, 0, 8);
+  write_immediate(1, 700);
+  write_immediate(2, 0);
+  write(3, 0, 50, 1000);
+  write_immediate(4, 600);
+  write(5, 0, 50, 1000);
+  send(6, 0, 8);
+  immediate(7, kOctets);
+  pair.pump();
+  std::vector<uint32_t> written;
+  for (const Completion& each : b->owner.receives) written.push_back(each.written);
+  EXPECT_EQ(written, (std::vector<uint32_t>{700, 0, 650, 0, 0}));
+  EXPECT_EQ(b->owner.receives[0].length, 8u);
+}
+
+// In whatever order the segments come: what counts is the order of the stream.
+TEST_F(WriteImmediateTest, WhatWasWrittenIsCountedInOrder) {
+  b->post_receive(10, 0, 0);
+  write_immediate(1, 700);
+  write(2, 0, 600, 1000);
+  pair.a.pull_all();
+  ASSERT_GT(pair.a.sent.size(), 4u);
+  for (size_t i = pair.a.sent.size(); i-- > 0;) pair.b.arrive(pair.a, i);
+  ASSERT_EQ(b->owner.receives.size(), 1u);
+  EXPECT_EQ(b->owner.receives[0].written, 700u);
+}
+
 // The Terminate about either of its messages is about the request.
 TEST_F(WriteImmediateTest, FailsWithEitherMessage) {
   for (const bool receive : {false, true}) {

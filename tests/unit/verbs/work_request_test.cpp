@@ -227,6 +227,7 @@ TEST_F(WorkRequests, WriteWithImmediateIsOneRequest_VERBS_10) {
   EXPECT_TRUE(got->solicited);
   EXPECT_EQ(got->immediate, kOctets);
   EXPECT_EQ(got->length, 8u);
+  EXPECT_EQ(got->written, gathered().size());
   world_.expect_done(a_.send_cq, 1, 4080);
   must(a_.qp.post_immediate(2, {1}));
   const auto alone = world_.await(b_.receive_cq);

@@ -218,6 +218,10 @@ struct Completion {
   uint32_t length = 0;            ///< octets received (Receive) or moved
   uint32_t qp = 0;                ///< QueuePair::number()
   uint32_t invalidated_stag = 0;  ///< Receive of a Send with Invalidate; 0 otherwise
+  /// Receive of Immediate Data: the octets of the peer's Writes since its last Send or Immediate
+  /// Data, so those of the Write with Immediate if there was no other; UINT32_MAX: that many or
+  /// more. 0 otherwise
+  uint32_t written = 0;
   uint64_t original = 0;          ///< atomic: what the target held before, a number of this host
   ImmediateData immediate{};      ///< the 8 octets, when has_immediate
   /// With CompletionQueueOptions::timestamps: the time at which the completion was added, on the
