@@ -72,7 +72,10 @@ int refused(int error, const char* why) {
 }
 
 int as_errno(const Error& error) {
-  if (explains()) complain(error.message);
+  // No errno says what is wrong with the machine (there is no /proc, for one): that is told, once.
+  static std::atomic<bool> told{false};
+  const bool is_news = error.code == ErrorCode::Environment && !told.exchange(true);
+  if (explains() || is_news) complain(error.message);
   switch (error.code) {
     case ErrorCode::InvalidArgument:
     case ErrorCode::WrongState: return EINVAL;
