@@ -130,7 +130,7 @@ int open_ours(const char* path) {
   if (strcmp(path, kRdmaCm) != 0) return kNotOurs;
   const DoorOps* ops = plugin.load();
   if (ops == nullptr) return kNotOurs;
-  const int fd = keep(eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE), Kind::RdmaCm);
+  const int fd = keep(eventfd(0, EFD_CLOEXEC), Kind::RdmaCm);
   if (fd < 0 || ops->cm_opened(fd) == 0) return fd;
   const int error = errno;
   close(fd);

@@ -10,7 +10,7 @@ namespace rnic::run {
 
 /// The calls of the door. They set errno like the system calls that they stand for.
 struct DoorOps {
-  /// \param fd a new event descriptor (EFD_SEMAPHORE), whose count is that of the events queued
+  /// \param fd a new event descriptor, whose count is that of the events queued
   /// \return 0, or -1
   int (*cm_opened)(int fd);
   void (*cm_closed)(int fd);

@@ -3,8 +3,10 @@
 #include <arpa/inet.h>
 #include <endian.h>
 #include <infiniband/verbs.h>
+#include <poll.h>
 #include <rdma/rdma_user_cm.h>
 #include <sys/eventfd.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -125,6 +127,23 @@ std::span<const uint8_t> private_data(const rdma_ucm_conn_param& param) {
   return {param.private_data, param.private_data_len};
 }
 
+/// Takes the count of an eventfd, if there is one, and never waits: another thread of the program
+/// may take it at this moment.
+void take_count(int fd) {
+  uint64_t count = 0;
+  const iovec room{&count, sizeof(count)};
+  if (preadv2(fd, &room, 1, -1, RWF_NOWAIT) >= 0 || errno == EAGAIN) return;
+  // Linux before 5.8 does not know how.
+  pollfd look{fd, POLLIN, 0};
+  if (poll(&look, 1, 0) == 1 && (look.revents & POLLIN) != 0) eventfd_read(fd, &count);
+}
+
+/// The descriptor of a channel is readable for exactly the events that are queued.
+void set_count(int fd, size_t events) {
+  take_count(fd);
+  if (events != 0) eventfd_write(fd, events);
+}
+
 int status_of(const event::Ending& ending) {
   switch (ending.end) {
     case StreamEnd::TimedOut: return -ETIMEDOUT;
@@ -171,7 +190,7 @@ void RdmaCm::opened(int channel) {
 
 void RdmaCm::closed(int channel) {
   const std::lock_guard lock(mutex_);
-  channels_.erase(channel);
+  channels_.erase(channel);  // with the requests: their ids are of this channel, too
   for (auto each = ids_.begin(); each != ids_.end();) {
     CmId& id = *each->second;
     ++each;
@@ -289,22 +308,37 @@ std::optional<CmEvent> RdmaCm::next_event(int channel, CmId*& id) {
   if (found == channels_.end() || found->second.empty()) return std::nullopt;
   CmEvent event = std::move(found->second.front());
   found->second.pop_front();
+  set_count(channel, found->second.size());
   id = find(event.id);
   return event;
+}
+
+std::list<CmEvent> RdmaCm::withdraw(const CmId& id) {
+  std::list<CmEvent> out;
+  const auto found = channels_.find(id.channel);
+  if (found == channels_.end()) return out;
+  auto& queue = found->second;
+  for (auto next = queue.begin(); next != queue.end();) {
+    const auto each = next++;
+    if (each->id == id.handle) out.splice(out.end(), queue, each);
+  }
+  if (!out.empty()) set_count(id.channel, queue.size());
+  return out;
 }
 
 ssize_t RdmaCm::get_event(int channel, const Command& command) {
   const auto asked = command.body<rdma_ucm_get_event>();
   for (;;) {
-    uint64_t one = 0;
-    if (read(channel, &one, sizeof(one)) != sizeof(one)) {
+    // It takes the count of all events; those that stay are counted anew.
+    uint64_t count = 0;
+    if (read(channel, &count, sizeof(count)) != sizeof(count)) {
       Adapter::stay_if_leaving();
       return -1;
     }
     const std::lock_guard lock(mutex_);
     CmId* id = nullptr;
     const auto event = next_event(channel, id);
-    if (!event || id == nullptr) continue;  // its id has gone meanwhile
+    if (!event || id == nullptr) continue;  // another thread has it, or its id has gone meanwhile
     rdma_ucm_event_resp out{};
     out.uid = id->uid;
     out.id = event->child != 0 ? event->child : id->handle;
@@ -441,6 +475,10 @@ int RdmaCm::create_id(int channel, const Command& command) {
 }
 
 void RdmaCm::drop(CmId& id) {
+  // Peers whose requests the program has not read will get no answer from it.
+  for (const CmEvent& unread : withdraw(id)) {
+    if (CmId* child = find(unread.child)) drop(*child);
+  }
   if (id.port != nullptr) id.port->leave(id.handle);
   if (id.request) (void)Adapter::get()->device().reject(*id.request);
   ids_.erase(id.handle);
@@ -763,18 +801,12 @@ int RdmaCm::migrate(int channel, const Command& command) {
   const auto asked = command.body<rdma_ucm_migrate_id>();
   CmId* id = find(asked.id);
   if (id == nullptr) return ENOENT;
-  const int before = std::exchange(id->channel, channel);
-  // The events that nobody has read go along. The count of the old channel stays too high, which
-  // get_event() passes over.
-  if (const auto old = channels_.find(before); old != channels_.end() && before != channel) {
-    auto rest = std::exchange(old->second, {});
-    for (CmEvent& event : rest) {
-      if (event.id == id->handle) {
-        tell(std::move(event));
-      } else {
-        old->second.push_back(std::move(event));
-      }
-    }
+  // The events that nobody has read go along, and with a listener those who ask it.
+  auto unread = withdraw(*id);
+  id->channel = channel;
+  for (CmEvent& event : unread) {
+    if (CmId* child = find(event.child)) child->channel = channel;
+    tell(std::move(event));
   }
   command.answer(asked.response, rdma_ucm_migrate_resp{id->events_read});
   return 0;

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -99,6 +99,8 @@ class RdmaCm {
   int carry_out(int channel, const Command& command);
   ssize_t get_event(int channel, const Command& command);
   std::optional<CmEvent> next_event(int channel, CmId*& id);
+  /// Takes the id's events out of its channel, for which nobody is woken any more.
+  std::list<CmEvent> withdraw(const CmId& id);
 
   int create_id(int channel, const Command& command);
   int destroy_id(const Command& command);
@@ -141,7 +143,7 @@ class RdmaCm {
   uint32_t last_handle_ = 0;
   std::map<uint32_t, std::unique_ptr<CmId>> ids_;
   uint32_t last_port_ = 0;
-  std::map<int, std::deque<CmEvent>> channels_;
+  std::map<int, std::list<CmEvent>> channels_;  // in the order in which they are read
   std::vector<QueuePairs*> queue_pairs_;
   HeldEnds ends_{[this] { look_at_held_ends(); }};
 };
