@@ -388,14 +388,15 @@ void RdmaCm::take(const event::ConnectRequest& request) {
   tell(std::move(event));
 }
 
-void RdmaCm::tell_of(const event::Common& event, CmEventKind kind, int status,
-                     const std::vector<uint8_t>& data) {
+void RdmaCm::tell_of(const event::Common& event, CmEvent what) {
   CmId* id = of_queue_pair(event.qp);
   if (id == nullptr || id->told == CmTold::End) return;
-  const bool starts = kind == CmEventKind::Established || kind == CmEventKind::ConnectResponse;
+  const bool starts =
+      what.kind == CmEventKind::Established || what.kind == CmEventKind::ConnectResponse;
   id->told = starts ? CmTold::Established : CmTold::End;
   id->local = event.local;
-  tell({.kind = kind, .status = status, .id = id->handle, .private_data = data});
+  what.id = id->handle;
+  tell(std::move(what));
 }
 
 /// The side that has asked gets the peer's answer, as over InfiniBand: librdmacm makes Established
@@ -404,8 +405,10 @@ void RdmaCm::tell_of(const event::Common& event, CmEventKind kind, int status,
 void RdmaCm::tell_of_start(const event::Established& event) {
   const CmId* id = of_queue_pair(event.qp);
   const bool asks = id != nullptr && id->asks;
-  tell_of(event, asks ? CmEventKind::ConnectResponse : CmEventKind::Established, 0,
-          event.private_data);
+  tell_of(event, {.kind = asks ? CmEventKind::ConnectResponse : CmEventKind::Established,
+                  .private_data = event.private_data,
+                  .responder_resources = told_reads(event.facts.peer_ord),
+                  .initiator_depth = told_reads(event.facts.peer_ird)});
 }
 
 /// The program hears of the end behind what has completed before.
@@ -414,7 +417,7 @@ void RdmaCm::tell_of_end(const event::Disconnected& event) {
   if (id == nullptr || id->told == CmTold::End) return;
   const uint32_t emptied = id->qp->emptied();
   if (!id->qp->has_unread() || !ends_.hold(id->handle, emptied)) {
-    return tell_of(event, CmEventKind::Disconnected, 0, {});
+    return tell_of(event, {.kind = CmEventKind::Disconnected});
   }
   id->told = CmTold::End;
   id->local = event.local;
@@ -439,13 +442,16 @@ void RdmaCm::take(const Event& event) {
   } else if (const auto* up = std::get_if<event::Established>(&event)) {
     tell_of_start(*up);
   } else if (const auto* no = std::get_if<event::Rejected>(&event)) {
-    tell_of(*no, CmEventKind::Rejected, kRejectedByConsumer, no->private_data);
+    tell_of(*no, {.kind = CmEventKind::Rejected,
+                  .status = kRejectedByConsumer,
+                  .private_data = no->private_data});
   } else if (const auto* failed = std::get_if<event::ConnectFailed>(&event)) {
     const int status = status_of(*failed);
     const bool unreachable = status != -ECONNREFUSED;
-    tell_of(*failed, unreachable ? CmEventKind::Unreachable : CmEventKind::Rejected, status, {});
+    tell_of(*failed, {.kind = unreachable ? CmEventKind::Unreachable : CmEventKind::Rejected,
+                      .status = status});
   } else if (const auto* gone = std::get_if<event::RequestWithdrawn>(&event)) {
-    tell_of(*gone, CmEventKind::ConnectError, -ECONNRESET, {});
+    tell_of(*gone, {.kind = CmEventKind::ConnectError, .status = -ECONNRESET});
   } else if (const auto* over = std::get_if<event::Disconnected>(&event)) {
     tell_of_end(*over);
   }

@@ -127,8 +127,8 @@ class RdmaCm {
   void tell_of_start(const event::Established& event);
   void tell_of_end(const event::Disconnected& event);
   void look_at_held_ends();
-  void tell_of(const event::Common& event, CmEventKind kind, int status,
-               const std::vector<uint8_t>& private_data);
+  /// \param what of the id whose queue pair the event of the device is about
+  void tell_of(const event::Common& event, CmEvent what);
 
   [[nodiscard]] size_t unread(int channel) const;
   void tell(CmEvent event);
