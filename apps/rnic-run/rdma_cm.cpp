@@ -606,11 +606,22 @@ int RdmaCm::resolve_to(CmId& id, const sockaddr_storage& source, const sockaddr_
     if (!address) return errno;
     id.local.address = *address;
   }
+  if (id.port == nullptr) choose_port(id);
   id.remote = *remote;
   id.v6 = target.ss_family == AF_INET6;
   id.has_address = true;
   tell({.kind = CmEventKind::AddressResolved, .id = id.handle});
   return 0;
+}
+
+/// From now on a program may ask for the port from which it will connect. Where none is left to
+/// keep (tcp.max_listeners) it learns of it when it is connected.
+void RdmaCm::choose_port(CmId& id) {
+  auto port = Adapter::get()->device().reserve({id.local.address, 0});
+  if (!port) return;
+  id.port = std::make_shared<CmPort>(++last_port_, std::move(*port));
+  id.local.port = id.port->local().port;
+  id.port_was_chosen = true;
 }
 
 int RdmaCm::resolve_route(const Command& command) {
@@ -711,9 +722,15 @@ int RdmaCm::connect(const Command& command) {
   const auto data = private_data(asked.conn_param);
   // An earlier attempt may have used the reservation up.
   const bool reserved = id->port != nullptr && id->port->reservation().local().port != 0;
-  const Status status = reserved
-                            ? qp->pair().connect(id->port->reservation(), id->remote, data, options)
-                            : qp->pair().connect(id->remote, data, options);
+  Status status = reserved
+                      ? qp->pair().connect(id->port->reservation(), id->remote, data, options)
+                      : qp->pair().connect(id->remote, data, options);
+  const bool taken = !status && status.error().code == ErrorCode::AlreadyExists;
+  if (taken && id->port_was_chosen) {
+    // A former connection from this port to that peer has not ended: any other port will do.
+    id->port.reset();
+    status = qp->pair().connect(id->remote, data, options);
+  }
   if (!status) {
     id->qp = nullptr;
     return as_errno(status.error());

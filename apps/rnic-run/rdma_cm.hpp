@@ -39,6 +39,7 @@ struct CmId {
   bool has_address = false;  // it was bound, or its address is resolved
   uint32_t events_read = 0;
   std::shared_ptr<CmPort> port;  // nullptr: not bound
+  bool port_was_chosen = false;  // and not asked for, so that it may connect from another one
   std::optional<RequestHandle> request;  // of a peer, not answered yet
   QueuePairs* qp = nullptr;
   CmTold told = CmTold::Nothing;
@@ -121,6 +122,7 @@ class RdmaCm {
   int bind_to(CmId& id, const sockaddr_storage& address);
   [[nodiscard]] std::shared_ptr<CmPort> port_of_other_family(const CmId& id) const;
   int resolve_to(CmId& id, const sockaddr_storage& source, const sockaddr_storage& target);
+  void choose_port(CmId& id);
   void drop(CmId& id);
 
   void take(const event::ConnectRequest& request);

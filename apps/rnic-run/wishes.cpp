@@ -10,9 +10,11 @@ namespace rnic::run {
 
 namespace {
 
-// libfabric asks for completion queues that are deep beyond the need.
+// libfabric asks for completion queues that are deep beyond the need. Whoever resolves an address
+// has a port from then on, and a program may resolve thousands before it connects.
 constexpr char kOnSockets[] =
-    "[[device]]\nname = \"rnic0\"\nport = \"socket\"\n[limits]\nmax_cq_depth = 1048576\n";
+    "[[device]]\nname = \"rnic0\"\nport = \"socket\"\n[limits]\nmax_cq_depth = 1048576\n"
+    "[tcp]\nmax_listeners = 4096\n";
 // Nobody else on the wire has the address, so that it is not asked for first. A process that was
 // killed says no farewell: its peer asks now and then whether it is there, and is told by the wire.
 // One that a debugger holds is waited for. Such a wire takes frames of every size alike: where they
@@ -20,8 +22,8 @@ constexpr char kOnSockets[] =
 constexpr char kOnWire[] =
     "[[device]]\nname = \"rnic0\"\naddress = \"10.77.0.1/16\"\n"
     "[limits]\nmax_cq_depth = 1048576\n[net]\ndad_transmits = 0\n"
-    "[tcp]\nmtu_probing = false\nkeep_alive = true\nkeep_alive_idle = \"2s\"\n"
-    "keep_alive_interval = \"2s\"\nkeep_alive_count = 255\n";
+    "[tcp]\nmax_listeners = 4096\nmtu_probing = false\n"
+    "keep_alive = true\nkeep_alive_idle = \"2s\"\nkeep_alive_interval = \"2s\"\nkeep_alive_count = 255\n";
 
 /// A wish with the variable that carries it.
 struct Row {
