@@ -23,7 +23,8 @@ constexpr char kOnWire[] =
     "[[device]]\nname = \"rnic0\"\naddress = \"10.77.0.1/16\"\n"
     "[limits]\nmax_cq_depth = 1048576\n[net]\ndad_transmits = 0\n"
     "[tcp]\nmax_listeners = 4096\nmtu_probing = false\n"
-    "keep_alive = true\nkeep_alive_idle = \"2s\"\nkeep_alive_interval = \"2s\"\nkeep_alive_count = 255\n";
+    "keep_alive = true\nkeep_alive_idle = \"2s\"\nkeep_alive_interval = \"2s\"\n"
+    "keep_alive_count = 255\n";
 
 /// A wish with the variable that carries it.
 struct Row {

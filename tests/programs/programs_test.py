@@ -25,6 +25,7 @@ MANY_THREADS = os.path.join(os.path.dirname(ASYNC_EVENTS), "many_threads")
 LAST_MESSAGE = os.path.join(os.path.dirname(ASYNC_EVENTS), "last_message")
 MEETINGS = os.path.join(os.path.dirname(ASYNC_EVENTS), "meetings")
 VERBS_RULES = os.path.join(os.path.dirname(ASYNC_EVENTS), "verbs_rules")
+EVENT_CHANNELS = os.path.join(os.path.dirname(ASYNC_EVENTS), "event_channels")
 EXIT_IN_HANDLER = os.path.join(os.path.dirname(ASYNC_EVENTS), "exit_in_handler")
 FOLDER = os.path.dirname(RUN)
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -349,6 +350,11 @@ class Programs(Perftest):
     def test_async_events(self):
         # A program of this tree, which reads events as no other here does.
         program = shutil.copy(ASYNC_EVENTS, self.folder)
+        self.assertRegex(self.end(self.start(program)), r"(?m)^ok$")
+
+    def test_event_channels(self):
+        # What makes a channel readable, and what its events say.
+        program = shutil.copy(EVENT_CHANNELS, self.folder)
         self.assertRegex(self.end(self.start(program)), r"(?m)^ok$")
 
     def test_last_message(self):
