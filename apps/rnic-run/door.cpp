@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/netlink.h>
+#include <pthread.h>
 #include <rdma/ib_user_verbs.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -25,23 +26,16 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "rnic-run/our_descriptors.hpp"
+
 namespace rnic::run {
 namespace {
 
 constexpr char kFolder[] = "/dev/infiniband/";
 constexpr char kRdmaCm[] = "/dev/infiniband/rdma_cm";
-constexpr int kDescriptors = 65536;  // those beyond are not ours
 
-enum class Kind : uint8_t { Other, Uverbs, RdmaCm, Channel };
-
-std::atomic<Kind> kinds[kDescriptors];
+OurDescriptors ours;
 std::atomic<const DoorOps*> plugin{nullptr};
-
-Kind kind(int fd) {
-  return fd >= 0 && fd < kDescriptors ? kinds[fd].load(std::memory_order_relaxed) : Kind::Other;
-}
-
-void remember(int fd, Kind what) { kinds[fd].store(what, std::memory_order_relaxed); }
 
 // The device as other programs look for it: the tree has it below SYSFS_PATH.
 constexpr char kSysfs[] = "/sys";
@@ -77,6 +71,15 @@ using Write = ssize_t(int, const void*, size_t);
 using Close = int(int);
 std::atomic<Write*> next_write{nullptr};
 std::atomic<Close*> next_close{nullptr};
+using Dup = int(int);
+std::atomic<Dup*> next_dup{nullptr};
+using Dup2 = int(int, int);
+std::atomic<Dup2*> next_dup2{nullptr};
+using Control = int(int, int, ...);
+std::atomic<Control*> next_fcntl{nullptr};
+std::atomic<Control*> next_fcntl64{nullptr};
+using CloseFrom = void(int);
+std::atomic<CloseFrom*> next_closefrom{nullptr};
 using OpenFolder = DIR*(const char*);
 std::atomic<OpenFolder*> next_opendir{nullptr};
 using OpenStream = FILE*(const char*, const char*);
@@ -93,8 +96,15 @@ Call* found(std::atomic<Call*>& next, const char* name) {
 }
 
 __attribute__((constructor)) void find_next() {
-  next_write = reinterpret_cast<Write*>(dlsym(RTLD_NEXT, "write"));
-  next_close = reinterpret_cast<Close*>(dlsym(RTLD_NEXT, "close"));
+  found(next_write, "write");
+  found(next_close, "close");
+  found(next_dup, "dup");
+  found(next_dup2, "dup2");
+  found(next_fcntl, "fcntl");
+  found(next_fcntl64, "fcntl64");
+  found(next_closefrom, "closefrom");
+  ours.own();
+  pthread_atfork(nullptr, nullptr, [] { ours.own(); });
   const char* root = getenv("SYSFS_PATH");
   if (root != nullptr && strlen(root) < sizeof(tree)) strcpy(tree, root);
 }
@@ -105,12 +115,12 @@ int system_open(int folder, const char* path, int flags, mode_t mode) {
 
 int keep(int fd, Kind what) {
   if (fd < 0) return fd;
-  if (fd >= kDescriptors) {
+  if (fd >= OurDescriptors::kMost) {
     syscall(SYS_close, fd);
     errno = EMFILE;
     return -1;
   }
-  remember(fd, what);
+  ours.add(fd, what);
   return fd;
 }
 
@@ -178,7 +188,7 @@ int stat_into(int fd, const char* path, int flags, void* found) {
   char buffer[kLongestPath];
   const int status =
       static_cast<int>(syscall(SYS_newfstatat, fd, led(path, buffer), found, flags));
-  if (status == 0 && kind(fd) == Kind::RdmaCm) {
+  if (status == 0 && ours.at(fd).kind == Kind::RdmaCm) {
     auto* of_device = static_cast<struct stat*>(found);
     of_device->st_mode = (of_device->st_mode & ~static_cast<mode_t>(S_IFMT)) | S_IFCHR;
   }
@@ -197,14 +207,48 @@ int stat_path(const char* path, void* found) {
   return stat_into(AT_FDCWD, or_device(path), 0, found);
 }
 
+/// The number is closed, or another file's.
 void forget(int fd) {
-  const Kind was = kind(fd);
-  if (was == Kind::Other) return;
-  remember(fd, Kind::Other);
+  const OurDescriptors::Loss lost = ours.remove(fd);
   const DoorOps* ops = plugin.load();
-  if (ops == nullptr) return;
-  if (was == Kind::RdmaCm) ops->cm_closed(fd);
-  if (was == Kind::Channel) ops->channel_closed(fd);
+  if (lost.kind == Kind::Other || ops == nullptr) return;
+  if (lost.heir >= 0) return ops->cm_renamed(lost.name, lost.heir);
+  if (lost.kind == Kind::RdmaCm) ops->cm_closed(lost.name);
+  if (lost.kind == Kind::Channel) ops->channel_closed(lost.name);
+}
+
+void forget_all(unsigned first, unsigned last) {
+  const int highest = ours.highest();
+  for (unsigned fd = first; fd <= last && static_cast<int64_t>(fd) <= highest; ++fd) {
+    forget(static_cast<int>(fd));
+  }
+}
+
+int duplicated(int fd, int copy) {
+  if (copy >= 0) ours.duplicated(fd, copy);
+  return copy;
+}
+
+/// What was behind `copy` before has gone, whoever had it.
+int replaced(int fd, int copy, int status) {
+  if (status < 0 || fd == copy) return status;
+  forget(copy);
+  return duplicated(fd, copy);
+}
+
+int control(std::atomic<Control*>& libc, int fd, int command, void* argument) {
+  const auto number = static_cast<int>(reinterpret_cast<intptr_t>(argument));
+  // A file that sends signals sends the one that the program expects, and bears no mark of ours.
+  const bool signals = command == F_SETFL && (number & O_ASYNC) != 0;
+  const bool changes = signals || command == F_SETSIG;
+  const OurDescriptor known = changes ? ours.at(fd) : OurDescriptor{};
+  if (signals && known.mark != 0 && syscall(SYS_fcntl, fd, F_SETSIG, 0) == 0) ours.remark(known, 0);
+  Control* const next = libc.load();
+  const int result = next != nullptr ? next(fd, command, argument)
+                                     : static_cast<int>(syscall(SYS_fcntl, fd, command, argument));
+  if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) return duplicated(fd, result);
+  if (command == F_SETSIG && result == 0) ours.remark(known, static_cast<uint8_t>(number));
+  return result;
 }
 
 FILE* open_stream(const char* path, const char* mode) {
@@ -344,11 +388,11 @@ RNIC_DOOR FILE* fopen(const char* path, const char* mode) { return open_stream(p
 RNIC_DOOR FILE* fopen64(const char* path, const char* mode) { return open_stream(path, mode); }
 
 RNIC_DOOR ssize_t write(int fd, const void* data, size_t size) {
-  const Kind what = kind(fd);
-  if (what == Kind::RdmaCm) {
-    if (const DoorOps* ops = plugin.load()) return ops->cm_write(fd, data, size);
+  const OurDescriptor what = ours.at(fd);
+  if (what.kind == Kind::RdmaCm) {
+    if (const DoorOps* ops = plugin.load()) return ops->cm_write(what.name, data, size);
   }
-  if (what == Kind::Uverbs) return write_uverbs(data, size);
+  if (what.kind == Kind::Uverbs) return write_uverbs(data, size);
   if (Write* libc = next_write.load()) return libc(fd, data, size);
   return syscall(SYS_write, fd, data, size);
 }
@@ -357,6 +401,48 @@ RNIC_DOOR int close(int fd) {
   forget(fd);
   if (Close* libc = next_close.load()) return libc(fd);
   return static_cast<int>(syscall(SYS_close, fd));
+}
+
+RNIC_DOOR int close_range(unsigned first, unsigned last, int flags) noexcept {
+  constexpr int kOnlyAtExec = 1 << 2;  // CLOSE_RANGE_CLOEXEC
+  if ((flags & kOnlyAtExec) == 0) forget_all(first, last);
+  return static_cast<int>(syscall(SYS_close_range, first, last, flags));
+}
+
+RNIC_DOOR void closefrom(int first) noexcept {
+  forget_all(first > 0 ? static_cast<unsigned>(first) : 0, UINT32_MAX);
+  if (CloseFrom* libc = next_closefrom.load()) libc(first);
+}
+
+RNIC_DOOR int dup(int fd) noexcept {
+  Dup* const libc = next_dup.load();
+  return duplicated(fd, libc != nullptr ? libc(fd) : static_cast<int>(syscall(SYS_dup, fd)));
+}
+
+RNIC_DOOR int dup2(int fd, int copy) noexcept {
+  Dup2* const libc = next_dup2.load();
+  return replaced(fd, copy,
+                  libc != nullptr ? libc(fd, copy) : static_cast<int>(syscall(SYS_dup2, fd, copy)));
+}
+
+RNIC_DOOR int dup3(int fd, int copy, int flags) noexcept {
+  return replaced(fd, copy, static_cast<int>(syscall(SYS_dup3, fd, copy, flags)));
+}
+
+RNIC_DOOR int fcntl(int fd, int command, ...) {
+  va_list arguments;
+  va_start(arguments, command);
+  void* const argument = va_arg(arguments, void*);
+  va_end(arguments);
+  return control(next_fcntl, fd, command, argument);
+}
+
+RNIC_DOOR int fcntl64(int fd, int command, ...) {
+  va_list arguments;
+  va_start(arguments, command);
+  void* const argument = va_arg(arguments, void*);
+  va_end(arguments);
+  return control(next_fcntl64, fd, command, argument);
 }
 
 RNIC_DOOR int socket(int domain, int type, int protocol) noexcept {

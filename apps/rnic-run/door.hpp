@@ -14,6 +14,8 @@ struct DoorOps {
   /// \return 0, or -1
   int (*cm_opened)(int fd);
   void (*cm_closed)(int fd);
+  /// The number is closed; another one is a duplicate, and stands for the channel from now on.
+  void (*cm_renamed)(int fd, int copy);
   /// One command of rdma_user_cm.h. \return `size`, or -1
   ssize_t (*cm_write)(int fd, const void* command, size_t size);
   /// Makes a completion channel. \return what ibv_get_cq_event() reads from, or -1

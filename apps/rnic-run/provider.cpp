@@ -239,6 +239,7 @@ int cm_opened(int fd) {
 }
 
 void cm_closed(int fd) { RdmaCm::instance().closed(fd); }
+void cm_renamed(int fd, int copy) { RdmaCm::instance().renamed(fd, copy); }
 
 /// A cancellation point, as write() is: before anything has been done, and where a thread waits for
 /// an event. Nothing here stands in the way of that.
@@ -258,6 +259,7 @@ void channel_closed(int fd) { Channels::all().closed(fd); }
 const DoorOps kDoor = {
     .cm_opened = or_starve<cm_opened, -1>,
     .cm_closed = uncancelled<cm_closed>,
+    .cm_renamed = uncancelled<cm_renamed>,
     .cm_write = cm_write,
     .make_channel = or_starve<make_channel, -1>,
     .channel_closed = uncancelled<channel_closed>,

@@ -185,11 +185,28 @@ class RdmaCm::Command {
 
 void RdmaCm::opened(int channel) {
   const std::lock_guard lock(mutex_);
-  channels_[channel].clear();
+  // The former one of this number was closed in a way that nobody has seen.
+  if (channels_.contains(channel)) drop_channel(channel);
+  channels_[channel];
 }
 
 void RdmaCm::closed(int channel) {
   const std::lock_guard lock(mutex_);
+  drop_channel(channel);
+}
+
+void RdmaCm::renamed(int channel, int number) {
+  const std::lock_guard lock(mutex_);
+  auto moved = channels_.extract(channel);
+  if (moved.empty()) return;
+  moved.key() = number;
+  channels_.insert(std::move(moved));
+  for (auto& [handle, id] : ids_) {
+    if (id->channel == channel) id->channel = number;
+  }
+}
+
+void RdmaCm::drop_channel(int channel) {
   channels_.erase(channel);  // with the requests: their ids are of this channel, too
   for (auto each = ids_.begin(); each != ids_.end();) {
     CmId& id = *each->second;

@@ -84,6 +84,8 @@ class RdmaCm {
   // The door's calls.
   void opened(int channel);
   void closed(int channel);
+  /// The channel has another number from now on.
+  void renamed(int channel, int number);
   ssize_t write(int channel, const void* command, size_t size);
 
   // The queue pairs that a connection may be given.
@@ -124,6 +126,7 @@ class RdmaCm {
   int resolve_to(CmId& id, const sockaddr_storage& source, const sockaddr_storage& target);
   void choose_port(CmId& id);
   void drop(CmId& id);
+  void drop_channel(int channel);
 
   void take(const event::ConnectRequest& request);
   void tell_of_start(const event::Established& event);

@@ -25,6 +25,7 @@ MANY_THREADS = os.path.join(os.path.dirname(ASYNC_EVENTS), "many_threads")
 LAST_MESSAGE = os.path.join(os.path.dirname(ASYNC_EVENTS), "last_message")
 MEETINGS = os.path.join(os.path.dirname(ASYNC_EVENTS), "meetings")
 VERBS_RULES = os.path.join(os.path.dirname(ASYNC_EVENTS), "verbs_rules")
+DESCRIPTORS = os.path.join(os.path.dirname(ASYNC_EVENTS), "descriptors")
 EVENT_CHANNELS = os.path.join(os.path.dirname(ASYNC_EVENTS), "event_channels")
 EXIT_IN_HANDLER = os.path.join(os.path.dirname(ASYNC_EVENTS), "exit_in_handler")
 FOLDER = os.path.dirname(RUN)
@@ -350,6 +351,11 @@ class Programs(Perftest):
     def test_async_events(self):
         # A program of this tree, which reads events as no other here does.
         program = shutil.copy(ASYNC_EVENTS, self.folder)
+        self.assertRegex(self.end(self.start(program)), r"(?m)^ok$")
+
+    def test_descriptors(self):
+        # The numbers of channels become files', are duplicated, and inherited.
+        program = shutil.copy(DESCRIPTORS, self.folder)
         self.assertRegex(self.end(self.start(program)), r"(?m)^ok$")
 
     def test_event_channels(self):
@@ -975,7 +981,8 @@ class Door(unittest.TestCase):
                                text=True, check=True).stdout.split()[2::3]
         self.assertEqual(sorted(names), [
             "__fxstat", "__fxstat64", "__fxstatat", "__fxstatat64", "__lxstat", "__lxstat64", "__xstat",
-            "__xstat64", "access", "close", "fopen", "fopen64", "fstat", "fstat64", "fstatat", "fstatat64", "lstat",
+            "__xstat64", "access", "close", "close_range", "closefrom", "dup", "dup2", "dup3", "fcntl",
+            "fcntl64", "fopen", "fopen64", "fstat", "fstat64", "fstatat", "fstatat64", "lstat",
             "lstat64", "open", "open64", "openat", "openat64", "opendir", "rnic_door_attach", "socket",
             "stat", "stat64", "statx", "write"])
         needed = subprocess.run(["readelf", "-d", door], capture_output=True, text=True,
