@@ -26,6 +26,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "rnic-run/caller_memory.hpp"
 #include "rnic-run/our_descriptors.hpp"
 
 namespace rnic::run {
@@ -157,6 +158,11 @@ int open_at(int folder, const char* given, int flags, mode_t mode) {
   return system_open(folder, led(path, buffer), flags, mode);
 }
 
+ssize_t is_bad_address() {
+  errno = EFAULT;
+  return -1;
+}
+
 /// The commands of the uverbs that no plugin can take over: there is one.
 ssize_t write_uverbs(const void* command, size_t size) {
   const DoorOps* ops = plugin.load();
@@ -166,17 +172,22 @@ ssize_t write_uverbs(const void* command, size_t size) {
     errno = EINVAL;
     return -1;
   }
-  memcpy(&header, command, sizeof(header));
+  if (!copy_checked(&header, command, sizeof(header))) return is_bad_address();
   if ((header.command & IB_USER_VERBS_CMD_COMMAND_MASK) != IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL) {
     errno = EOPNOTSUPP;
     return -1;
   }
-  memcpy(&body, static_cast<const char*>(command) + sizeof(header), sizeof(body));
+  if (!copy_checked(&body, static_cast<const char*>(command) + sizeof(header), sizeof(body))) {
+    return is_bad_address();
+  }
   const int fd = keep(ops->make_channel(), Kind::Channel);
   if (fd < 0) return -1;
   ib_uverbs_create_comp_channel_resp answer{};
   answer.fd = static_cast<uint32_t>(fd);
-  memcpy(reinterpret_cast<void*>(body.response), &answer, sizeof(answer));
+  if (!copy_checked(reinterpret_cast<void*>(body.response), &answer, sizeof(answer))) {
+    close(fd);
+    return is_bad_address();
+  }
   return static_cast<ssize_t>(size);
 }
 

@@ -10,12 +10,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <new>
 #include <optional>
 #include <utility>
 
+#include "rnic-run/caller_memory.hpp"
 #include "rnic-run/face.hpp"
 #include "rnic-run/queue_pairs.hpp"
 #include "rnic-run/uncancelled.hpp"
@@ -158,28 +160,36 @@ int status_of(const event::Ending& ending) {
 class RdmaCm::Command {
  public:
   Command(const void* octets, size_t size)
-      : octets_(static_cast<const char*>(octets)), size_(size) {
-    if (size >= sizeof(header_)) std::memcpy(&header_, octets, sizeof(header_));
+      : size_(std::min(size, octets_.size())),
+        there_(copy_checked(octets_.data(), octets, size_)) {
+    if (whole()) std::memcpy(&header_, octets_.data(), sizeof(header_));
   }
 
-  [[nodiscard]] bool whole() const { return size_ >= sizeof(header_); }
+  [[nodiscard]] bool there() const { return there_; }
+  [[nodiscard]] bool whole() const { return there_ && size_ >= sizeof(header_); }
   [[nodiscard]] uint32_t number() const { return header_.cmd; }
   /// What the command says; a library of an older version says less, and the rest is 0 then.
   template <typename Body>
   [[nodiscard]] Body body() const {
+    static_assert(sizeof(header_) + sizeof(Body) <= kLongest);
     Body out{};
-    std::memcpy(&out, octets_ + sizeof(header_), std::min(sizeof(out), size_ - sizeof(header_)));
+    std::memcpy(&out, octets_.data() + sizeof(header_),
+                std::min(sizeof(out), size_ - sizeof(header_)));
     return out;
   }
+  /// \return 0, or EFAULT
   template <typename Answer>
-  void answer(uint64_t where, const Answer& answer) const {
-    std::memcpy(reinterpret_cast<void*>(where), &answer,
-                std::min<size_t>(header_.out, sizeof(answer)));
+  [[nodiscard]] int answer(uint64_t where, const Answer& answer) const {
+    const size_t size = std::min<size_t>(header_.out, sizeof(answer));
+    return copy_checked(reinterpret_cast<void*>(where), &answer, size) ? 0 : EFAULT;
   }
 
  private:
-  const char* octets_;
+  static constexpr size_t kLongest = 512;  // no command says more
+
+  std::array<char, kLongest> octets_{};
   size_t size_;
+  bool there_;
   rdma_ucm_cmd_hdr header_{};
 };
 
@@ -218,7 +228,7 @@ void RdmaCm::drop_channel(int channel) {
 ssize_t RdmaCm::write(int channel, const void* octets, size_t size) {
   const Command command(octets, size);
   if (!command.whole()) {
-    errno = EINVAL;
+    errno = command.there() ? EINVAL : EFAULT;
     return -1;
   }
   // It waits without the lock, and the program may cancel the thread there.
@@ -320,16 +330,6 @@ void RdmaCm::tell(CmEvent event) {
   eventfd_write(channel->first, 1);
 }
 
-std::optional<CmEvent> RdmaCm::next_event(int channel, CmId*& id) {
-  const auto found = channels_.find(channel);
-  if (found == channels_.end() || found->second.empty()) return std::nullopt;
-  CmEvent event = std::move(found->second.front());
-  found->second.pop_front();
-  set_count(channel, found->second.size());
-  id = find(event.id);
-  return event;
-}
-
 std::list<CmEvent> RdmaCm::withdraw(const CmId& id) {
   std::list<CmEvent> out;
   const auto found = channels_.find(id.channel);
@@ -344,8 +344,11 @@ std::list<CmEvent> RdmaCm::withdraw(const CmId& id) {
 }
 
 ssize_t RdmaCm::get_event(int channel, const Command& command) {
-  const auto asked = command.body<rdma_ucm_get_event>();
   for (;;) {
+    if (!knows(channel)) {
+      errno = EBADF;  // a child has it of its parent, whose events it must not take
+      return -1;
+    }
     // It takes the count of all events; those that stay are counted anew.
     uint64_t count = 0;
     if (read(channel, &count, sizeof(count)) != sizeof(count)) {
@@ -353,24 +356,40 @@ ssize_t RdmaCm::get_event(int channel, const Command& command) {
       return -1;
     }
     const std::lock_guard lock(mutex_);
-    CmId* id = nullptr;
-    const auto event = next_event(channel, id);
-    if (!event || id == nullptr) continue;  // another thread has it, or its id has gone meanwhile
-    rdma_ucm_event_resp out{};
-    out.uid = id->uid;
-    out.id = event->child != 0 ? event->child : id->handle;
-    out.event = static_cast<uint32_t>(event->kind);
-    out.status = static_cast<uint32_t>(event->status);
-    rdma_ucm_conn_param& param = out.param.conn;
-    const size_t octets = std::min<size_t>(event->private_data.size(), UINT8_MAX);
-    param.private_data_len = static_cast<uint8_t>(octets);
-    std::copy_n(event->private_data.begin(), octets, param.private_data);
-    param.responder_resources = event->responder_resources;
-    param.initiator_depth = event->initiator_depth;
-    ++id->events_read;
-    command.answer(asked.response, out);
-    return 0;
+    const auto found = channels_.find(channel);
+    // Another thread may have been quicker, or the event's id has gone meanwhile.
+    if (found == channels_.end() || found->second.empty()) continue;
+    auto& queue = found->second;
+    const int fault = tell_program(queue.front(), command);
+    if (fault == 0) queue.pop_front();
+    set_count(channel, queue.size());
+    if (fault == 0) return 0;
+    errno = fault;
+    return -1;
   }
+}
+
+bool RdmaCm::knows(int channel) {
+  const std::lock_guard lock(mutex_);
+  return channels_.contains(channel);
+}
+
+int RdmaCm::tell_program(const CmEvent& event, const Command& command) {
+  CmId& id = *find(event.id);  // which takes its events along when it goes
+  rdma_ucm_event_resp out{};
+  out.uid = id.uid;
+  out.id = event.child != 0 ? event.child : id.handle;
+  out.event = static_cast<uint32_t>(event.kind);
+  out.status = static_cast<uint32_t>(event.status);
+  rdma_ucm_conn_param& param = out.param.conn;
+  const size_t octets = std::min<size_t>(event.private_data.size(), UINT8_MAX);
+  param.private_data_len = static_cast<uint8_t>(octets);
+  std::copy_n(event.private_data.begin(), octets, param.private_data);
+  param.responder_resources = event.responder_resources;
+  param.initiator_depth = event.initiator_depth;
+  const int fault = command.answer(command.body<rdma_ucm_get_event>().response, out);
+  if (fault == 0) ++id.events_read;
+  return fault;
 }
 
 void RdmaCm::take(const event::ConnectRequest& request) {
@@ -492,7 +511,8 @@ int RdmaCm::create_id(int channel, const Command& command) {
   made->handle = ++last_handle_;
   made->uid = asked.uid;
   made->channel = channel;
-  command.answer(asked.response, rdma_ucm_create_id_resp{made->handle});
+  const int fault = command.answer(asked.response, rdma_ucm_create_id_resp{made->handle});
+  if (fault != 0) return fault;
   ids_[made->handle] = std::move(made);
   return 0;
 }
@@ -511,9 +531,9 @@ int RdmaCm::destroy_id(const Command& command) {
   const auto asked = command.body<rdma_ucm_destroy_id>();
   CmId* id = find(asked.id);
   if (id == nullptr) return ENOENT;
-  command.answer(asked.response, rdma_ucm_destroy_id_resp{id->events_read});
+  const uint32_t read = id->events_read;
   drop(*id);
-  return 0;
+  return command.answer(asked.response, rdma_ucm_destroy_id_resp{read});
 }
 
 int RdmaCm::bind(const Command& command) {
@@ -662,8 +682,7 @@ int RdmaCm::query_route(const Command& command) {
   std::memcpy(&out.dst_addr, &remote, sizeof(out.dst_addr));
   out.port_num = 1;
   out.ibdev_index = kNoIndex;
-  command.answer(asked.response, out);
-  return 0;
+  return command.answer(asked.response, out);
 }
 
 int RdmaCm::query(const Command& command) {
@@ -681,8 +700,7 @@ int RdmaCm::query(const Command& command) {
   std::memcpy(&out.src_addr, &local, sizeof(out.src_addr));
   std::memcpy(&out.dst_addr, &remote, sizeof(out.dst_addr));
   out.ibdev_index = kNoIndex;
-  command.answer(asked.response, out);
-  return 0;
+  return command.answer(asked.response, out);
 }
 
 int RdmaCm::init_qp_attr(const Command& command) {
@@ -697,8 +715,7 @@ int RdmaCm::init_qp_attr(const Command& command) {
     out.qp_attr_mask = IBV_QP_STATE | IBV_QP_ACCESS_FLAGS;
   }
   out.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
-  command.answer(asked.response, out);
-  return 0;
+  return command.answer(asked.response, out);
 }
 
 int RdmaCm::listen(const Command& command) {
@@ -819,7 +836,9 @@ int RdmaCm::set_option(const Command& command) {
   if (asked.level == RDMA_OPTION_ID && asked.optname == RDMA_OPTION_ID_AFONLY) {
     int value = 0;
     if (asked.optlen != sizeof(value) || asked.optval == 0 || id->port != nullptr) return EINVAL;
-    std::memcpy(&value, reinterpret_cast<const void*>(asked.optval), sizeof(value));
+    if (!copy_checked(&value, reinterpret_cast<const void*>(asked.optval), sizeof(value))) {
+      return EFAULT;
+    }
     id->one_family = value != 0;
     return 0;
   }
@@ -828,7 +847,9 @@ int RdmaCm::set_option(const Command& command) {
   if (asked.level != RDMA_OPTION_ID || !takes_octet) return 0;
   if (asked.optlen != sizeof(uint8_t) || asked.optval == 0) return EINVAL;
   uint8_t value = 0;
-  std::memcpy(&value, reinterpret_cast<const void*>(asked.optval), sizeof(value));
+  if (!copy_checked(&value, reinterpret_cast<const void*>(asked.optval), sizeof(value))) {
+    return EFAULT;
+  }
   if (asked.optname == RDMA_OPTION_ID_TOS) {
     id->dscp = static_cast<uint8_t>(value >> 2);  // behind it are the two bits of ECN
   } else {
@@ -848,8 +869,7 @@ int RdmaCm::migrate(int channel, const Command& command) {
     if (CmId* child = find(event.child)) child->channel = channel;
     tell(std::move(event));
   }
-  command.answer(asked.response, rdma_ucm_migrate_resp{id->events_read});
-  return 0;
+  return command.answer(asked.response, rdma_ucm_migrate_resp{id->events_read});
 }
 
 }  // namespace rnic::run

@@ -101,7 +101,8 @@ class RdmaCm {
   int carry_out_or_starve(int channel, const Command& command);
   int carry_out(int channel, const Command& command);
   ssize_t get_event(int channel, const Command& command);
-  std::optional<CmEvent> next_event(int channel, CmId*& id);
+  bool knows(int channel);
+  int tell_program(const CmEvent& event, const Command& command);
   /// Takes the id's events out of its channel, for which nobody is woken any more.
   std::list<CmEvent> withdraw(const CmId& id);
 

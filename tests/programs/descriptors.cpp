@@ -9,8 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -141,6 +143,41 @@ void signals() {
   rdma_destroy_event_channel(other);
 }
 
+/// A command of rdma_user_cm.h: a header of two words, and what follows.
+template <size_t kWords>
+void refuse_address(int fd, const std::array<uint64_t, kWords>& command, const char* what) {
+  errno = 0;
+  check(write(fd, command.data(), sizeof(command)) == -1 && errno == EFAULT, what);
+}
+
+/// The kernel says EFAULT where there is no memory for its answer, and so do we.
+void addresses_of_nothing() {
+  rdma_event_channel* const channel = new_channel();
+  constexpr uint64_t kCreateId = (uint64_t{32} << 48) | (uint64_t{24} << 32);
+  constexpr uint64_t kGetEvent = (uint64_t{64} << 48) | (uint64_t{8} << 32) | 12;
+  for (const uint64_t nowhere : {uint64_t{0}, uint64_t{8}}) {
+    refuse_address(channel->fd, std::array<uint64_t, 4>{kCreateId, 0, nowhere, RDMA_PS_TCP},
+                   "an id told to nowhere");
+  }
+  rdma_cm_id* const id = new_id(channel);
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  need(rdma_resolve_addr(id, nullptr, reinterpret_cast<sockaddr*>(&to), 1000), "rdma_resolve_addr");
+  refuse_address(channel->fd, std::array<uint64_t, 2>{kGetEvent, 8}, "an event told to nowhere");
+  rdma_cm_event* event = nullptr;  // it is still there
+  need(rdma_get_cm_event(channel, &event), "rdma_get_cm_event");
+  need(rdma_ack_cm_event(event), "rdma_ack_cm_event");
+  need(rdma_destroy_id(id), "rdma_destroy_id");
+  const void* volatile nowhere = nullptr;
+  for (const char* each : {"a command at NULL", "a command at 8"}) {
+    errno = 0;
+    check(write(channel->fd, const_cast<const void*>(nowhere), 24) == -1 && errno == EFAULT, each);
+    nowhere = reinterpret_cast<const void*>(8);
+  }
+  rdma_destroy_event_channel(channel);
+}
+
 /// The child has its own copy of everything, and what it closes it may use for other things.
 void forked_child() {
   rdma_event_channel* const channel = new_channel();
@@ -181,6 +218,7 @@ int main() {
   numbers_of_channels();
   duplicates();
   signals();
+  addresses_of_nothing();
   forked_child();
   child_of_vfork();
   std::puts("ok");
