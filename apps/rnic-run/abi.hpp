@@ -178,7 +178,7 @@ struct ContextOps {
   int (*modify_srq)(ibv_srq*, ibv_srq_attr*, int mask);
   Slot modify_wq;
   Slot open_qp;
-  Slot open_xrcd;
+  ibv_xrcd* (*open_xrcd)(ibv_context*, ibv_xrcd_init_attr*);
   int (*poll_cq)(ibv_cq*, int count, ibv_wc*);
   int (*post_recv)(ibv_qp*, ibv_recv_wr*, ibv_recv_wr** bad);
   int (*post_send)(ibv_qp*, ibv_send_wr*, ibv_send_wr** bad);

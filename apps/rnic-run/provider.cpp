@@ -91,6 +91,14 @@ int query_port(ibv_context*, uint8_t port, ibv_port_attr* out) {
   return 0;
 }
 
+ibv_xrcd* open_xrcd(ibv_context*, ibv_xrcd_init_attr*) {
+  complain(is_roce() ? "open_xrcd: it is iWARP beneath the RoCE face, which has reliable "
+                       "connections alone (IBV_QPT_RC) and no XRC"
+                     : "open_xrcd: iWARP has reliable connections alone (IBV_QPT_RC) and no XRC");
+  errno = EOPNOTSUPP;
+  return nullptr;
+}
+
 abi::Library libibverbs{};
 size_t context_at = 0;  // where ibv_context stands in its verbs_context
 
@@ -126,6 +134,7 @@ constexpr abi::ContextOps<kLayout> kOperations = [] {
   ops.free_context = uncancelled<close_device>;
   ops.modify_qp = errno_or_starve<QueuePairs::modify>;
   ops.modify_srq = errno_or_starve<SharedReceives::modify>;
+  ops.open_xrcd = open_xrcd;
   ops.poll_cq = uncancelled<Completions::poll>;
   ops.post_recv = uncancelled<QueuePairs::post_receive>;
   ops.post_send = uncancelled<QueuePairs::post_send>;

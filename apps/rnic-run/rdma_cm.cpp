@@ -497,7 +497,9 @@ void RdmaCm::take(const Event& event) {
 
 int RdmaCm::create_id(int channel, const Command& command) {
   const auto asked = command.body<rdma_ucm_create_id>();
-  if (asked.ps == RDMA_PS_IB) return EPROTONOSUPPORT;  // librdmacm asks so whether there is AF_IB
+  // librdmacm asks so whether there is AF_IB, once and before all else.
+  const bool first = !std::exchange(has_been_asked_, true);
+  if (first && asked.ps == RDMA_PS_IB) return EPROTONOSUPPORT;
   if (is_roce()) {
     complain("rdma_create_id: under the RoCE face there is no connection manager (rdma_cm): run "
              "the program without --roce");

@@ -146,6 +146,7 @@ class RdmaCm {
   void take_over(const CmId& id);
 
   std::mutex mutex_;  // guards all that follows
+  bool has_been_asked_ = false;  // for an id
   uint32_t last_handle_ = 0;
   std::map<uint32_t, std::unique_ptr<CmId>> ids_;
   uint32_t last_port_ = 0;
