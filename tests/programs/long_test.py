@@ -119,6 +119,19 @@ class Kills(short.OnSoftrnic):
         self.killed(self.start(*common, "-s", "127.0.0.1"), serving)
 
 
+class Absent(short.OnWire):
+    """A peer that is not on the wire."""
+
+    def test_a_client_is_told(self):
+        begun = time.monotonic()
+        calling = self.start("rping", "-c", "-C", "1", "-a", "10.77.0.200",
+                             options=("--wire", self.wire))
+        said = self.said_by(calling)
+        self.assertGreater(calling.returncode, 0, said)
+        self.assertIn("RDMA_CM_EVENT_UNREACHABLE", said)
+        self.assertLess(time.monotonic() - begun, 20)
+
+
 class Sizes(short.Perftest):
     """perftest with every size, and its options; rstream with all of its own."""
 

@@ -285,6 +285,18 @@ class Programs(Perftest):
                       "--roce",
                       self.end(calling, 1))
 
+    def test_what_iwarp_has_not(self):
+        # One line at the call that fails, under either face.
+        for face in ((), ("--roce",)):
+            with self.subTest(face=face):
+                said = self.said_by(self.start("ibv_xsrq_pingpong", "-g", "0", "-p", free_port(),
+                                               options=face))
+                self.assertRegex(said, r"softrnic: open_xrcd: .* and no XRC\n")
+        self.assertIn("softrnic: rdma_create_id: iWARP has the port space of TCP alone",
+                      self.said_by(self.start("rdma_xserver", "-c", "x")))
+        self.assertNotIn("softrnic:", self.said_by(self.start("rping", "-c", "-a", "127.0.0.1",
+                                                              "-p", free_port(), "-C", "1")))
+
     def test_rsockets(self):
         port = free_port()
         said = self.pair(("rstream", "-p", port, "-S", "65536", "-C", "50"),
