@@ -12,8 +12,8 @@
 
 namespace rnic::run {
 
-/// memcpy() for addresses of the program, of which the kernel would say EFAULT. It is asked to copy,
-/// so that a wrong address ends no process.
+/// memcpy() for addresses of the program, of which the kernel would say EFAULT. It is asked to
+/// copy, so that a wrong address ends no process.
 /// \return false: there is no such memory
 inline bool copy_checked(void* to, const void* from, size_t size) {
   if (size == 0) return true;

@@ -135,8 +135,8 @@ Result<Config> Wishes::configuration() const {
   // Nothing else damages what is in memory: a wrong CRC is the fault that somebody planned, and it
   // shows at once instead of after eight retransmissions.
   if (!wire.empty() && impair.empty()) out->set("mpa.silent_drop=false");
-  // Who is on the wire answers at once, unless frames are lost. Over sockets the system waits three
-  // seconds for an answer to ARP.
+  // A peer that is on the wire answers at once, unless frames are lost. Over sockets the system
+  // waits three seconds for an answer to ARP.
   const std::string patience = impair.empty() ? "4s" : "30s";
   if (!wire.empty()) out->set("tcp.connect_timeout=" + patience);
   // Peers may come before the program has named them.
