@@ -1,10 +1,14 @@
 #include "pcap/writer.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <string>
 #include <string_view>
 #include <system_error>
 
@@ -65,24 +69,52 @@ class Block {
   std::vector<uint8_t> octets_;
 };
 
+/// Keeps others from writing the file, and empties it. \return false: see errno
+bool make_own(int descriptor) {
+  struct stat facts {};
+  if (fstat(descriptor, &facts) != 0) return false;
+  if (!S_ISREG(facts.st_mode)) {
+    // A pipe is waited for from here on: its reader may be slower than we are.
+    return fcntl(descriptor, F_SETFL, 0) == 0;
+  }
+  // Where the file system has no locks it has to do without.
+  if (flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return false;
+  return ftruncate(descriptor, 0) == 0;
+}
+
+/// Opens the file, which is empty then. \return nullptr: see errno
+FILE* open_file(const char* path) {
+  constexpr mode_t kAsUsual = S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH;
+  // Nobody reads a pipe, perhaps: then it is refused (ENXIO), and not waited for.
+  const int descriptor = process::descriptors().open(
+      [&] { return open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, kAsUsual); });
+  if (descriptor < 0) return nullptr;
+  FILE* const file = make_own(descriptor) ? fdopen(descriptor, "wb") : nullptr;
+  if (file != nullptr) return file;
+  const int reason = errno;
+  process::descriptors().close(descriptor);
+  errno = reason;
+  return nullptr;
+}
+
+std::string text_of(int reason) {
+  if (reason == EWOULDBLOCK) {
+    return "another device or program writes it: give each a file of its own";
+  }
+  if (reason == ENXIO) return "it is a pipe that nobody reads";
+  return std::generic_category().message(reason);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Writer>> Writer::open(const std::string& path,
                                              const WriterOptions& options) {
-  FILE* file = std::fopen(path.c_str(), "wbe");
-  // Opening a pipe may block for ever, and a fork must not wait for that: the descriptor is entered
-  // when the file is open.
-  if (file != nullptr && !process::descriptors().enter(fileno(file))) {
-    std::fclose(file);
-    file = nullptr;
-    errno = EMFILE;
-  }
+  FILE* const file = open_file(path.c_str());
   if (file == nullptr) {
     const int reason = errno;
     return base::fail(
         reason == EACCES || reason == EPERM ? ErrorCode::PermissionDenied : ErrorCode::Environment,
-        "the capture file " + path +
-            " cannot be written: " + std::generic_category().message(reason));
+        "the capture file " + path + " cannot be written: " + text_of(reason));
   }
   std::unique_ptr<Writer> writer(new Writer(path, file, options));
   if (!writer->write_headers()) {

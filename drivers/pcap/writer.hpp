@@ -26,6 +26,11 @@ RNIC_DEFINE_COUNTERS(PcapCounters, RNIC_PCAP_COUNTERS)
 /// The direction of a frame as the captured port sees it.
 enum class Way : uint8_t { Unknown, Inbound, Outbound };
 
+/// What a reader has to know of Wireshark's defaults; for the comment of a file.
+inline constexpr char kOfWireshark[] =
+    "Wireshark guesses that Sends are RPC over RDMA and calls some of them malformed: disable its "
+    "protocol rpcordma.";
+
 struct WriterOptions {
   std::string interface_name = "rnic";  ///< shown by Wireshark
   std::string comment;                  ///< of the file; empty: none
@@ -39,7 +44,8 @@ struct WriterOptions {
 /// the file ends after the last whole block, and one line in the log says so.
 class Writer {
  public:
-  /// Creates or empties the file.
+  /// Creates or empties the file. One that another Writer has, of any process, is refused, and so
+  /// is a pipe that nobody reads.
   [[nodiscard]] static Result<std::unique_ptr<Writer>> open(const std::string& path,
                                                             const WriterOptions& options = {});
   ~Writer();

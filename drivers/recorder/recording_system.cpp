@@ -39,7 +39,7 @@ Result<std::unique_ptr<RecordingSystem>> RecordingSystem::open(socket::System& i
                                                                const std::string& path, Clock clock,
                                                                const pcap::WriterOptions& options) {
   pcap::WriterOptions commented = options;
-  commented.comment = kComment;
+  commented.comment = std::string(kComment) + " " + pcap::kOfWireshark;
   auto writer = pcap::Writer::open(path, commented);
   if (!writer) return tl::unexpected(writer.error());
   return std::make_unique<RecordingSystem>(inner, std::move(*writer), std::move(clock));

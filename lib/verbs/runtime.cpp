@@ -234,7 +234,9 @@ Status Runtime::open_decorators(const settings::DeviceSettings& settings, Device
     outermost = runtime.impaired.get();
   }
   if (!settings.capture.file.empty()) {
-    auto capture = pcap::CapturePort::open(*outermost, settings.capture.file);
+    pcap::WriterOptions options;
+    options.comment = pcap::kOfWireshark;
+    auto capture = pcap::CapturePort::open(*outermost, settings.capture.file, options);
     if (!capture) return tl::unexpected(capture.error());
     runtime.capture = std::move(*capture);
     outermost = runtime.capture.get();

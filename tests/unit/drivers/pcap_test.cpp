@@ -1,7 +1,9 @@
 #include "pcap/pcap.hpp"
 
 #include <gtest/gtest.h>
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -132,6 +134,36 @@ TEST_F(Pcap, AFileThatCannotBeWrittenIsNamed) {
   auto writer = Writer::open("/nonexistent/x.pcapng");
   ASSERT_FALSE(writer);
   EXPECT_NE(writer.error().message.find("/nonexistent/x.pcapng"), std::string::npos);
+}
+
+TEST_F(Pcap, AFileHasOneWriter) {
+  auto writer = Writer::open(path_);
+  ASSERT_TRUE(writer) << writer.error().message;
+  (*writer)->append(from_nanos(1), std::vector<uint8_t>(64));
+  (*writer)->flush();
+  const auto second = Writer::open(path_);
+  ASSERT_FALSE(second);
+  EXPECT_NE(second.error().message.find("another device or program writes it"), std::string::npos)
+      << second.error().message;
+  EXPECT_EQ(parse().size(), 1u);
+  writer->reset();
+  EXPECT_TRUE(Writer::open(path_));
+  EXPECT_EQ(parse().size(), 0u);
+}
+
+TEST_F(Pcap, APipeThatNobodyReadsIsRefused) {
+  ASSERT_EQ(mkfifo(path_.c_str(), S_IRWXU), 0);
+  const auto refused = Writer::open(path_);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("it is a pipe that nobody reads"), std::string::npos)
+      << refused.error().message;
+  const int reader = open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_GE(reader, 0);
+  EXPECT_TRUE(Writer::open(path_));
+  std::array<char, 4> magic{};
+  EXPECT_EQ(read(reader, magic.data(), magic.size()), 4);
+  EXPECT_EQ(magic[0], 0x0a);
+  close(reader);
 }
 
 /// Files of this process end here; a write beyond is cut short, and the next one fails.
