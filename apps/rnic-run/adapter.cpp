@@ -6,10 +6,15 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <utility>
 
+#include "rnic-run/face.hpp"
+#include "rnic-run/gid_table.hpp"
 #include "rnic-run/quiet_thread.hpp"
 #include "rnic-run/wire_company.hpp"
 #include "rnic-run/wishes.hpp"
@@ -20,8 +25,9 @@ namespace {
 
 constexpr int kMostAddresses = 250;
 constexpr std::chrono::seconds kFarewell{1};
-// The latest frames are in the file by then.
-constexpr std::chrono::milliseconds kCaptureDelay{40};
+// Where it takes longer, the device is held by a call that the program's end has interrupted, or
+// the machine gives it no processor for so long.
+constexpr std::chrono::seconds kCaptureKept{5};
 
 /// Joins the wire at the first address that nobody has.
 Result<Context> open_on_wire(const Config& config) {
@@ -43,6 +49,25 @@ Result<Context> open_context(const Wishes& wishes) {
   return looks_for_address ? open_on_wire(*config) : Context::open(*config);
 }
 
+/// What was said of the face when the tree was made holds for all programs that have it.
+/// \return how the wishes differ from that, for the user; empty: they do not
+std::string difference_from_tree(const Wishes& wishes) {
+  const char* const root = std::getenv("SYSFS_PATH");
+  const std::filesystem::path tree(root != nullptr ? root : "");
+  std::string type;
+  std::getline(std::ifstream(tree / "class/infiniband" / kDeviceName / "node_type"), type);
+  const bool is_shown = type == kTypeOfRoce;
+  if (type.empty() || (is_shown == is_roce() && !is_shown)) return {};
+  const std::string remedy = ": give rnic-run the same, for --print-environment, too";
+  if (is_shown != is_roce()) {
+    return std::string("RNIC_ROCE is ") + (is_roce() ? "1" : "not 1") +
+           ", and the device of SYSFS_PATH is one of " + (is_shown ? "RoCE" : "iWARP") + remedy;
+  }
+  const auto chosen = parse_ip(wishes.address.substr(0, wishes.address.find('/')));
+  if (!chosen || GidTable::of_process().at(0) == *chosen) return {};
+  return "RNIC_ADDRESS is " + wishes.address + ", and SYSFS_PATH has the GID of another" + remedy;
+}
+
 /// Tells which addresses a peer has to be given, and whether both sides do the same damage.
 void tell_of_wire(const Wishes& wishes, const Device& device) {
   std::string addresses;
@@ -58,7 +83,10 @@ void tell_of_wire(const Wishes& wishes, const Device& device) {
 
 /// \return whether each refusal is told
 bool explains() {
-  static const bool asked = std::getenv("RNIC_EXPLAIN") != nullptr;
+  static const bool asked = [] {
+    const char* const value = std::getenv("RNIC_EXPLAIN");
+    return value != nullptr && value[0] != '\0' && std::strcmp(value, "0") != 0;
+  }();
   return asked;
 }
 
@@ -127,6 +155,10 @@ bool Adapter::is_own() const {
 
 Adapter* Adapter::open() {
   const Wishes wishes = Wishes::of_environment();
+  if (const std::string difference = difference_from_tree(wishes); !difference.empty()) {
+    complain(difference);
+    return nullptr;
+  }
   auto context = open_context(wishes);
   if (!context) {
     complain(context.error().message);
@@ -146,8 +178,8 @@ Adapter* Adapter::open() {
     return nullptr;
   }
   if (!wishes.wire.empty()) tell_of_wire(wishes, adapter->device_);
-  // The system finishes its own connections; nobody else would finish these.
-  if (adapter->device_.port() != "socket") {
+  adapter->has_capture_ = adapter->device_.counter("capture", "frames").has_value();
+  if (adapter->takes_leave() || adapter->has_capture_) {
     std::atexit([] {
       if (one && *one != nullptr) (*one)->finish();
     });
@@ -155,21 +187,32 @@ Adapter* Adapter::open() {
   return adapter;
 }
 
+/// The system finishes its own connections; nobody else would finish these.
+bool Adapter::takes_leave() const { return device_.port() != "socket"; }
+
 /// A program may end within a call of the device: the handler of a signal, which calls exit(), has
-/// interrupted the thread that drives it. Nobody gets the device then. So another thread takes
-/// leave, and this one waits only for as long as that may take.
+/// interrupted the thread that drives it. Nobody gets the device then. So another thread does the
+/// rest, and this one waits only for as long as that may take.
 void Adapter::finish() {
   using std::chrono::steady_clock;
   using std::this_thread::sleep_for;
-  leaving = true;
+  const bool on_wire = takes_leave();
+  leaving = on_wire;
   static std::atomic<bool> over{false};
-  const auto end = steady_clock::now() + kFarewell;
-  const bool begun = start_quiet_thread([this, end] {
-    take_leave(end);
+  const auto end = steady_clock::now() + (on_wire ? kFarewell : std::chrono::seconds(0));
+  const bool begun = start_quiet_thread([this, on_wire, end] {
+    if (on_wire) take_leave(end);
+    if (has_capture_) keep_capture();
     over = true;
   });
-  while (begun && !over && steady_clock::now() < end) sleep_for(std::chrono::milliseconds(1));
-  if (std::getenv("RNIC_CAPTURE") != nullptr) sleep_for(kCaptureDelay);
+  const auto latest = has_capture_ ? end + kCaptureKept : end;
+  while (begun && !over && steady_clock::now() < latest) sleep_for(std::chrono::milliseconds(1));
+}
+
+/// Whoever reads the counters of a capture finds in the file what they count. The last frames leave
+/// at the end of a turn, and the second call comes behind it.
+void Adapter::keep_capture() {
+  for (int call = 0; call < 2; ++call) (void)device_.counter("capture", "frames");
 }
 
 void Adapter::take_leave(std::chrono::steady_clock::time_point end) {

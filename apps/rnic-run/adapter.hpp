@@ -18,6 +18,8 @@ namespace rnic::run {
 /// the device by it. In host order.
 inline constexpr uint64_t kNodeGuid = 0x020000fffe000001;
 inline constexpr char kDeviceName[] = "rnic0";
+/// What the tree says of the device under the RoCE face.
+inline constexpr char kTypeOfRoce[] = "1: CA";
 
 /// Opened at the first use; there is one in the process, until its end. A child that was forked
 /// opens one of its own.
@@ -42,15 +44,20 @@ class Adapter final : private Watched {
   Adapter(Context context, Device device);
   static Adapter* open();
   void readable() override;
-  /// The program ends: resets what is in operation, and lets what is being closed come to an end.
+  /// \return whether connections have to be ended before the process ends
+  [[nodiscard]] bool takes_leave() const;
+  /// The program ends: resets what is in operation, lets what is being closed come to an end, and
+  /// has what was recorded written to its file.
   void finish();
   /// The farewells themselves, which end when all connections have, or at `end`.
   void take_leave(std::chrono::steady_clock::time_point end);
+  void keep_capture();
 
   Context context_;
   Device device_;
   Watch watch_;
   int events_fd_ = -1;
+  bool has_capture_ = false;  // whoever configured it
   static inline void (*taker)(const Event&) = nullptr;
   static inline std::atomic<bool> leaving{false};
   static inline std::optional<Adapter*> one;  // guarded by `opening`; nothing: not tried yet

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdlib>
+#include <cstring>
 
 namespace rnic::run {
 
@@ -11,7 +12,7 @@ namespace rnic::run {
 inline bool is_roce() {
   static const bool asked = [] {
     const char* const value = std::getenv("RNIC_ROCE");
-    return value != nullptr && value[0] != '\0';
+    return value != nullptr && std::strcmp(value, "1") == 0;
   }();
   return asked;
 }
