@@ -2,6 +2,7 @@
 
 #include "rnic-run/device_tree.hpp"
 
+#include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <sys/socket.h>
@@ -10,9 +11,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
+#include <iterator>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -29,6 +33,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kVerbs = "class/infiniband_verbs";
 constexpr const char* kDevices = "class/infiniband";
+constexpr const char* kTemporary = "/tmp";
+constexpr mode_t kForAll = S_IRWXU | S_IRGRP | S_IXGRP | S_IROTH | S_IXOTH;
 
 /// The number of the node in the kernel's form: four groups of 16 bits.
 std::string guid_groups() {
@@ -58,12 +64,6 @@ std::string interface_name() {
   return found;
 }
 
-/// The number of the network that this process is in: each has a tree of its own.
-std::string network() {
-  struct stat found {};
-  return stat("/proc/self/ns/net", &found) == 0 ? std::to_string(found.st_ino) : "0";
-}
-
 /// The GIDs of the RoCE face.
 GidTable gids(const Wishes& wishes) {
   const auto chosen = parse_ip(wishes.address.substr(0, wishes.address.find('/')));
@@ -84,10 +84,12 @@ Variables files(const Wishes& wishes) {
           {device + "fw_ver", "1"},
           {device + "hca_type", "softrnic"},
           {device + "ports/1/pkeys/0", "0xffff"},
+          {device + "ports/1/state", "4: ACTIVE"},
+          {device + "ports/1/phys_state", "5: LinkUp"},
           {device + "device/net/" + interface_name() + "/operstate", "up"},
           {"class/misc/rdma_cm/abi_version", "4"}};
   const bool is_roce = !wishes.roce.empty();
-  out.emplace_back(device + "node_type", is_roce ? "1: CA" : "4: RNIC");
+  out.emplace_back(device + "node_type", is_roce ? kTypeOfRoce : "4: RNIC");
   if (!is_roce) {
     out.emplace_back(device + "ports/1/gids/0", guid_groups() + ":0000:0000:0000:0000");
     return out;
@@ -100,36 +102,11 @@ Variables files(const Wishes& wishes) {
   return out;
 }
 
-/// A folder of this user's alone, the same one each time.
-Result<fs::path> own_folder() {
-  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  const bool has_one = runtime != nullptr && runtime[0] == '/' && access(runtime, W_OK) == 0;
-  const fs::path folder =
-      fs::path(has_one ? runtime : "/tmp") / ("softrnic-" + std::to_string(getuid()));
-  mkdir(folder.c_str(), S_IRWXU);
-  struct stat found {};
-  if (lstat(folder.c_str(), &found) != 0 || !S_ISDIR(found.st_mode) || found.st_uid != getuid() ||
-      (found.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return tl::unexpected(Error{ErrorCode::Environment,
-                                folder.string() + " is not a folder of yours alone: remove it, or "
-                                                  "set XDG_RUNTIME_DIR"});
-  }
-  return folder;
-}
-
-/// Writes one file. Another run may read it meanwhile, so that no file is ever half written.
-std::error_code write(const fs::path& file, const std::string& text) {
-  std::error_code error;
-  fs::create_directories(file.parent_path(), error);
-  const fs::path draft = file.string() + "." + std::to_string(getpid());
-  if (std::ofstream(draft) << text << std::endl) {
-    fs::rename(draft, file, error);
-  } else {
-    error = std::make_error_code(std::errc::no_space_on_device);
-    unlink(draft.c_str());
-  }
-  return error;
-}
+/// What stands below the root: files with their text, and links with where they lead.
+struct Contents {
+  Variables files;
+  Variables links;
+};
 
 template <typename F>
 void for_each_in(const fs::path& folder, F&& visit) {
@@ -138,66 +115,146 @@ void for_each_in(const fs::path& folder, F&& visit) {
   for (; !error && at != fs::directory_iterator(); at.increment(error)) visit(*at);
 }
 
-/// Takes out the machine's devices that are gone, and ours under a name that it had before.
-void remove_what_is_gone(const fs::path& folder) {
-  for_each_in(folder, [](const fs::directory_entry& entry) {
-    std::error_code error;
-    const std::string name = entry.path().filename();
-    const bool is_ours = name == kUverbsName || name == kDeviceName;
-    const bool is_gone = entry.is_symlink(error) ? !fs::exists(entry.path(), error)
-                                                 : entry.is_directory(error) && !is_ours;
-    if (is_gone) fs::remove_all(entry.path(), error);
-  });
-}
-
-/// Shows the machine's own devices in the tree, too. One that cannot be shown is left out.
-void link_devices_of_the_machine(const fs::path& root) {
+/// Leads to the machine's own devices.
+Variables links_to_devices_of_the_machine() {
+  Variables out;
   for (const char* kind : {kVerbs, kDevices}) {
-    remove_what_is_gone(root / kind);
     for_each_in(fs::path("/sys") / kind, [&](const fs::directory_entry& entry) {
-      std::error_code error;
-      const fs::path link = root / kind / entry.path().filename();
-      if (!fs::exists(link, error)) fs::create_symlink(entry.path(), link, error);
+      const std::string name = entry.path().filename();
+      if (name == kUverbsName || name == kDeviceName) return;
+      out.emplace_back(std::string(kind) + "/" + name, entry.path());
     });
   }
+  std::sort(out.begin(), out.end());  // they come in any order
+  return out;
 }
 
-/// Takes out the GIDs of addresses that the machine had in an earlier run.
-void remove_other_gids(const fs::path& root, const Variables& wanted) {
-  const fs::path port = fs::path(kDevices) / kDeviceName / "ports/1";
-  for (const char* kind : {"gids", "gid_attrs/types", "gid_attrs/ndevs"}) {
-    for_each_in(root / port / kind, [&](const fs::directory_entry& entry) {
-      const std::string name = (port / kind / entry.path().filename()).string();
-      const bool is_wanted = std::any_of(wanted.begin(), wanted.end(),
-                                         [&](const auto& each) { return each.first == name; });
-      std::error_code error;
-      if (!is_wanted) fs::remove(entry.path(), error);
-    });
+/// The name of the tree, which tells what it has.
+std::string name_of(const Contents& wanted) {
+  std::string all;
+  for (const Variables* list : {&wanted.files, &wanted.links}) {
+    for (const auto& [name, text] : *list) all += name + '\n' + text + '\n';
   }
+  std::array<char, 32> name;
+  std::snprintf(name.data(), name.size(), "sysfs-%016zx", std::hash<std::string>()(all));
+  return name.data();
 }
 
-/// What the name of the tree says of the face.
-std::string face_of(const Wishes& wishes) {
-  if (wishes.roce.empty()) return "";
-  std::string address = wishes.address.substr(0, wishes.address.find('/'));
-  return "-roce" + (address.empty() ? "" : "-" + address);
+std::string text_of(const fs::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// \return whether the folder has all of it: something may have cleaned up there
+bool has(const fs::path& root, const Contents& wanted) {
+  const auto has_file = [&](const auto& each) {
+    return text_of(root / each.first) == each.second + '\n';
+  };
+  const auto has_link = [&](const auto& each) {
+    std::error_code error;
+    return fs::read_symlink(root / each.first, error) == each.second;
+  };
+  return std::all_of(wanted.files.begin(), wanted.files.end(), has_file) &&
+         std::all_of(wanted.links.begin(), wanted.links.end(), has_link);
+}
+
+std::error_code last_error() { return {errno != 0 ? errno : EIO, std::generic_category()}; }
+
+std::error_code write(const fs::path& root, const Contents& wanted) {
+  std::error_code error;
+  for (const auto& [name, text] : wanted.files) {
+    const fs::path file = root / name;
+    fs::create_directories(file.parent_path(), error);
+    errno = 0;
+    if (!(std::ofstream(file) << text << std::endl)) return last_error();
+  }
+  for (const auto& [name, target] : wanted.links) {
+    fs::create_directories((root / name).parent_path(), error);
+    fs::create_symlink(target, root / name, error);
+    if (error) return error;
+  }
+  return {};
+}
+
+/// While it lives all may read what is made, whatever the user's files are like: the program may
+/// change its user, and nothing in the tree is secret.
+class ReadableByAll {
+ public:
+  ReadableByAll() : before_(umask(S_IWGRP | S_IWOTH)) {}
+  ReadableByAll(const ReadableByAll&) = delete;
+  ReadableByAll& operator=(const ReadableByAll&) = delete;
+  ~ReadableByAll() { umask(before_); }
+
+ private:
+  const mode_t before_;
+};
+
+tl::unexpected<Error> not_there(const fs::path& folder, const std::string& why) {
+  return tl::unexpected(Error{ErrorCode::Environment,
+                              "the device's files have no place: " + folder.string() + why +
+                                  ", or set XDG_RUNTIME_DIR to a folder of yours alone"});
+}
+
+/// The folder of this user's below `base`.
+Result<fs::path> own_folder_in(const fs::path& base) {
+  const fs::path folder = base / ("softrnic-" + std::to_string(getuid()));
+  if (mkdir(folder.c_str(), kForAll) != 0 && errno != EEXIST) {
+    return not_there(base, ": " + last_error().message() + ": make it one that can be written");
+  }
+  struct stat found {};
+  if (lstat(folder.c_str(), &found) != 0 || !S_ISDIR(found.st_mode) || found.st_uid != getuid() ||
+      (found.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return not_there(folder, " is no folder of yours alone: remove it");
+  }
+  chmod(folder.c_str(), kForAll);
+  return folder;
+}
+
+/// \return whether root's programs find it when they have changed their user, too
+bool may_be_entered(const char* folder) {
+  struct stat found {};
+  return getuid() != 0 || (stat(folder, &found) == 0 && (found.st_mode & S_IXOTH) != 0);
+}
+
+/// A folder that this user alone writes, the same one each time.
+Result<fs::path> own_folder() {
+  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+  if (runtime == nullptr || runtime[0] != '/') return own_folder_in(kTemporary);
+  const bool is_first = may_be_entered(runtime);
+  auto folder = own_folder_in(is_first ? runtime : kTemporary);
+  return folder ? folder : own_folder_in(is_first ? kTemporary : runtime);
+}
+
+/// Puts the whole tree there in one step. Where another run was faster, its tree is the same; one
+/// that is no longer whole changes places with ours.
+std::error_code put(const fs::path& draft, const fs::path& root, const Contents& wanted) {
+  if (rename(draft.c_str(), root.c_str()) == 0) return {};
+  const std::error_code error = last_error();
+  if (has(root, wanted)) return {};
+  if (renameat2(AT_FDCWD, draft.c_str(), AT_FDCWD, root.c_str(), RENAME_EXCHANGE) == 0) return {};
+  return error;
 }
 
 }  // namespace
 
 Result<fs::path> make_device_tree(const Wishes& wishes) {
+  const ReadableByAll readable;
   auto folder = own_folder();
   if (!folder) return folder;
-  const fs::path root = *folder / ("sysfs-" + network() + face_of(wishes));
-  const Variables wanted = files(wishes);
-  for (const auto& [name, text] : wanted) {
-    const fs::path file = root / name;
-    if (const auto error = write(file, text)) {
-      return tl::unexpected(Error{ErrorCode::Environment, file.string() + ": " + error.message()});
-    }
+  const Contents wanted{files(wishes), links_to_devices_of_the_machine()};
+  const fs::path root = *folder / name_of(wanted);
+  if (has(root, wanted)) return root;
+  std::string draft = *folder / "draft-XXXXXX";
+  std::error_code error;
+  if (mkdtemp(draft.data()) == nullptr || chmod(draft.c_str(), kForAll) != 0) {
+    error = last_error();
+  } else {
+    error = write(draft, wanted);
+    if (!error) error = put(draft, root, wanted);
+    std::error_code ignored;
+    fs::remove_all(draft, ignored);
   }
-  remove_other_gids(root, wanted);
-  link_devices_of_the_machine(root);
+  if (error) return not_there(*folder, ": " + error.message() + ": make room there");
   return root;
 }
 
