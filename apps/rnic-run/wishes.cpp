@@ -1,19 +1,27 @@
 #include "rnic-run/wishes.hpp"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <sstream>
 #include <string>
+#include <system_error>
 
 namespace rnic::run {
 
 namespace {
 
-// libfabric asks for completion queues that are deep beyond the need. Whoever resolves an address
-// has a port from then on, and a program may resolve thousands before it connects.
+namespace fs = std::filesystem;
+
+// libfabric asks for completion queues that are deep beyond the need, and others for a protection
+// domain and two completion queues for each connection. Whoever resolves an address has a port from
+// then on, and a program may resolve thousands before it connects.
 constexpr char kOnSockets[] =
-    "[[device]]\nname = \"rnic0\"\nport = \"socket\"\n[limits]\nmax_cq_depth = 1048576\n"
+    "[[device]]\nname = \"rnic0\"\nport = \"socket\"\n"
+    "[limits]\nmax_cq_depth = 1048576\nmax_pds = 1024\nmax_cqs = 2048\n"
     "[tcp]\nmax_listeners = 4096\n";
 // Nobody else on the wire has the address, so that it is not asked for first. A process that was
 // killed says no farewell: its peer asks now and then whether it is there, and is told by the wire.
@@ -21,10 +29,9 @@ constexpr char kOnSockets[] =
 // get no answer for long the peer had no processor, and smaller segments would cut its FPDUs.
 constexpr char kOnWire[] =
     "[[device]]\nname = \"rnic0\"\naddress = \"10.77.0.1/16\"\n"
-    "[limits]\nmax_cq_depth = 1048576\n[net]\ndad_transmits = 0\n"
-    "[tcp]\nmax_listeners = 4096\nmtu_probing = false\n"
-    "keep_alive = true\nkeep_alive_idle = \"2s\"\nkeep_alive_interval = \"2s\"\n"
-    "keep_alive_count = 255\n";
+    "[limits]\nmax_cq_depth = 1048576\nmax_pds = 1024\nmax_cqs = 2048\n[net]\ndad_transmits = 0\n"
+    "[tcp]\nmax_listeners = 4096\nmtu_probing = false\nkeep_alive = true\n"
+    "keep_alive_idle = \"2s\"\nkeep_alive_interval = \"2s\"\nkeep_alive_count = 255\n";
 
 /// A wish with the variable that carries it.
 struct Row {
@@ -54,6 +61,18 @@ std::string as_share(const std::string& value) {
   return out.str();
 }
 
+// What a device has where nobody says otherwise.
+constexpr rlim_t kConnections = 1024;
+constexpr rlim_t kListeners = 4096;
+
+/// Over sockets each connection is a descriptor, as is each listener. A process that may have few
+/// gets few, and not no device.
+rlim_t most_connections() {
+  rlimit there{};
+  if (getrlimit(RLIMIT_NOFILE, &there) != 0) return kConnections;
+  return std::clamp<rlim_t>(there.rlim_cur, 1, kConnections);
+}
+
 /// The path with the number of this process for each %p: several may inherit the variable.
 std::string of_this_process(std::string path) {
   for (size_t at = path.find("%p"); at != std::string::npos; at = path.find("%p", at)) {
@@ -69,6 +88,7 @@ Wishes Wishes::of_environment() {
   for (const Row& row : kRows) {
     if (const char* value = std::getenv(row.variable)) out.*row.wish = value;
   }
+  if (out.roce == "0") out.roce.clear();
   return out;
 }
 
@@ -137,10 +157,15 @@ Result<Config> Wishes::configuration() const {
   if (!wire.empty() && impair.empty()) out->set("mpa.silent_drop=false");
   // A peer that is on the wire answers at once, unless frames are lost. Over sockets the system
   // waits three seconds for an answer to ARP.
-  const std::string patience = impair.empty() ? "4s" : "30s";
+  const std::string patience = impair.empty() ? "10s" : "30s";
   if (!wire.empty()) out->set("tcp.connect_timeout=" + patience);
+  const rlim_t most = wire.empty() ? most_connections() : kConnections;
+  if (most < kConnections && config.empty()) {
+    out->set("limits.max_connections=" + std::to_string(most))
+        .set("tcp.max_listeners=" + std::to_string(std::min(most, kListeners)));
+  }
   // Peers may come before the program has named them.
-  if (!roce.empty()) out->set("limits.max_pending_requests=1024");
+  if (!roce.empty()) out->set("limits.max_pending_requests=" + std::to_string(most));
   out->set("worker.mode=threaded").set("worker.idle=sleep");
   return out;
 }
@@ -156,6 +181,14 @@ Status Wishes::check() const {
   if (!impair.empty() && wire.empty() && config.empty()) {
     return wrong("--impair: a device on the system's sockets has no frames to damage: name a local "
                  "wire by --wire FOLDER");
+  }
+  if (!roce.empty() && roce != "1") {
+    return wrong("RNIC_ROCE: \"" + roce + "\" says neither yes nor no: set it to 1 or to 0");
+  }
+  std::error_code error;
+  if (fs::exists(config, error) && !fs::is_regular_file(config, error)) {
+    return wrong("--config: " + config + " is no regular file, and rnic-run and each program read "
+                 "it anew");
   }
   if (!roce.empty() && !config.empty()) {
     return wrong("--roce: a device's GIDs are its addresses, which a configuration does not tell "

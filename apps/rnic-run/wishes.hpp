@@ -20,7 +20,6 @@ struct Wishes {
   std::string impair;   ///< "loss=1%,seed=7"
   std::string capture;  ///< path of the capture, with %p for the number of the process
   std::string fault;    ///< "drop fpdu 3 of message 7;terminate at message 9"
-
   std::string roce;     ///< "1": the device's face is that of RoCE
 
   static Wishes of_environment();
