@@ -38,9 +38,11 @@ constexpr char kRdmaCm[] = "/dev/infiniband/rdma_cm";
 OurDescriptors ours;
 std::atomic<const DoorOps*> plugin{nullptr};
 
-// The device as other programs look for it: the tree has it below SYSFS_PATH.
+// The devices as other programs look for them: the tree has a list of all below SYSFS_PATH, and
+// ours.
 constexpr char kSysfs[] = "/sys";
-constexpr char kShown[] = "/sys/class/infiniband/rnic0";
+constexpr char kList[] = "/sys/class/infiniband";
+constexpr char kOurs[] = "/rnic0";
 constexpr size_t kLongestPath = 4096;
 char tree[kLongestPath];  // written before main() begins
 
@@ -51,13 +53,20 @@ const char* as_given(const char* path) {
   return path;
 }
 
+/// \return whether the tree has what stands at the path
+bool is_shown(const char* path) {
+  if (strncmp(path, kList, sizeof(kList) - 1) != 0) return false;
+  const char* below = path + sizeof(kList) - 1;
+  if (below[strspn(below, "/")] == '\0') return true;
+  if (strncmp(below, kOurs, sizeof(kOurs) - 1) != 0) return false;
+  const char next = below[sizeof(kOurs) - 1];
+  return next == '\0' || next == '/';
+}
+
 /// `path`, or what it stands for in the tree, which is written into `buffer`.
 const char* led(const char* given, char (&buffer)[kLongestPath]) {
   const char* path = as_given(given);
-  constexpr size_t kShownLength = sizeof(kShown) - 1;
-  if (path == nullptr) return path;
-  if (strncmp(path, kShown, kShownLength) != 0 || tree[0] == '\0') return path;
-  if (path[kShownLength] != '\0' && path[kShownLength] != '/') return path;
+  if (path == nullptr || tree[0] == '\0' || !is_shown(path)) return path;
   const char* below = path + sizeof(kSysfs) - 1;
   const size_t root = strlen(tree);
   const size_t rest = strlen(below) + 1;
@@ -262,6 +271,19 @@ int control(std::atomic<Control*>& libc, int fd, int command, void* argument) {
   return result;
 }
 
+/// Where the tree cannot be read libibverbs says no more than that there are no devices.
+void tell_of_lost_tree(const char* given) {
+  constexpr char kVerbs[] = "/class/infiniband_verbs";  // what it looks at first
+  const char* path = as_given(given);
+  const size_t root = strlen(tree);
+  if (path == nullptr || root == 0 || strncmp(path, tree, root) != 0) return;
+  if (strcmp(path + root, kVerbs) != 0) return;
+  const int error = errno;
+  dprintf(STDERR_FILENO, "softrnic: there is no device, since %s cannot be read: %s\n", tree,
+          error == EACCES ? "this user may not (was it changed by the program?)" : strerror(error));
+  errno = error;
+}
+
 FILE* open_stream(const char* path, const char* mode) {
   char buffer[kLongestPath];
   return found(next_fopen, "fopen")(led(path, buffer), mode);
@@ -391,7 +413,9 @@ RNIC_DOOR int access(const char* path, int how) noexcept {
 
 RNIC_DOOR DIR* opendir(const char* path) {
   char buffer[kLongestPath];
-  return found(next_opendir, "opendir")(led(path, buffer));
+  DIR* const folder = found(next_opendir, "opendir")(led(path, buffer));
+  if (folder == nullptr) tell_of_lost_tree(path);
+  return folder;
 }
 
 RNIC_DOOR FILE* fopen(const char* path, const char* mode) { return open_stream(path, mode); }
