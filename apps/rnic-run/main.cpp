@@ -17,6 +17,7 @@
 
 #include "program/program.hpp"
 #include "rnic-run/device_tree.hpp"
+#include "rnic-run/program_file.hpp"
 #include "rnic-run/wishes.hpp"
 #include "rnic/configuration.hpp"
 
@@ -43,7 +44,14 @@ int refuse(const std::string& what, int status = kUsage) {
 /// The folder of the door and the plugin: beside this program, or where they are installed.
 Result<fs::path> libraries() {
   std::error_code error;
-  const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
+  constexpr char kSelf[] = "/proc/self/exe";
+  const fs::path here = fs::read_symlink(kSelf, error).parent_path();
+  if (error) {
+    return tl::unexpected(Error{ErrorCode::Environment,
+                                std::string(kSelf) + ": " + error.message() +
+                                    ": it tells where this program and " + kDoorName +
+                                    " are: mount /proc"});
+  }
   for (const fs::path& folder : {here, here.parent_path() / RNIC_LIBRARIES}) {
     if (fs::exists(folder / kDoorName, error) && fs::exists(folder / kPluginName, error)) {
       return folder;
@@ -108,6 +116,8 @@ int start(std::vector<std::string>& program) {
   std::vector<char*> arguments;
   for (std::string& word : program) arguments.push_back(word.data());
   arguments.push_back(nullptr);
+  const std::string why_not = why_nothing_is_preloaded(program[0]);
+  if (!why_not.empty()) std::cerr << "rnic-run: " << why_not << std::endl;
   execvp(arguments[0], arguments.data());
   const int why = errno;
   return refuse(program[0] + ": " + std::strerror(why), why == ENOENT ? kNotFound : kNotRun);
@@ -181,7 +191,7 @@ int run_program(int argc, char** argv) {
                  "7\", \"bad crc on read response 2\", \"terminate now\" or \"stall the "
                  "responder 2s\"; may be given several times")
       ->allow_extra_args(false);
-  bool roce = !wishes.roce.empty();
+  bool roce = false;
   app.add_flag("--roce", roce,
                "show the device as one of RoCE, for programs that connect queue pairs by GID and "
                "number, without rdma_cm; it is iWARP beneath");
