@@ -11,6 +11,8 @@ import re
 import shutil
 import signal
 import socket
+import stat
+import struct
 import subprocess
 import sys
 import tempfile
@@ -36,6 +38,8 @@ SANITIZER = {name: os.environ[name] for name in ("ASAN_OPTIONS", "TSAN_OPTIONS",
              if "RNIC_PRELOADED" in os.environ}
 if SANITIZER:
     SANITIZER["LD_PRELOAD"] = os.environ["RNIC_PRELOADED"]
+# It would guess that Sends are RPC over RDMA, and call what it does not understand of them malformed.
+TSHARK = ("tshark", "--disable-protocol", "rpcordma")
 SECONDS = 120 if SANITIZER else 30  # no program takes longer, or it hangs
 CHOSEN = "RNIC_NETWORK_IS_CHOSEN"  # the address in the network made for the test, or "none"
 ADDRESS = "10.9.0.1"
@@ -107,7 +111,7 @@ class OnSoftrnic(unittest.TestCase):
 
     def frames(self, capture, which):
         """-> the frames of a capture that tshark takes for such"""
-        shown = subprocess.run(["tshark", "-r", os.path.join(self.folder, capture), "-Y", which],
+        shown = subprocess.run([*TSHARK, "-r", os.path.join(self.folder, capture), "-Y", which],
                                capture_output=True, text=True, check=True)
         return shown.stdout.splitlines()
 
@@ -219,6 +223,19 @@ class Programs(Perftest):
         for line in (r"hca_id:\s+rnic0", r"transport:\s+iWARP \(1\)", r"state:\s+PORT_ACTIVE",
                      r"max_sge:\s+16\b", r"atomic_cap:\s+ATOMIC_HCA", r"link_layer:\s+Ethernet"):
             self.assertRegex(said, line)
+
+    def test_a_program_that_changes_its_user(self):
+        if not self.root:
+            self.skipTest("only root may")
+        changed = ("setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups",
+                   "ibv_devinfo")
+        with tempfile.TemporaryDirectory() as closed:  # nobody else may enter it
+            for variables in ({}, {"XDG_RUNTIME_DIR": closed}):
+                ran = subprocess.run(["sh", "-c", "umask 077; exec \"$@\"", "sh", self.run_as, *changed],
+                                     capture_output=True, text=True, check=False, timeout=SECONDS,
+                                     env={"PATH": os.environ["PATH"], **SANITIZER, **variables})
+                self.assertEqual(ran.returncode, 0, ran.stderr)
+                self.assertRegex(ran.stdout, r"hca_id:\s+rnic0")
 
     def test_rping(self):
         # It compares every octet (-V).
@@ -598,7 +615,7 @@ class Captures(OnSoftrnic):
     def look_at(self, capture):
         fields = ("_ws.malformed", "tcp.analysis.flags", "tcp.flags", "frame.protocols",
                   "iwarp_mpa.req", "iwarp_mpa.rep")
-        shown = subprocess.run(["tshark", "-r", os.path.join(self.folder, capture),
+        shown = subprocess.run([*TSHARK, "-r", os.path.join(self.folder, capture),
                                 "-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE",
                                 "-T", "fields", *(word for name in fields for word in ("-e", name))],
                                capture_output=True, text=True, check=True)
@@ -613,7 +630,39 @@ class Captures(OnSoftrnic):
         self.assertGreater(len(carried), 60)
         self.assertTrue(int(frames[-1]["tcp.flags"], 16) & 0x05, "no FIN and no RST")
         with open(os.path.join(self.folder, capture), "rb") as file:
-            self.assertIn(b"The frames are made up", file.read(400))
+            comment = file.read(600)
+        self.assertIn(b"The frames are made up", comment)
+        self.assertIn(b"disable its protocol rpcordma", comment)
+
+    def test_other_programs(self):
+        ways = [(("ib_send_bw", "-R", "-F", "-n", "50", "-s", "4096", "-b"), ("-p",), ("127.0.0.1",)),
+                (("rstream", "-S", "4096", "-C", "20"), ("-p",), ("-s", "127.0.0.1"))]
+        if os.environ[CHOSEN] == ADDRESS:  # it leaves out the loopback interface
+            ways.append((("fi_pingpong", "-p", "verbs", "-e", "msg", "-I", "20", "-S", "4096"),
+                         ("-B", "-P"), (ADDRESS,)))
+        for words, at, server in ways:
+            with self.subTest(words=words):
+                port = free_port()
+                serving = self.serve(port, *words, at[0], port)
+                client = self.start(*words, at[-1], port, *server, options=("--capture", "%p.pcapng"))
+                self.said_by(client)
+                kill_all_of(serving)
+                self.assertNotEqual(self.frames(f"{client.pid}.pcapng", "iwarp_ddp"), [])
+                self.assertEqual(self.frames(f"{client.pid}.pcapng", "_ws.malformed"), [])
+
+    def test_a_file_has_one_writer(self):
+        port = free_port()
+        self.serve(port, "rping", "-s", "-p", port, "-a", "127.0.0.1", options=("--capture", "one.pcapng"))
+        said = self.end(self.start("ibv_devinfo", options=("--capture", "one.pcapng")), 1)
+        self.assertIn("one.pcapng cannot be written: another device or program writes it", said)
+
+    def test_a_pipe_that_nobody_reads(self):
+        os.mkfifo(os.path.join(self.folder, "pipe"), 0o666)
+        os.chmod(os.path.join(self.folder, "pipe"), 0o666)
+        self.assertIn("it is a pipe that nobody reads",
+                      self.end(self.start("ibv_devinfo", options=("--capture", "pipe")), 1))
+        self.assertIn("is no regular file",
+                      self.end(self.start("ibv_devinfo", options=("--config", "pipe")), 2))
 
 
 class OnWire(OnSoftrnic):
@@ -704,6 +753,25 @@ class Wire(OnWire):
             # The end of the connection is there, too.
             self.assertNotEqual(self.frames(capture, "tcp.flags.fin == 1 or tcp.flags.reset == 1"),
                                 [])
+
+    def test_a_capture_of_a_configuration_has_the_last_frames(self):
+        # The connections end with the process, and so do the captures.
+        options = []
+        for number in (1, 2):
+            path = os.path.join(self.folder, f"{number}.toml")
+            with open(path, "w", encoding="ascii") as file:
+                file.write(f'[[device]]\nname = "rnic0"\nport = "local:{self.wire}"\n'
+                           f'address = "10.77.0.{number}/16"\n[device.capture]\n'
+                           f'file = "{self.folder}/{number}.pcapng"\n[net]\ndad_transmits = 0\n')
+            options.append(("--config", path))
+        common = ("-V", "-C", "5", "-a", self.ADDRESS)
+        serving = self.start("rping", "-s", *common, options=options[0])
+        self.wait_for(serving, self.member(self.ADDRESS))
+        self.said_by(self.start("rping", "-c", *common, options=options[1]))
+        self.said_by(serving)
+        ends = "tcp.flags.fin == 1 or tcp.flags.reset == 1"
+        for number in (1, 2):
+            self.assertNotEqual(self.frames(f"{number}.pcapng", ends), [], number)
 
     def test_a_dropped_fpdu(self):
         line = "drop fpdu 3 of message 3"  # the response to the first Read, 45 FPDUs long
@@ -924,6 +992,116 @@ class Command(unittest.TestCase):
         gone = self.run_it("sh", "-c", "ls $SYSFS_PATH/class/infiniband; ibv_devices | grep -c rnic0")
         self.assertEqual(gone.stdout, "rnic0\n1\n", gone.stderr)
 
+    def test_programs_that_nothing_is_preloaded_into(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o755)
+            # mov edi, 7; mov eax, 60 (exit); syscall
+            code = bytes.fromhex("bf07000000b83c0000000f05")
+            at, size = 0x400000, 64 + 56 + len(code)
+            program = os.path.join(folder, "static")
+            with open(program, "wb") as file:
+                file.write(b"\x7fELF\x02\x01\x01".ljust(16, b"\0") +
+                           struct.pack("<HHIQQQIHHHHHH", 2, 62, 1, at + 120, 64, 0, 0, 64, 56, 1, 0, 0, 0) +
+                           struct.pack("<IIQQQQQQ", 1, 5, 0, at, at, size, size, 0x1000) + code)
+            script = os.path.join(folder, "script")
+            with open(script, "w", encoding="ascii") as file:
+                file.write(f"#! {program} -x\n")
+            for each in (program, script):
+                os.chmod(each, 0o755)
+                ran = self.run_it(each)
+                self.assertEqual(ran.returncode, 7)  # it has run nevertheless
+                self.assertEqual(ran.stderr, f"rnic-run: {program} runs without the device, as "
+                                 "nothing can be preloaded into it: it is linked statically\n")
+            if os.getuid() != 0 or os.statvfs(folder).f_flag & os.ST_NOSUID:
+                return
+            with_rights = shutil.copy(shutil.which("true"), folder)
+            os.chmod(with_rights, 0o755 | stat.S_ISUID)
+            for user, said in ((0, ""), (NOBODY, "it gets rights that its user does not have")):
+                ran = subprocess.run(["setpriv", "--reuid", str(user), RUN, with_rights], text=True,
+                                     capture_output=True, check=False, timeout=SECONDS)
+                self.assertEqual(ran.returncode, 0)
+                self.assertRegex(ran.stderr, said + "\n?$" if said else "^$")
+
+    def test_without_proc(self):
+        if os.getuid() != 0 or subprocess.run(["unshare", "-m", "true"], check=False).returncode:
+            self.skipTest("no file systems of its own can be mounted here")
+        ran = subprocess.run(["unshare", "-m", "sh", "-c", "mount -t tmpfs none /proc; exec \"$0\" true",
+                              RUN], capture_output=True, text=True, check=False, timeout=SECONDS)
+        self.assertIn("/proc/self/exe: No such file or directory", ran.stderr)
+        self.assertNotIn("beside", ran.stderr)
+
+    def test_variables_on_top_of_others(self):
+        for before, word, what in (((), "0", r"transport:\s+iWARP"),
+                                   (("--roce",), "1", r"transport:\s+InfiniBand"),
+                                   ((), "1", "RNIC_ROCE is 1, and the device of SYSFS_PATH is one of iWARP"),
+                                   (("--roce",), "0", "RNIC_ROCE is not 1, and the device of SYSFS_PATH "
+                                                      "is one of RoCE"),
+                                   ((), "yes", "RNIC_ROCE: \"yes\" says neither yes nor no")):
+            with self.subTest(before=before, word=word):
+                ran = self.run_it(*before, "env", "RNIC_ROCE=" + word, "ibv_devinfo")
+                self.assertRegex(ran.stdout + ran.stderr, what)
+
+    def test_few_descriptors(self):
+        for few in ("40", "300"):
+            for face in ((), ("--roce",)):
+                ran = subprocess.run(["sh", "-c", "ulimit -n \"$0\"; exec \"$@\"", few, RUN, *face,
+                                      "ibv_devinfo"], capture_output=True, text=True, check=False,
+                                     timeout=SECONDS)
+                self.assertEqual(ran.returncode, 0, ran.stderr)
+
+    def test_the_list_of_devices(self):
+        ran = self.run_it("ls", "/sys/class/infiniband/", "/sys/class/infiniband/rnic0/ports/1")
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertIn("rnic0\n", ran.stdout)
+        self.assertIn("state\n", ran.stdout)
+
+    def test_a_tree_that_is_gone(self):
+        ran = self.run_it("env", "SYSFS_PATH=/no/such/tree", "ibv_devinfo")
+        self.assertIn("softrnic: there is no device, since /no/such/tree cannot be read", ran.stderr)
+
+    def test_many_starts_at_once(self):
+        # Whatever their faces are, each finds a whole tree, in a folder where there was none.
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o755)
+            show = "cd $SYSFS_PATH/class && ls infiniband_verbs infiniband/rnic0/ports/1/gids && " \
+                   "cat infiniband/rnic0/ports/1/gids/0"
+            faces = ((), ("--roce",), ("--roce", "--wire", folder + "/wire", "--address", "10.77.0.9/16"))
+            environment = {**os.environ, "XDG_RUNTIME_DIR": folder}
+            runs = [subprocess.Popen([RUN, *faces[i % 3], "sh", "-c", show], text=True, env=environment,
+                                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                    for i in range(60)]
+            said = [(run.communicate(timeout=SECONDS)[0], run.returncode) for run in runs]
+            for i, each in enumerate(said):
+                self.assertEqual(each, said[i % 3])
+                self.assertRegex(each[0], r"^infiniband/rnic0.*:\n0\n", each)
+                self.assertEqual(each[1], 0, each)
+            # One tree for each face, and no draft.
+            trees = os.listdir(os.path.join(folder, f"softrnic-{os.getuid()}"))
+            self.assertEqual(len(trees), 3, trees)
+
+    def test_a_tree_that_was_cleaned_up_is_made_again(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o755)
+            again = ["env", "XDG_RUNTIME_DIR=" + folder, RUN, "sh", "-c",
+                     "cat $SYSFS_PATH/class/infiniband/rnic0/node_type && "
+                     "rm $SYSFS_PATH/class/infiniband/rnic0/node_type"]
+            for _ in range(2):
+                self.assertEqual(subprocess.run(again, capture_output=True, text=True, check=True,
+                                                timeout=SECONDS).stdout, "4: RNIC\n")
+
+    def test_no_place_for_the_tree(self):
+        if os.getuid() != 0 or subprocess.run(["unshare", "-m", "true"], check=False).returncode:
+            self.skipTest("no file systems of its own can be mounted here")
+        if RUN.startswith("/tmp/"):
+            self.skipTest("the program would be hidden with it")
+        ran = subprocess.run(["unshare", "-m", "sh", "-c",
+                              "mount -t tmpfs -o ro none /tmp && exec \"$0\" true", RUN],
+                             capture_output=True, text=True, check=False, timeout=SECONDS,
+                             env={"PATH": os.environ["PATH"]})
+        self.assertEqual(ran.stderr, "rnic-run: the device's files have no place: /tmp: Read-only file "
+                         "system: make it one that can be written, or set XDG_RUNTIME_DIR to a "
+                         "folder of yours alone\n")
+
     def test_environment(self):
         ran = self.run_it("--print-environment")
         self.assertEqual(ran.returncode, 0, ran.stderr)
@@ -933,6 +1111,13 @@ class Command(unittest.TestCase):
 
 
 class Plugin(unittest.TestCase):
+    def test_gives_nothing(self):
+        for name in ("librnic-rdmav34.so", "librnic-dpdk-rdmav34.so"):
+            names = subprocess.run(["nm", "-D", "--defined-only", os.path.join(FOLDER, name)],
+                                   capture_output=True, text=True, check=True).stdout
+            # A small letter is a local name, but for these kinds of global ones.
+            self.assertEqual(re.findall(r"(?m)^\w+ ([A-Zuvw] .*)$", names), [], name)
+
     def test_brings_no_dpdk_into_a_program(self):
         for name, has_it in (("librnic-rdmav34.so", False), ("librnic-dpdk-rdmav34.so", True)):
             with self.subTest(name=name):
