@@ -158,12 +158,8 @@ class StreamUser {
   virtual void ended(StreamEnd how, base::Now now) = 0;
 
   /// A transport with many streams may fetch this memory into the caches when the turn of the
-  /// stream is near.
-  [[nodiscard]] const WorkingSet& working_set() const { return working_set_; }
-  void set_working_set(const WorkingSet& used) { working_set_ = used; }
-
- private:
-  WorkingSet working_set_;  // none until it is told
+  /// stream is near. nullptr: none is known
+  [[nodiscard]] virtual const WorkingSet* working_set() const { return nullptr; }
 };
 
 /// The half that is called down: the service to a StreamUser.

@@ -76,6 +76,8 @@ class alignas(64) Session final : public framing::SessionBase<FpduLocator> {
                                    base::Now now) override;
   void peer_finished(base::Now now) override;
   void ended(StreamEnd how, base::Now now) override;
+  [[nodiscard]] const llp::WorkingSet* working_set() const override { return &working_set_; }
+  void set_working_set(const llp::WorkingSet& used) { working_set_ = used; }
 
  private:
   // framing::ReceiverOwner
@@ -127,6 +129,7 @@ class alignas(64) Session final : public framing::SessionBase<FpduLocator> {
   framing::Role role_;
   StartState state_ = StartState::Idle;
   bool peer_finished_ = false;  // the peer closed its half before the stream had another user
+  llp::WorkingSet working_set_;  // nothing until the device tells it
   Counters& counters_;
   framing::StartEvents& events_;
   framing::Negotiated agreed_;

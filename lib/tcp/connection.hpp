@@ -113,8 +113,9 @@ class Connection final : public llp::Stream {
   /// Fetches what its user works with, too.
   void prefetch_user() const {
     const llp::StreamUser* const user = core_.binding().user;
-    if (user == nullptr) return;
-    for (const base::ByteView& part : user->working_set().parts) {
+    const llp::WorkingSet* const used = user == nullptr ? nullptr : user->working_set();
+    if (used == nullptr) return;
+    for (const base::ByteView& part : used->parts) {
       base::prefetch(part.data(), part.size());
     }
   }
