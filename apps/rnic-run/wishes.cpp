@@ -17,12 +17,10 @@ namespace {
 namespace fs = std::filesystem;
 
 // libfabric asks for completion queues that are deep beyond the need, and others for a protection
-// domain and two completion queues for each connection. Whoever resolves an address has a port from
-// then on, and a program may resolve thousands before it connects.
+// domain and two completion queues for each connection.
 constexpr char kOnSockets[] =
     "[[device]]\nname = \"rnic0\"\nport = \"socket\"\n"
-    "[limits]\nmax_cq_depth = 1048576\nmax_pds = 1024\nmax_cqs = 2048\n"
-    "[tcp]\nmax_listeners = 4096\n";
+    "[limits]\nmax_cq_depth = 1048576\nmax_pds = 1024\nmax_cqs = 2048\n";
 // Nobody else on the wire has the address, so that it is not asked for first. A process that was
 // killed says no farewell: its peer asks now and then whether it is there, and is told by the wire.
 // One that a debugger holds is waited for. Such a wire takes frames of every size alike: where they
@@ -30,8 +28,8 @@ constexpr char kOnSockets[] =
 constexpr char kOnWire[] =
     "[[device]]\nname = \"rnic0\"\naddress = \"10.77.0.1/16\"\n"
     "[limits]\nmax_cq_depth = 1048576\nmax_pds = 1024\nmax_cqs = 2048\n[net]\ndad_transmits = 0\n"
-    "[tcp]\nmax_listeners = 4096\nmtu_probing = false\nkeep_alive = true\n"
-    "keep_alive_idle = \"2s\"\nkeep_alive_interval = \"2s\"\nkeep_alive_count = 255\n";
+    "[tcp]\nmtu_probing = false\nkeep_alive = true\nkeep_alive_idle = \"2s\"\n"
+    "keep_alive_interval = \"2s\"\nkeep_alive_count = 255\n";
 
 /// A wish with the variable that carries it.
 struct Row {
@@ -61,17 +59,28 @@ std::string as_share(const std::string& value) {
   return out.str();
 }
 
-// What a device has where nobody says otherwise.
-constexpr rlim_t kConnections = 1024;
-constexpr rlim_t kListeners = 4096;
+/// Over sockets each connection is a descriptor, as is each listener, and whoever resolves an
+/// address has a port from then on: a program may resolve thousands before it connects. A process
+/// that may have few gets few, and not no device.
+struct Room {
+  // What a device has where nobody says otherwise.
+  static constexpr rlim_t kConnections = 1024;
+  static constexpr rlim_t kListeners = 64;
+  static constexpr rlim_t kMostListeners = 4096;
 
-/// Over sockets each connection is a descriptor, as is each listener. A process that may have few
-/// gets few, and not no device.
-rlim_t most_connections() {
-  rlimit there{};
-  if (getrlimit(RLIMIT_NOFILE, &there) != 0) return kConnections;
-  return std::clamp<rlim_t>(there.rlim_cur, 1, kConnections);
-}
+  /// \param descriptors that there are
+  explicit Room(rlim_t descriptors)
+      : connections(std::clamp<rlim_t>(descriptors, 1, kConnections)),
+        listeners(std::clamp<rlim_t>(descriptors - std::min(descriptors, connections),
+                                     std::min(connections, kListeners), kMostListeners)) {}
+  static Room of_process() {
+    rlimit there{};
+    return Room(getrlimit(RLIMIT_NOFILE, &there) == 0 ? there.rlim_cur : kConnections);
+  }
+
+  rlim_t connections;
+  rlim_t listeners;
+};
 
 /// The path with the number of this process for each %p: several may inherit the variable.
 std::string of_this_process(std::string path) {
@@ -159,13 +168,15 @@ Result<Config> Wishes::configuration() const {
   // waits three seconds for an answer to ARP.
   const std::string patience = impair.empty() ? "10s" : "30s";
   if (!wire.empty()) out->set("tcp.connect_timeout=" + patience);
-  const rlim_t most = wire.empty() ? most_connections() : kConnections;
-  if (most < kConnections && config.empty()) {
-    out->set("limits.max_connections=" + std::to_string(most))
-        .set("tcp.max_listeners=" + std::to_string(std::min(most, kListeners)));
+  const Room room = wire.empty() ? Room::of_process() : Room(RLIM_INFINITY);
+  if (config.empty()) {
+    out->set("limits.max_connections=" + std::to_string(room.connections))
+        .set("tcp.max_listeners=" + std::to_string(room.listeners));
   }
   // Peers may come before the program has named them.
-  if (!roce.empty()) out->set("limits.max_pending_requests=" + std::to_string(most));
+  if (!roce.empty()) {
+    out->set("limits.max_pending_requests=" + std::to_string(room.connections));
+  }
   out->set("worker.mode=threaded").set("worker.idle=sleep");
   return out;
 }

@@ -1042,7 +1042,7 @@ class Command(unittest.TestCase):
                 self.assertRegex(ran.stdout + ran.stderr, what)
 
     def test_few_descriptors(self):
-        for few in ("40", "300"):
+        for few in ("40", "300", "1024", "1200"):
             for face in ((), ("--roce",)):
                 ran = subprocess.run(["sh", "-c", "ulimit -n \"$0\"; exec \"$@\"", few, RUN, *face,
                                       "ibv_devinfo"], capture_output=True, text=True, check=False,
