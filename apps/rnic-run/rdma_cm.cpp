@@ -729,8 +729,11 @@ int RdmaCm::listen(const Command& command) {
     any.ss_family = AF_INET;
     if (const int refused = bind_to(*id, any)) return refused;
   }
-  // Programs ask for a few: over InfiniBand whoever finds no room asks again.
-  const uint32_t backlog = std::clamp<uint32_t>(asked.backlog, kFewestWaiting, kMostWaiting);
+  // Programs ask for a few: over InfiniBand whoever finds no room asks again. Those that ask for
+  // none leave it to the system, as they do with the kernel.
+  const uint32_t backlog =
+      asked.backlog == 0 ? kMostWaiting
+                         : std::clamp<uint32_t>(asked.backlog, kFewestWaiting, kMostWaiting);
   const Status listening = id->port->listen(id->handle, versions_of(*id), backlog);
   return listening ? 0 : as_errno(listening.error());
 }

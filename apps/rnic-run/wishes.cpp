@@ -168,14 +168,12 @@ Result<Config> Wishes::configuration() const {
   // waits three seconds for an answer to ARP.
   const std::string patience = impair.empty() ? "10s" : "30s";
   if (!wire.empty()) out->set("tcp.connect_timeout=" + patience);
+  // Peers may come before the program has named them, or by the hundred at once.
   const Room room = wire.empty() ? Room::of_process() : Room(RLIM_INFINITY);
   if (config.empty()) {
     out->set("limits.max_connections=" + std::to_string(room.connections))
+        .set("limits.max_pending_requests=" + std::to_string(room.connections))
         .set("tcp.max_listeners=" + std::to_string(room.listeners));
-  }
-  // Peers may come before the program has named them.
-  if (!roce.empty()) {
-    out->set("limits.max_pending_requests=" + std::to_string(room.connections));
   }
   out->set("worker.mode=threaded").set("worker.idle=sleep");
   return out;

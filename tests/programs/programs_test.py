@@ -269,7 +269,7 @@ class Programs(Perftest):
         # events; the server serves for ever.
         port = free_port()
         serving = self.serve(port, "cmtime", "-p", port)
-        said = self.end(self.start("cmtime", "-p", port, "-c", "50", "-s", "127.0.0.1"))
+        said = self.end(self.start("cmtime", "-p", port, "-c", "400", "-s", "127.0.0.1"))
         self.assertRegex(said, r"disconnect +: +\d+\.\d+")
         self.assertNotIn("event:", said)  # none has failed
         self.assertIsNone(serving.poll(), "the server has ended")
