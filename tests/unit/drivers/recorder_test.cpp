@@ -59,9 +59,10 @@ class Recorder : public OnKernel {
 
   /// Has the transport on the left recorded. What it had is gone.
   void record() {
+    transports_[0].reset();
+    recording_.reset();  // a file has one writer
     auto opened = RecordingSystem::open(*kernels_[0], path_, [this] { return now_; });
     ASSERT_TRUE(opened) << opened.error().message;
-    transports_[0].reset();
     recording_ = std::move(*opened);
     transports_[0] = std::move(*Transport::open(config_, now_, *recording_));
   }
