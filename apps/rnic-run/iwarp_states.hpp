@@ -30,8 +30,8 @@ inline ibv_qp_state iwarp_state(QueuePairState now) {
 inline int check_iwarp(ibv_qp_state now, const ibv_qp_attr& attr, int mask) {
   if (const int refused = VerbsStates::check_place(attr, mask)) return refused;
   const bool idle = now == IBV_QPS_INIT;
-  const bool is_named = attr.cur_qp_state == now || (idle && attr.cur_qp_state == IBV_QPS_RESET);
-  if ((mask & IBV_QP_CUR_STATE) != 0 && !is_named) {
+  if ((mask & IBV_QP_CUR_STATE) != 0 && attr.cur_qp_state != now &&
+      !(idle && attr.cur_qp_state == IBV_QPS_RESET)) {
     return refused(EINVAL, "modify_qp: the queue pair is not in the state that cur_qp_state says");
   }
   if ((mask & IBV_QP_STATE) == 0) return 0;

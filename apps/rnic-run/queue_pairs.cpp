@@ -353,6 +353,7 @@ int QueuePairs::move(ibv_qp_state to) {
 }
 
 int QueuePairs::modify(ibv_qp* shown, ibv_qp_attr* attr, int mask) {
+  if (const int refused = VerbsStates::check_names(*attr, mask)) return refused;
   if (of(shown).roce_ != nullptr) return of(shown).modify_as_roce(*attr, mask);
   const bool has_state = (mask & IBV_QP_STATE) != 0;
   if (has_state && attr->qp_state == IBV_QPS_RTR &&

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <iterator>
+#include <type_traits>
 
 #include "rnic-run/adapter.hpp"
 
@@ -36,6 +38,17 @@ void take(int bit, const ibv_qp_attr& from, int mask, ibv_qp_attr& to) {
 }
 
 }  // namespace
+
+int VerbsStates::check_names(const ibv_qp_attr& attr, int mask) {
+  const auto is_state = [](const ibv_qp_state& from) {
+    std::underlying_type_t<ibv_qp_state> number;
+    std::memcpy(&number, &from, sizeof number);
+    return number <= IBV_QPS_ERR;
+  };
+  const bool good = ((mask & IBV_QP_STATE) == 0 || is_state(attr.qp_state)) &&
+                    ((mask & IBV_QP_CUR_STATE) == 0 || is_state(attr.cur_qp_state));
+  return good ? 0 : refused(EINVAL, "modify_qp: there is no such state of a queue pair");
+}
 
 int VerbsStates::check_place(const ibv_qp_attr& attr, int mask) {
   if ((mask & IBV_QP_PORT) != 0 && attr.port_num != 1) {

@@ -13,6 +13,9 @@ namespace rnic::run {
 class VerbsStates {
  public:
   [[nodiscard]] ibv_qp_state state() const { return state_; }
+  /// Has to come before a state is read: a program may have written any number there.
+  /// \return 0, or EINVAL: what is said to be a state is none
+  [[nodiscard]] static int check_names(const ibv_qp_attr& attr, int mask);
   /// \return 0, or EINVAL: the device has no such port or partition key
   [[nodiscard]] static int check_place(const ibv_qp_attr& attr, int mask);
   /// \return 0, or EINVAL: the state may not follow, or something is missing;
