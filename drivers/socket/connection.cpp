@@ -314,7 +314,7 @@ uint32_t Connection::receive(std::vector<uint8_t>& buffer, llp::BeforeHandUp& be
   for (uint32_t turn = 0; turn < kReadsPerTurn && wants_reading(); ++turn) {
     uint32_t room = user_->receive_room();
     if (room == 0 && write_error_ == 0 && read_half_ == ReadHalf::Leaving) {
-      room = room_behind_leaving(before, now);
+      room = room_behind_leaving(before);
       if (is_over()) break;
     }
     if (room == 0 && write_error_ == 0) {
@@ -398,15 +398,14 @@ void Connection::note_leaving() {
 }
 
 /// The user takes nothing, and the peer has gone: an error of the stream, such as a reset, ends it
-/// without the octets that are unread. Behind a FIN the user says what becomes of them.
+/// without the octets that are unread. Behind a FIN they stay until the user takes them.
 /// \return what the user takes then
-uint32_t Connection::room_behind_leaving(llp::BeforeHandUp& before, base::Now now) {
+uint32_t Connection::room_behind_leaving(llp::BeforeHandUp& before) {
   if (const int error = error_of_system(); error != 0) {
     fail(error);
     return 0;
   }
   before.before_hand_up();
-  if (!is_over() && user_->receive_room() == 0) user_->peer_leaves(now);
   return is_over() ? 0 : user_->receive_room();
 }
 

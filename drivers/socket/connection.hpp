@@ -185,7 +185,7 @@ class Connection final : public llp::Stream {
   void await_output(bool memory, base::Now now);
   void watch_output(bool yes);
   void note_leaving();
-  uint32_t room_behind_leaving(llp::BeforeHandUp& before, base::Now now);
+  uint32_t room_behind_leaving(llp::BeforeHandUp& before);
   [[nodiscard]] uint32_t taken_of(base::ByteView octets);
   void hand_up(base::ByteView octets, base::Now now);
   void end_of_file(base::Now now);

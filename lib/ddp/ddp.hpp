@@ -113,7 +113,6 @@ class User {
     static_cast<void>(header);
     return false;
   }
-  virtual void end_wait(base::Now now) { static_cast<void>(now); }
 
   // Delivery, in stream order. A fault returned here comes back through fault().
   /// Not called for each segment without L where TaggedTarget::quiet or coverage was set, nor for
@@ -182,7 +181,6 @@ class Stream final : public llp::FramingUser {
     return !stopped_ && user_.may_wait(ulpdus);
   }
   [[nodiscard]] bool may_wait(const llp::UlpduView& ulpdu) const override;
-  void end_wait(base::Now now) override { user_.end_wait(now); }
   void deliver_ulpdu(base::ByteView header, uint32_t ulpdu_length, base::Now now) override;
   llp::PlaceVerdict take_ulpdu(const llp::UlpduView& ulpdu, bool more, base::Now now) override;
   /// The version of the stream may be known only now.

@@ -69,13 +69,14 @@ class SessionBase : public StartSession, private ReceiverOwner {
     const uint64_t held = receiver_.held() - receiver_.held_in_order();
     return held < receive_window_ ? receive_window_ - static_cast<uint32_t>(held) : 0;
   }
-  void peer_leaves(base::Now now) final {
-    if (receiver_.waits()) user_->end_wait(now);
-  }
 
   // llp::Framing
   void discard_received() final { receiver_.discard(); }
-  bool resume(base::Now now) final { return receiver_.resume(now); }
+  bool resume(base::Now now) final {
+    if (receiver_.resume(now)) return true;
+    if (finished_behind_wait_ && stream_ != nullptr) tell_peer_finished(now);
+    return false;
+  }
   void close() final {
     if (stream_ != nullptr) stream_->close();
   }
@@ -108,10 +109,10 @@ class SessionBase : public StartSession, private ReceiverOwner {
     return true;
   }
 
-  /// In full operation: the peer has closed its direction, which ends a wait.
+  /// In full operation: the peer has closed its direction. A ULPDU that waits is before its FIN.
   void tell_peer_finished(base::Now now) {
-    peer_leaves(now);
-    user_->peer_finished(receiver_.at_boundary(), now);
+    finished_behind_wait_ = receiver_.waits();
+    if (!finished_behind_wait_) user_->peer_finished(receiver_.at_boundary(), now);
   }
 
   /// Has `read()` take what it wants of `octets` for the start frame, and fails the start-up if
@@ -158,6 +159,7 @@ class SessionBase : public StartSession, private ReceiverOwner {
   uint32_t emss_ = 0;
   uint32_t told_mulpdu_ = 0;  // the MULPDU that the user knows; 0 before full operation
   uint32_t receive_window_;
+  bool finished_behind_wait_ = false;  // the user waits before the peer's FIN, and is not told yet
 };
 
 }  // namespace rnic::framing

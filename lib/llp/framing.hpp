@@ -154,9 +154,6 @@ class FramingUser {
     static_cast<void>(ulpdu);
     return true;
   }
-  /// A ULPDU waits although the peer has closed its direction: the user ends the wait by
-  /// Framing::resume() and does not give the verdict Wait again.
-  virtual void end_wait(base::Now now) { static_cast<void>(now); }
   /// The order has reached a placed (or faulty) ULPDU: deliver. `header` is its first
   /// min(length, kUlpduHeaderMax) octets.
   virtual void deliver_ulpdu(base::ByteView header, uint32_t ulpdu_length, base::Now now) = 0;
@@ -183,7 +180,8 @@ class FramingUser {
   /// There was error 2 or 3 at the delivery point, or 5 to 7 at the end of the start-up: nothing
   /// more will be passed up. The stream still sends.
   virtual void framing_error(FramingError error, base::Now now) = 0;
-  /// The peer closed its direction at an FPDU boundary (`clean`) or inside one.
+  /// The peer closed its direction at an FPDU boundary (`clean`) or inside one. Told behind all
+  /// that came before it: not while a ULPDU waits.
   virtual void peer_finished(bool clean, base::Now now) = 0;
   /// The stream is gone. This is the last call.
   virtual void ended(StreamEnd how, base::Now now) = 0;
@@ -204,8 +202,7 @@ class Framing {
   /// acknowledges it.
   virtual void discard_received() = 0;
   /// Asks the user again to place a ULPDU that got the verdict Wait, and goes on behind it. Must
-  /// not be called within a call up except FramingUser::end_wait(). \return a ULPDU waits now: the
-  /// same or another one
+  /// not be called within a call up. \return a ULPDU waits now: the same or another one
   virtual bool resume(base::Now now) {
     static_cast<void>(now);
     return false;

@@ -147,9 +147,6 @@ class StreamUser {
     (void)now;
   }
 
-  /// The peer's FIN has come, behind octets that stay with the system as receive_room() is 0. The
-  /// transport asks for the room again behind the call.
-  virtual void peer_leaves(base::Now now) { static_cast<void>(now); }
   /// The peer's FIN was reached: no octet follows. Sending may go on.
   virtual void peer_finished(base::Now now) = 0;
 

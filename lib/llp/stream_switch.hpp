@@ -66,7 +66,6 @@ class StreamSwitch final : public StreamUser {
   }
   [[nodiscard]] uint32_t unread() const override { return current().unread(); }
   void urgent(uint64_t end, base::Now now) override { current().urgent(end, now); }
-  void peer_leaves(base::Now now) override { current().peer_leaves(now); }
   void peer_finished(base::Now now) override;
   void ended(StreamEnd how, base::Now now) override;
 

@@ -20,7 +20,6 @@
   X(immediates_in, "messages", "Immediate Data messages delivered")                        \
   X(receive_waits, "messages", "found no receive posted, and waited for one")              \
   X(receive_waits_expired, "messages", "waited until the limit, and found none")           \
-  X(receive_waits_closed, "messages", "waited until the peer closed, and found none")      \
   X(local_invalidations, "regions", "STags invalidated by their own side's work")          \
   X(windows_bound, "windows", "memory windows of type 2 bound")                            \
   X(fast_registrations, "regions", "registered by work requests")                          \

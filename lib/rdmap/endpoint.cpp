@@ -150,12 +150,6 @@ void Endpoint::Impl::resume(base::Now now) {
   if (!life_.resume(now)) inbound_.leave_wait();
 }
 
-/// The peer's FIN has come while a message waits.
-void Endpoint::Impl::end_wait(base::Now now) {
-  inbound_.end_waits();
-  resume(now);
-}
-
 namespace {
 
 /// Tells an error of this side from a rule that the peer broke. RFC 5041 s.7.2 has one code for a

@@ -87,7 +87,6 @@ class alignas(64) Endpoint::Impl final : public ddp::User,
   [[nodiscard]] bool may_wait(const wire::DdpUntaggedHeader& header) const override {
     return inbound_.may_wait(header);
   }
-  void end_wait(base::Now now) override;
   Fault deliver_tagged(const wire::DdpTaggedHeader& header, uint32_t payload) override {
     return inbound_.deliver_tagged(header, payload);
   }

@@ -145,7 +145,7 @@ bool Inbound::waits_for_buffer(const wire::DdpUntaggedHeader& header, base::Now 
   const bool goes_on = wait_.is_going() && wait_.msn() == header.msn;
   if (goes_on && !wait_.is_over(now)) return true;
   if (goes_on) {
-    ++(wait_.is_allowed() ? counters_.receive_waits_expired : counters_.receive_waits_closed);
+    ++counters_.receive_waits_expired;
     leave_wait();
     return false;
   }

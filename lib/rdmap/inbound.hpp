@@ -74,9 +74,6 @@ class Inbound final : private Deliveries {
   [[nodiscard]] bool may_resume(base::Now now) const;
   /// Nothing waits any more.
   void leave_wait();
-  /// No message may wait any more: those to come fail at once, and one that waits now is resumed by
-  /// the caller.
-  void end_waits() { wait_.end_all(); }
 
   /// The RDMAP header of the Read Request in that segment, for a Terminate about it; empty if the
   /// segment has none.

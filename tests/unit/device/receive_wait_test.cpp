@@ -173,16 +173,50 @@ TEST_F(Waiting, EachMessageHasItsOwnLimit) {
   EXPECT_EQ(counters().receive_waits_expired, 0u);
 }
 
-TEST_F(Waiting, ThePeersFinEndsItAtOnce) {
+// The sender was told of success: what it has sent before its close is there for who posts.
+TEST_F(Waiting, ThePeersFinComesBehindTheMessages) {
+  send(1);
+  write(2, kOctets);
+  send(3);
+  run_until_waiting();
+  ASSERT_TRUE(left().device->disconnect(*a_).has_value());
+  run_for(kLimit / 4);
+  EXPECT_TRUE(b_->waits_for_receive());
+  EXPECT_FALSE(right().has<event::PeerClosed>());
+  post(10);
+  EXPECT_EQ(received(1)[0].status, CompletionStatus::Success);
+  EXPECT_TRUE(std::equal(written_.begin(), written_.begin() + kOctets, source_.begin()));
+  run_for(kLimit / 4);
+  EXPECT_TRUE(b_->waits_for_receive()) << "the second message";
+  EXPECT_FALSE(right().has<event::PeerClosed>());
+  post(11);
+  EXPECT_EQ(received(1)[0].status, CompletionStatus::Success);
+  EXPECT_EQ(counters().receive_waits_expired, 0u);
+  EXPECT_TRUE(right().has<event::PeerClosed>());
+  ASSERT_TRUE(run_until([&] { return right().has<event::Disconnected>(); }));
+  EXPECT_FALSE(right().has<event::TerminateSent>());
+}
+
+TEST_F(Waiting, TheLimitEndsItBehindThePeersFin) {
   send(1);
   run_until_waiting();
-  const base::Now began = now_;
   ASSERT_TRUE(left().device->disconnect(*a_).has_value());
   ASSERT_TRUE(run_until([&] { return right().has<event::TerminateSent>(); }));
-  EXPECT_LT(now_ - began, kLimit / 4);
-  EXPECT_EQ(counters().receive_waits_closed, 1u);
-  EXPECT_EQ(counters().receive_waits_expired, 0u);
+  EXPECT_EQ(counters().receive_waits_expired, 1u);
+  EXPECT_FALSE(right().has<event::PeerClosed>());
   ASSERT_TRUE(run_until([&] { return right().has<event::Disconnected>(); }));
+}
+
+TEST_F(Waiting, OurOwnErrorEndsItBehindThePeersFin) {
+  send(1);
+  run_until_waiting();
+  ASSERT_TRUE(left().device->disconnect(*a_).has_value());
+  run_for(milliseconds(10));
+  ASSERT_TRUE(
+      right().device->modify_qp(*b_, {.state = QueuePairState::Error}, now_).has_value());
+  ASSERT_TRUE(run_until([&] { return right().has<event::Disconnected>(); }, kLimit / 4));
+  EXPECT_FALSE(b_->waits_for_receive());
+  EXPECT_FALSE(right().has<event::PeerClosed>());
 }
 
 TEST_F(Waiting, ThePeersResetEndsItAtOnce) {

@@ -35,7 +35,7 @@ RNIC_OPEN(RingPool<InboundRequest>, fresh_)
 RNIC_OPEN(RingPool<InboundRequest>, taken_)
 RNIC_OPEN(ReceiveQueue, tail_)
 RNIC_OPEN(ReceiveQueue, waiter_)
-RNIC_OPEN(ReceiveWait, state_)
+RNIC_OPEN(ReceiveWait, going_)
 RNIC_OPEN(ReceiveWaiter, listed_)
 RNIC_OPEN(ReceiveWaiter, next_)
 RNIC_OPEN(ReceiveWaiters, last_)
@@ -70,7 +70,7 @@ TEST_F(Damage, OfAnEndpoint) {
   });
   notes("rdmap/inbound.cpp: !wait_.is_going() ||", [&] {
     state_(life) = EndpointState::Idle;
-    state_(wait_(inbound_(impl))) = ReceiveWaitState::Going;
+    going_(wait_(inbound_(impl))) = true;
   });
   notes("rdmap/inbound.cpp: !receives_.waits() ||", [&] { listed_(waiter_(a->receives)) = true; });
   Life alone;

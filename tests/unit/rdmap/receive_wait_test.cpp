@@ -1,16 +1,11 @@
 #include "rdmap/receive_wait.hpp"
 
-#include "support/transitions.hpp"
+#include <gtest/gtest.h>
 
 namespace rnic::rdmap {
 namespace {
 
 using std::chrono::milliseconds;
-
-TEST(ReceiveWaits, EachPairOfStatesIsLegalOrNot) {
-  // Idle, Going, CutOff, Barred
-  testing::expect_transitions(kReceiveWaitTransitions, {".x.x", "xxx.", "...x", "...."}, "...x");
-}
 
 TEST(ReceiveWaits, AMessageWaitsUntilItHasItsReceiveOrItsTimeIsOver) {
   const base::Now start{milliseconds(7)};
@@ -33,31 +28,10 @@ TEST(ReceiveWaits, AMessageWaitsUntilItHasItsReceiveOrItsTimeIsOver) {
   EXPECT_TRUE(wait.is_allowed());
 }
 
-TEST(ReceiveWaits, BehindTheEndNoneWaits) {
-  const base::Now start{milliseconds(7)};
-  ReceiveWait idle{milliseconds(10)};
-  idle.end_all();
-  EXPECT_FALSE(idle.is_allowed());
-  EXPECT_FALSE(idle.is_over(start));
-  ReceiveWait going{milliseconds(10)};
-  going.begin(1, start);
-  going.end_all();
-  EXPECT_TRUE(going.is_going()) << "until somebody looks whether it is over";
-  EXPECT_TRUE(going.is_over(start));
-  EXPECT_FALSE(going.is_allowed());
-  going.end_all();
-  going.end();
-  EXPECT_FALSE(going.is_going());
-  EXPECT_FALSE(going.is_allowed());
-  going.end();
-  going.end_all();
-  EXPECT_FALSE(going.is_over(start + milliseconds(100)));
-  EXPECT_DEATH(going.begin(2, start), "is_allowed");
-}
-
 TEST(ReceiveWaits, WithoutALimitNoneWaits) {
-  const ReceiveWait never{base::Duration(0)};
+  ReceiveWait never{base::Duration(0)};
   EXPECT_FALSE(never.is_allowed());
+  EXPECT_DEATH(never.begin(1, {}), "is_allowed");
 }
 
 }  // namespace
