@@ -9,7 +9,10 @@ namespace flag = wire::tcp_flag;
 namespace {
 
 constexpr uint64_t kPortPurpose = 0x706f727473;  // names the use of the secret
+// What a connection may send in a turn, in octets, or in segments where that is more: what a turn
+// and an ACK cost is shared by as many segments as go down together, however large they are.
 constexpr uint64_t kQuantum = 64 * 1024;
+constexpr uint32_t kQuantumSegments = TxRun::kMost;
 constexpr size_t kQuotedLeast = 8;  // RFC 792: ports and sequence number
 
 }  // namespace
@@ -193,7 +196,8 @@ void Engine::serve_round(base::Now now) {
     // Those behind it come nearer in two steps, as what a user works with stands in its connection.
     if (const Connection* const next = shared_.round.second()) next->prefetch_user();
     using Served = Connection::Served;
-    const Served served = connection->serve(kQuantum, now);
+    const uint64_t run = uint64_t{kQuantumSegments} * connection->emss();
+    const Served served = connection->serve(std::max(kQuantum, run), now);
     // A call-up may have ended any connection. Its memory stays valid until finish_closed().
     if (first_starved != nullptr && first_starved->over()) first_starved = nullptr;
     if (connection->over()) continue;  // it has left the round

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 
 #include "base/time.hpp"
 #include "tcp/ack_result.hpp"
@@ -77,6 +78,9 @@ class Flight {
   /// Reduces cwnd after an idle time (RFC 5681 s.4.1). Called before new data is sent.
   void restart_after_idle(base::Now now);
   void push(const Record& record) { board_.push(record); }
+  void push_segments(std::span<const llp::Pulled> pulled, base::Now sent_at) {
+    board_.push_segments(pulled, sent_at);
+  }
   void keep(uint64_t number, uint32_t saved) { board_.keep(number, saved); }
   void cut(uint64_t number) {
     if (board_.cut(number)) ++core_.shared.counters.resegmented_records;

@@ -3,6 +3,7 @@
 /// grows and shrinks by chunks of a pool that all connections of a stack share.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "base/bytes.hpp"
@@ -150,6 +151,21 @@ class RecordQueue {
     added.sent_at = record.sent_at;
     added.flags = record.flags;
     if (first) [[unlikely]] find_head();
+  }
+  /// Appends `count` records, which fill(record, i) writes. places(count) must be count.
+  template <typename Fill>
+  void push_back(uint32_t count, Fill&& fill) {
+    for (uint32_t done = 0; done < count;) {
+      const bool first = empty();
+      const auto in_chunk = static_cast<uint32_t>(past_last_ % kPer);
+      if (in_chunk == 0 || first) [[unlikely]] add_chunk();
+      const uint32_t n = std::min(count - done, kPer - in_chunk);
+      past_last_ += n;
+      pool_.live_ += n;
+      Record* added = &at(past_last_ - n);
+      for (const uint32_t end = done + n; done < end; ++done) fill(*added++, done);
+      if (first) [[unlikely]] find_head();
+    }
   }
   void pop_front() {
     RNIC_DCHECK(!empty());

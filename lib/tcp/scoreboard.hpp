@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <span>
 
 #include "tcp/prediction.hpp"
 #include "tcp/range_pool.hpp"
@@ -99,6 +100,18 @@ class Scoreboard {
     record.offset = queue_end_;
     records_.push_back(record);
     queue_end_ += record.length;
+  }
+  /// Appends records that have a segment each, for which places() has said that there is room.
+  void push_segments(std::span<const llp::Pulled> pulled, base::Now sent_at) {
+    records_.push_back(static_cast<uint32_t>(pulled.size()), [&](Record& record, uint32_t i) {
+      record.offset = queue_end_;
+      record.tag = pulled[i].tag;
+      record.length = pulled[i].length;
+      record.saved = kNoSaved;
+      record.sent_at = sent_at;
+      record.flags = record_flag::kSegmentStart;
+      queue_end_ += pulled[i].length;
+    });
   }
   /// SavedRecords keeps a copy of the record, which is to be cut over several segments.
   void keep(uint64_t number, uint32_t saved);

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "base/check.hpp"
+#include "llp/record.hpp"
 #include "tcp/segment_template.hpp"
 #include "tcp/tcp.hpp"
 
@@ -33,6 +34,11 @@ class SegmentRun {
   [[nodiscard]] std::span<uint8_t* const> headers(uint32_t most) const {
     return std::span(room_.tcp).subspan(complete_, std::min(most, room_.count - complete_));
   }
+  /// The end of the segment that was completed last. One was, since fill().
+  [[nodiscard]] uint8_t last_octet() const {
+    RNIC_DCHECK(complete_ != 0);
+    return room_.tcp[complete_ - 1][room_.lengths[complete_ - 1] - 1];
+  }
   /// The header of the burst's first segment is known, from which the others are made.
   [[nodiscard]] bool knows_header() const { return !header_.empty(); }
   /// The header of the next segment was written, `length` octets.
@@ -55,6 +61,25 @@ class SegmentRun {
     room_.lengths[complete_++] = length;
     ++segments_;
     if (has_room()) room_.common.tcp = room_.tcp[complete_];
+  }
+  /// Completes a segment for each of the records, which stand behind the places of the headers.
+  /// knows_header(). \return octets of the records
+  uint32_t repeat(std::span<const llp::Pulled> records, base::Seq32 sequence, uint8_t flags) {
+    RNIC_DCHECK(knows_header() && complete_ + records.size() <= room_.count);
+    // A copy, which no octet that is written can change, so that it stays in registers.
+    const SegmentTemplate header = header_;
+    uint32_t octets = 0;
+    uint8_t* const* place = room_.tcp.data() + complete_;
+    uint32_t* length = room_.lengths.data() + complete_;
+    for (const llp::Pulled& record : records) {
+      header.write(*place++, sequence + octets, flags);
+      *length++ = header.length() + record.length;
+      octets += record.length;
+    }
+    complete_ += static_cast<uint32_t>(records.size());
+    segments_ += static_cast<uint32_t>(records.size());
+    if (has_room()) room_.common.tcp = room_.tcp[complete_];
+    return octets;
   }
   /// Hands over all room: the complete segments, and what was not used.
   template <typename Send>

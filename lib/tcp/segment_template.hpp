@@ -22,6 +22,8 @@ class SegmentTemplate {
 
   /// No header was learnt yet.
   [[nodiscard]] bool empty() const { return length_ == 0; }
+  /// Octets of the header; 0: empty().
+  [[nodiscard]] uint32_t length() const { return length_; }
   /// \param header `length` octets, whose checksum is still 0
   void learn(const uint8_t* header, uint32_t length) {
     RNIC_DCHECK(length == kShort || length == kLong);

@@ -1,6 +1,7 @@
 #include "tcp/sender.hpp"
 
 #include <algorithm>
+#include <span>
 
 #include "tcp/mss.hpp"
 
@@ -276,16 +277,36 @@ Attempt Sender::send_segments(SegmentRun& run, bool probe, base::Now now) {
 uint32_t Sender::take_passed(SegmentRun& run, const llp::FrameRow& row, uint32_t packed,
                              uint8_t& flags, base::Now now) {
   counters().records_out += row.passed().size();
+  if (row.fills_segments()) {
+    take_segments(run, row.passed(), flags, now);
+    return packed;
+  }
   for (const llp::Pulled& record : row.passed()) {
     push_record(record, packed == 0 ? record_flag::kSegmentStart : 0, now);
-    if (row.fills_segments()) {
-      complete_segment(run, record.length, flags, now);
-    } else {
-      packed += record.length;
-      if (record.push) flags |= flag::kPsh;
-    }
+    packed += record.length;
+    if (record.push) flags |= flag::kPsh;
   }
   return packed;
+}
+
+/// Takes records that fill a segment each. They are alike behind the burst's first one, whose
+/// header is the template, unless something is asked of each segment by itself.
+void Sender::take_segments(SegmentRun& run, std::span<const llp::Pulled> records, uint8_t flags,
+                           base::Now now) {
+  flight_.push_segments(records, now);
+  const bool alike = !core_.ecn.on() && run.slot().checksum_open && binding().trace == nullptr;
+  const size_t single = !alike ? records.size() : run.knows_header() ? 0 : 1;
+  for (const llp::Pulled& record : records.first(single)) {
+    complete_segment(run, record.length, flags, now);
+  }
+  records = records.subspan(single);
+  if (records.empty()) return;
+  const uint32_t octets = run.repeat(records, core_.tcb.snd_seq(core_.tcb.snd_nxt), flags);
+  flight_.advance_nxt(octets, now);
+  last_octet_ = run.last_octet();
+  counters().data_segments_out += records.size();
+  counters().aligned_segments_out += records.size();
+  counters().octets_out += octets;
 }
 
 Attempt Sender::pull_into_saved(base::Now now) {

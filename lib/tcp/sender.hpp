@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "base/time.hpp"
 #include "tcp/ack_result.hpp"
@@ -161,6 +162,8 @@ class Sender {
   [[nodiscard]] Attempt send_segments(SegmentRun& run, bool probe, base::Now now);
   [[nodiscard]] uint32_t take_passed(SegmentRun& run, const llp::FrameRow& row, uint32_t packed,
                                      uint8_t& flags, base::Now now);
+  void take_segments(SegmentRun& run, std::span<const llp::Pulled> records, uint8_t flags,
+                     base::Now now);
   void complete_segment(SegmentRun& run, uint32_t octets, uint8_t flags, base::Now now);
   /// Another record may go into a segment that has so many octets left.
   [[nodiscard]] bool has_place_behind(uint32_t octets) const {
