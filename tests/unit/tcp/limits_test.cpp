@@ -293,6 +293,37 @@ TEST(Limits, TheRecordRingGrowsShrinksAndFinds) {
   EXPECT_EQ(pool.live(), 0u);
 }
 
+// Records that are appended together lie where they would lie if each were appended by itself,
+// across the ends of chunks and from an empty queue on.
+TEST(Limits, RecordsAreAppendedTogetherAsOneByOne) {
+  tcp::RecordPool pool(1000, 2, 600);
+  tcp::RecordQueue queue(pool);
+  base::Prng random(7);
+  uint64_t offset = 0;
+  uint64_t front = 0;
+  for (int i = 0; i < 5000; ++i) {
+    const auto count = static_cast<uint32_t>(1 + random.below(tcp::RecordPool::kChunkRecords));
+    if (!queue.full() && queue.places(count) == count && random.chance(0.5)) {
+      queue.push_back(count, [&](tcp::Record& record, uint32_t n) {
+        ASSERT_LT(n, count);
+        record = {};
+        record.offset = offset;
+        record.length = 10;
+        offset += 10;
+      });
+    }
+    for (uint64_t left = random.below(40); left != 0 && !queue.empty(); --left) {
+      ASSERT_EQ(queue.front().offset, front);
+      front += 10;
+      queue.pop_front();
+    }
+    ASSERT_EQ(queue.size(), (offset - front) / 10);
+    ASSERT_EQ(pool.live(), queue.size());
+    ASSERT_TRUE(queue.empty() || queue.back().offset == offset - 10);
+    queue.validate();
+  }
+}
+
 // A queue names four chunks by itself and asks the pool for a larger directory when it needs a
 // fifth. Where none is left it is full at its fourth chunk, and goes on once one came back.
 TEST(Limits, AQueueWithoutALargerDirectoryIsFull) {
