@@ -298,6 +298,9 @@ void Connection::icmp(const llp::IcmpError& error, base::Seq32 seq, base::Now no
 void Connection::on_timers(base::Now now) {
   if (over()) return;
   const Timers& timers = core_.timers();
+  // The node stays where it is when a timer moves later or is stopped. Nothing has happened then
+  // that a prediction has to end for; behind a close there is none, and orphaned() is asked.
+  if (timers.earliest() > now && !core_.life.fin_wanted()) return core_.timers_.wait();
   core_.timers_.fired();
   if (core_.life.orphaned(now)) {
     ++core_.shared.counters.orphans_aborted;

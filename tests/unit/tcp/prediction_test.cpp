@@ -665,6 +665,45 @@ TEST(Prediction, AnAckOfWhatWasSentBeforeALaterRetransmission) {
   EXPECT_EQ(with.stack.next_deadline(), without.stack.next_deadline());
 }
 
+// A timer that moves later leaves its node in the wheel where it was. When that fires, nothing has
+// happened that a prediction would have to end for; when the timer itself is due, it ends.
+TEST(Prediction, OutlivesANodeThatFiresBeforeItsTimer) {
+  tcp::Config config = RawPeer::bare();
+  RawPeer p(config);
+  p.accept();
+  const auto send = [&p] {
+    p.user.queue(1000);
+    p.stack.output(p.now);
+  };
+  uint32_t acked = 0;
+  const auto ack = [&p, &acked] {
+    p.inject({.seq = kIrs + 1, .ack = kIss + 1 + (acked += 1000), .flags = flag::kAck});
+  };
+  const tcp::Inside c(*p.user.stream);
+  const auto predicted = [&p] { return p.stack.counters().predicted_in; };
+  send();
+  ack();
+  send();
+  ack();
+  const uint64_t before = predicted();
+  ASSERT_NE(before, 0u);
+  send();
+  const base::Now first = c.timers.earliest();
+  p.wait((first - p.now) / 2);
+  ack();
+  send();
+  ASSERT_GT(c.timers.earliest(), first + milliseconds(1)) << "what runs now began later";
+  p.wait(first - p.now + milliseconds(1));
+  EXPECT_GT(p.stack.next_deadline(), first) << "the node waits for the timer itself";
+  ack();
+  EXPECT_EQ(predicted(), before + 2);
+  send();
+  p.wait(c.timers.earliest() - p.now + milliseconds(1));
+  ack();
+  EXPECT_EQ(predicted(), before + 2) << "the timer itself was due";
+  p.stack.validate();
+}
+
 // The descriptors of a connection lie in rows that follow each other in its queue, not in memory:
 // a row that came back is used again first. An ACK that ends just behind the first record of the
 // next row releases the records of both, and none of what lies behind the row in memory.
