@@ -14,6 +14,14 @@ inline void prefetch(const void* at, size_t octets) {
   const auto first = reinterpret_cast<uintptr_t>(at) & ~(kLine - 1);
   const auto* line = reinterpret_cast<const char*>(first);
   const auto* const end = static_cast<const char*>(at) + octets;
+  // Four at a time: three of the four instructions that a line costs otherwise are the loop's.
+  constexpr ptrdiff_t kBeforeFourth = 3 * kLine;
+  for (; end - line > kBeforeFourth; line += 4 * kLine) {
+    __builtin_prefetch(line);
+    __builtin_prefetch(line + kLine);
+    __builtin_prefetch(line + 2 * kLine);
+    __builtin_prefetch(line + 3 * kLine);
+  }
   for (; line < end; line += kLine) __builtin_prefetch(line);
 }
 template <typename T>

@@ -182,28 +182,31 @@ void Engine::serve_round(base::Now now) {
   // back goes to the end of the round; output() ends when the first such connection comes round
   // again.
   Connection* first_starved = nullptr;
-  const uint64_t sent_before = shared_.counters.octets_out + shared_.counters.retransmitted_octets;
+  const uint64_t sent_before = octets_sent();
+  uint64_t sent = 0;
   bool quantum_up = false;
   while (Connection* connection = shared_.round.front()) {
     if (connection == first_starved) break;
     // One output() sends one quantum in all, so that segments are received while they are still in
     // the cache and arrivals do not wait long. The order of the round keeps this fair.
-    if (shared_.counters.octets_out + shared_.counters.retransmitted_octets - sent_before >=
-        kQuantum) {
+    if (sent >= kQuantum) {
       quantum_up = true;
       break;
     }
     // Those behind it come nearer in two steps, as what a user works with stands in its connection.
-    if (const Connection* const next = shared_.round.second()) next->prefetch_user();
+    if (const Connection* const next = behind_front()) next->prefetch_user();
     using Served = Connection::Served;
     const uint64_t run = uint64_t{kQuantumSegments} * connection->emss();
     const Served served = connection->serve(std::max(kQuantum, run), now);
+    const uint64_t sent_by_now = octets_sent() - sent_before;
+    text_goes_ = sent_by_now != sent;
+    sent = sent_by_now;
     // A call-up may have ended any connection. Its memory stays valid until finish_closed().
     if (first_starved != nullptr && first_starved->over()) first_starved = nullptr;
     if (connection->over()) continue;  // it has left the round
     if (served == Served::PortFull) break;
     connection->turn_over(served, now);
-    if (const Connection* const next = shared_.round.second()) next->prefetch();
+    if (const Connection* const next = behind_front()) next->prefetch();
     if (served == Served::Starved && first_starved == nullptr) first_starved = connection;
   }
   if (!shared_.closed.empty()) {

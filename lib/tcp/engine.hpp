@@ -106,6 +106,14 @@ class Engine {
     return is_pending() || shared_.round.front() != nullptr || !shared_.replies.empty();
   }
   void serve_round(base::Now now);
+  [[nodiscard]] uint64_t octets_sent() const {
+    return shared_.counters.octets_out + shared_.counters.retransmitted_octets;
+  }
+  /// The connection behind the one whose turn it is, if it has to be fetched. Where nothing but
+  /// ACKs goes out, each connection has just had the segments that it acknowledges.
+  [[nodiscard]] const Connection* behind_front() const {
+    return text_goes_ ? shared_.round.second() : nullptr;
+  }
   void finish_closed(base::Now now);
 
   Egress& egress_;
@@ -117,6 +125,7 @@ class Engine {
   ConnectionTable connections_;  // Declared after shared_, which outlives the connections.
   std::optional<uint32_t> forced_isn_;
   bool predicting_ = true;
+  bool text_goes_ = true;  // the latest turn of a connection sent text
 };
 
 }  // namespace rnic::tcp
