@@ -56,6 +56,10 @@ class Slab {
     RNIC_DCHECK(slots_[index].live);
     return *object(index);
   }
+  [[nodiscard]] const T& at(uint32_t index) const {
+    RNIC_DCHECK(slots_[index].live);
+    return *std::launder(reinterpret_cast<const T*>(slots_[index].storage));
+  }
 
   void erase(Handle h) {
     RNIC_CHECK(get(h) != nullptr);

@@ -40,17 +40,17 @@ class ConnectionTable {
     return &connection;
   }
   void erase(Connection& connection) {
-    flows_.erase(connection.handle().index);
+    flows_.erase(connection.handle().index, connection.local(), connection.remote());
     if (last_ == &connection) last_ = nullptr;
     connections_.erase(connection.handle());
   }
 
   [[nodiscard]] bool contains(const Endpoint& local, const Endpoint& remote) const {
-    return flows_.find(local, remote) != FlowTable::kNone;
+    return slot_of(local, remote) != FlowTable::kNone;
   }
   /// nullptr: there is none.
   [[nodiscard]] Connection* find(const Endpoint& local, const Endpoint& remote) {
-    const uint32_t slot = flows_.find(local, remote);
+    const uint32_t slot = slot_of(local, remote);
     if (slot == FlowTable::kNone) return nullptr;
     last_ = &connections_.at(slot);
     return last_;
@@ -71,14 +71,22 @@ class ConnectionTable {
   void validate() {
     connections_.for_each([&](base::Handle handle, Connection& connection) {
       RNIC_CHECK(connection.handle() == handle);
-      RNIC_CHECK(flows_.find(connection.local(), connection.remote()) == handle.index);
+      RNIC_CHECK(slot_of(connection.local(), connection.remote()) == handle.index);
     });
     connections_.validate();
-    flows_.validate(live());
+    flows_.validate(live(), [this](uint32_t slot) { return flow_of(slot); });
     RNIC_CHECK(last_ == nullptr || connections_.get(last_->handle()) == last_);
   }
 
  private:
+  [[nodiscard]] FlowTable::Flow flow_of(uint32_t slot) const {
+    const Connection& connection = connections_.at(slot);
+    return {connection.local(), connection.remote()};
+  }
+  [[nodiscard]] uint32_t slot_of(const Endpoint& local, const Endpoint& remote) const {
+    return flows_.find(local, remote, [this](uint32_t slot) { return flow_of(slot); });
+  }
+
   base::Slab<Connection> connections_;
   FlowTable flows_;  // Invariant: holds the connections of connections_ under the same numbers.
   Connection* last_ = nullptr;  // Invariant: a live connection of connections_, or nullptr.

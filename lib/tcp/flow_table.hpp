@@ -13,17 +13,25 @@
 
 namespace rnic::tcp {
 
-/// Maps (local, remote) to a slot number below `capacity`. No allocation after construction.
+/// Maps (local, remote) to a slot number below `capacity`. No allocation after construction. The
+/// endpoints stand where the slots are, and nowhere else: who finds a slot is going to use what is
+/// there, and waits for no other memory. So several calls are given `flow_of(slot)`, the Flow of a
+/// slot that was inserted.
 class FlowTable {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
 
+  struct Flow {
+    Endpoint local;
+    Endpoint remote;
+  };
+
   FlowTable(uint32_t capacity, const Secret& secret)
-      : entries_(capacity), buckets_(buckets_for(capacity)), secret_(secret) {}
+      : next_(capacity), buckets_(buckets_for(capacity)), secret_(secret) {}
 
   /// The memory that a table of this capacity takes.
   [[nodiscard]] static uint64_t octets_for(uint32_t capacity) {
-    return base::ZeroArray<Entry>::octets_for(capacity) +
+    return base::ZeroArray<uint32_t>::octets_for(capacity) +
            base::ZeroArray<uint32_t>::octets_for(buckets_for(capacity));
   }
 
@@ -39,37 +47,40 @@ class FlowTable {
     return folded ^ folded >> 29;
   }
 
-  [[nodiscard]] uint32_t find(const Endpoint& local, const Endpoint& remote) const {
-    for (uint32_t i = buckets_[bucket(local, remote)]; i != 0; i = entries_[i - 1].next) {
-      const Entry& entry = entries_[i - 1];
-      if (entry.local == local && entry.remote == remote) return i - 1;
+  template <typename FlowOf>
+  [[nodiscard]] uint32_t find(const Endpoint& local, const Endpoint& remote,
+                              FlowOf&& flow_of) const {
+    for (uint32_t i = buckets_[bucket(local, remote)]; i != 0; i = next_[i - 1]) {
+      const Flow flow = flow_of(i - 1);
+      if (flow.local == local && flow.remote == remote) return i - 1;
     }
     return kNone;
   }
 
   void insert(uint32_t slot, const Endpoint& local, const Endpoint& remote) {
     uint32_t& head = buckets_[bucket(local, remote)];
-    entries_[slot] = {local, remote, head};
+    next_[slot] = head;
     head = slot + 1;
   }
 
-  void erase(uint32_t slot) {
-    const Entry& entry = entries_[slot];
-    uint32_t* link = &buckets_[bucket(entry.local, entry.remote)];
-    while (*link != slot + 1) link = &entries_[*link - 1].next;
-    *link = entry.next;
+  /// \param local and `remote`: what the slot was inserted with
+  void erase(uint32_t slot, const Endpoint& local, const Endpoint& remote) {
+    uint32_t* link = &buckets_[bucket(local, remote)];
+    while (*link != slot + 1) link = &next_[*link - 1];
+    *link = next_[slot];
   }
 
   /// Checks that the chains hold `slots` entries, each in its bucket and under endpoints of its
   /// own.
-  void validate(uint32_t slots) const {
+  template <typename FlowOf>
+  void validate(uint32_t slots, FlowOf&& flow_of) const {
     uint32_t found = 0;
     base::for_each_busy_bucket(buckets_, 0, [&](size_t b) {
-      for (uint32_t i = buckets_[b]; i != 0; i = entries_[i - 1].next) {
-        const Entry& entry = entries_[i - 1];
-        RNIC_CHECK(bucket(entry.local, entry.remote) == b);
-        RNIC_CHECK(find(entry.local, entry.remote) == i - 1);
+      for (uint32_t i = buckets_[b]; i != 0; i = next_[i - 1]) {
         RNIC_CHECK(++found <= slots);
+        const Flow flow = flow_of(i - 1);
+        RNIC_CHECK(bucket(flow.local, flow.remote) == b);
+        RNIC_CHECK(find(flow.local, flow.remote, flow_of) == i - 1);
       }
     });
     RNIC_CHECK(found == slots);
@@ -81,12 +92,6 @@ class FlowTable {
     return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
   }
 
-  struct Entry {
-    Endpoint local;
-    Endpoint remote;
-    uint32_t next = 0;
-  };
-
   [[nodiscard]] static uint32_t buckets_for(uint32_t capacity) {
     return std::bit_ceil(capacity * 2 + 1);
   }
@@ -96,7 +101,7 @@ class FlowTable {
   }
 
   // A link of a chain is a slot number plus 1; 0 ends the chain.
-  base::ZeroArray<Entry> entries_;
+  base::ZeroArray<uint32_t> next_;
   base::ZeroArray<uint32_t> buckets_;
   Secret secret_;
 };

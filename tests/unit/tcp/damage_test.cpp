@@ -509,13 +509,14 @@ TEST(Damage, OfTheTableOfConnections) {
   tcp::Connection other(parts.shared);
   notices(table, "tcp/connection_table.hpp: connection.handle() == handle",
           [&] { handle_(c) = {}; });
-  notices(table, "tcp/connection_table.hpp: flows_.find(",
-          [&] { flows_(table).erase(c.handle().index); });
+  notices(table, "tcp/connection_table.hpp: slot_of(",
+          [&] { flows_(table).erase(c.handle().index, c.local(), c.remote()); });
   notices(table, "tcp/connection_table.hpp: last_ == nullptr ||",
           [&] { last_(table) = const_cast<tcp::Connection*>(&other); });
   const tcp::FlowTable& flows = flows_(table);
+  const auto flow_of = [&c](uint32_t) { return tcp::FlowTable::Flow{c.local(), c.remote()}; };
   expect_noticed(
-      "tcp/flow_table.hpp: bucket(entry.local", [&] { flows.validate(1); },
+      "tcp/flow_table.hpp: bucket(flow.local", [&] { flows.validate(1, flow_of); },
       [&] { std::swap(first_used(buckets_(flows)), first_free(buckets_(flows))); });
 }
 

@@ -113,16 +113,24 @@ TEST(Validate, AReplyGoesToSomebody) {
 }
 
 TEST(Validate, AFlowIsInTheTableOnce) {
+  std::array<Endpoint, 8> peers{};
+  const auto flow_of = [&peers](uint32_t slot) {
+    return tcp::FlowTable::Flow{kHere, peers[slot]};
+  };
   tcp::FlowTable flows(8, {1, 2});
-  flows.insert(3, kHere, peer(1));
-  flows.insert(4, kHere, peer(2));
-  flows.validate(2);
-  EXPECT_DEATH(flows.validate(1), report_of("tcp/flow_table.hpp: ++found <= slots"));
-  EXPECT_DEATH(flows.validate(3), report_of("tcp/flow_table.hpp: found == slots"));
-  flows.insert(5, kHere, peer(2));
-  EXPECT_DEATH(flows.validate(3), report_of("tcp/flow_table.hpp: find(entry.local"));
-  flows.erase(5);
-  flows.validate(2);
+  const auto insert = [&](uint32_t slot, const Endpoint& remote) {
+    peers[slot] = remote;
+    flows.insert(slot, kHere, remote);
+  };
+  insert(3, peer(1));
+  insert(4, peer(2));
+  flows.validate(2, flow_of);
+  EXPECT_DEATH(flows.validate(1, flow_of), report_of("tcp/flow_table.hpp: ++found <= slots"));
+  EXPECT_DEATH(flows.validate(3, flow_of), report_of("tcp/flow_table.hpp: found == slots"));
+  insert(5, peer(2));
+  EXPECT_DEATH(flows.validate(3, flow_of), report_of("tcp/flow_table.hpp: find(flow.local"));
+  flows.erase(5, kHere, peer(2));
+  flows.validate(2, flow_of);
 }
 
 TEST(Validate, AListenerIsInTheChainOfItsPortAndAFreePlaceInNone) {
