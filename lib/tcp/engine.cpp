@@ -97,7 +97,8 @@ void Engine::input(const SegmentIn& segment, base::Now now) {
   const bool expected = segment.tcp.size() >= wire::kTcpHeaderMin && find_flow(segment, connection);
   const auto taken = expected ? connection->take_predicted(segment, now) : fast_path::Taken::No;
   if (taken == fast_path::Taken::No) [[unlikely]] {
-    input_any(connection, same(segment), now);
+    const SegmentIn copy = same(segment);
+    input_any(connection, copy, now);
   } else {
     ++shared_.counters.segments_in;
     if (taken == fast_path::Taken::Ack) ++shared_.counters.acks_in;
@@ -106,7 +107,8 @@ void Engine::input(const SegmentIn& segment, base::Now now) {
   if (!shared_.closed.empty()) finish_closed(now);
 }
 
-[[gnu::noinline]] void Engine::input_any(Connection* connection, SegmentIn segment, base::Now now) {
+[[gnu::noinline]] void Engine::input_any(Connection* connection, const SegmentIn& segment,
+                                         base::Now now) {
   ++shared_.counters.segments_in;
   if (predicting_ && connection != nullptr && connection->take_text_beside(segment, now)) return;
   input_parsed(connection, segment, now);

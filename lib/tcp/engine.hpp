@@ -93,7 +93,7 @@ class Engine {
   /// Finds the connection of a segment. \param in at least 20 octets. \param found set to the
   /// connection, or nullptr. \return the segment's header is as predicted
   [[nodiscard]] bool find_flow(const SegmentIn& in, Connection*& found);
-  void input_any(Connection* connection, SegmentIn segment, base::Now now);
+  void input_any(Connection* connection, const SegmentIn& segment, base::Now now);
   void input_parsed(Connection* connection, const SegmentIn& segment, base::Now now);
   void input_no_connection(const Segment& segment, base::Now now);
 
