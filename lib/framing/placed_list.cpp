@@ -16,7 +16,7 @@ PlacedPdu& PlacedList::insert(const PduSpan& span, bool early) {
   entry.next = entry.prev == kNone ? head_ : pool_[entry.prev].next;
   (entry.prev == kNone ? head_ : pool_[entry.prev].next) = i;
   (entry.next == kNone ? tail_ : pool_[entry.next].prev) = i;
-  hint_ = i;
+  if (entry.next != kNone) hint_ = i;
   early_ += early ? 1 : 0;
   return entry;
 }
@@ -34,11 +34,13 @@ void PlacedList::clear() {
   while (head_ != kNone) pop_front();
 }
 
-/// The last entry that begins before `offset`. The search starts where the last one ended, since
-/// arrivals are near each other.
+/// The last entry that begins before `offset`. Most arrivals go to the end of the list. Where one
+/// fills a hole, the search starts where the last such one ended, since these are near each other.
 uint32_t PlacedList::last_before(uint64_t offset) const {
+  if (tail_ != kNone && pool_[tail_].begin < offset) [[likely]]
+    return tail_;
   if (head_ == kNone || pool_[head_].begin >= offset) return kNone;
-  uint32_t i = hint_ != kNone ? hint_ : head_;
+  uint32_t i = hint_ != kNone ? hint_ : tail_;
   while (pool_[i].begin >= offset) i = pool_[i].prev;
   while (pool_[i].next != kNone && pool_[pool_[i].next].begin < offset) i = pool_[i].next;
   hint_ = i;

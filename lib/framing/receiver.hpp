@@ -172,8 +172,12 @@ class Receiver final : private Arrivals {
   void deliver(PlacedPdu& entry, base::Now now);
   void drain(uint64_t offset, base::Now now);
   void raise(PduError error, base::Now now);
-  [[nodiscard]] bool is_traced() const;
-  void trace(TraceKind kind, base::Range range, base::Now now);
+  [[nodiscard]] bool is_traced() const { return stream_ != nullptr && stream_->trace() != nullptr; }
+  void trace(TraceKind kind, base::Range range, base::Now now) {
+    if (is_traced()) [[unlikely]]
+      record(kind, range, now);
+  }
+  void record(TraceKind kind, base::Range range, base::Now now);
 
   HoldStore& store_;
   L& locator_;

@@ -716,16 +716,9 @@ void Receiver<L>::raise(PduError error, base::Now now) {
 }
 
 template <Locator L>
-bool Receiver<L>::is_traced() const {
-  return stream_ != nullptr && stream_->trace() != nullptr;
-}
-
-template <Locator L>
-void Receiver<L>::trace(TraceKind kind, base::Range range, base::Now now) {
-  if (stream_ == nullptr) return;
-  if (base::TraceSink* sink = stream_->trace()) [[unlikely]] {
-    sink->record(kind, range, now);
-  }
+[[gnu::noinline, gnu::cold]] void Receiver<L>::record(TraceKind kind, base::Range range,
+                                                      base::Now now) {
+  stream_->trace()->record(kind, range, now);
 }
 
 }  // namespace rnic::framing

@@ -120,10 +120,30 @@ void Flight::lose_larger_than(uint32_t emss) {
 
 // --- An ACK ---
 
+/// How many records below `ack`, from the first one on and in one row, were SACKed: all that their
+/// arrival has to say was taken then, and nothing is left but to release them.
+uint32_t Flight::sacked_row(uint64_t ack) const {
+  const Record* const first = &board_.front();
+  const auto row = static_cast<uint64_t>(board_.row_end() - first);
+  const Record* const end = first + std::min(board_.size(), row);
+  const Record* record = first;
+  while (record != end && record->is(record_flag::kSacked) && !record->is(record_flag::kFin) &&
+         record->saved == kNoSaved && record->end() <= ack) {
+    ++record;
+  }
+  return static_cast<uint32_t>(record - first);
+}
+
 void Flight::advance_una(uint64_t ack, AckResult& result, base::Now now) {
   const uint64_t una = core_.tcb.snd_una;
   bool ambiguous = false;
   while (!board_.empty() && board_.front().end() <= ack) {
+    if (const uint32_t count = sacked_row(ack); count != 0) {
+      binding().user->released_run({board_.front(), count, sizeof(Record)});
+      board_.pop_sacked(count);
+      if (core_.life.over()) return;
+      continue;
+    }
     const Record& record = board_.front();
     if (!record.is(record_flag::kSacked)) {
       result.delivered += board_.live(record);

@@ -255,6 +255,7 @@ class Flight {
   void restart_alone(base::Now now);
   [[nodiscard]] LossState loss_state() const;
   void count_segments(ConnectionInfo& info) const;
+  [[nodiscard]] uint32_t sacked_row(uint64_t ack) const;
   void release_row(uint32_t count) {
     core_.binding().user->released_run({board_.front(), count, sizeof(Record)});
     board_.pop_clean(count);

@@ -77,6 +77,17 @@ void Scoreboard::pop_marked() {
   records_.pop_front();
 }
 
+void Scoreboard::pop_sacked(uint32_t count) {
+  const Record* const record = &front();
+  for (uint32_t i = 0; i < count; ++i) {
+    RNIC_DCHECK(record[i].is(record_flag::kSacked));
+    if (record[i].is(record_flag::kSegmentStart)) --sacked_segments_;
+  }
+  // A SACKed record was sent as a whole, and has no other mark; SND.UNA may lie in the first one.
+  sacked_octets_ -= record[count - 1].end() - std::max(record->offset, tcb_.snd_una);
+  records_.pop_front(count);
+}
+
 uint64_t Scoreboard::advance(uint64_t ack) {
   uint64_t delivered = 0;
   if (!empty() && front().offset < ack) {

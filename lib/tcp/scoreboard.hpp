@@ -138,6 +138,9 @@ class Scoreboard {
   /// Removes records while clean() holds. \param count their number; none may be at or beyond
   /// row_end()
   void pop_clean(uint32_t count) { records_.pop_front(count); }
+  /// Removes records that are SACKed and acknowledged. \param count their number, not 0; none may be
+  /// at or beyond row_end()
+  void pop_sacked(uint32_t count);
   /// No whole record is left below `ack`, to which SND.UNA advances afterwards. \return octets
   /// below `ack` of a record that is acknowledged in part and was not SACKed before
   uint64_t advance(uint64_t ack);
