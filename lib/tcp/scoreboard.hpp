@@ -138,7 +138,7 @@ class Scoreboard {
   /// Removes records while clean() holds. \param count their number; none may be at or beyond
   /// row_end()
   void pop_clean(uint32_t count) { records_.pop_front(count); }
-  /// Removes records that are SACKed and acknowledged. \param count their number, not 0; none may be
+  /// Removes SACKed records that are acknowledged. \param count their number, not 0; none may be
   /// at or beyond row_end()
   void pop_sacked(uint32_t count);
   /// No whole record is left below `ack`, to which SND.UNA advances afterwards. \return octets

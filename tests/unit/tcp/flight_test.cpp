@@ -113,6 +113,25 @@ TEST(Flight, AnAckReleasesTheRecordsThatItCoversWhole) {
   EXPECT_EQ(f.saved.blocks_in_use(), 0u);
 }
 
+TEST(Flight, RecordsThatWereSackedAreReleasedByTheRun) {
+  Flying f;
+  const std::vector<uint8_t> copy(1000);
+  f.send(70);  // in three chunks of the queue
+  f.flight.keep(10, f.saved.save(copy));
+  EXPECT_EQ(f.ack(0, {1, 60}).delivered, 59'000u);
+  EXPECT_EQ(f.board().sacked_segments(), 59u);
+  const AckResult first = f.ack(20'500);
+  EXPECT_EQ(first.delivered, 1000u) << "the others were delivered before";
+  EXPECT_EQ(f.user.released_to, 20'000u);
+  EXPECT_EQ(f.saved.blocks_in_use(), 0u) << "the copy behind the begin of a run";
+  EXPECT_EQ(f.board().sacked_octets(), 39'500u);
+  f.flight.validate();
+  EXPECT_EQ(f.ack(65'000).delivered, 5000u) << "the run ends where nothing was SACKed";
+  EXPECT_EQ(f.user.released_to, 65'000u);
+  EXPECT_EQ(f.board().sacked_segments(), 0u);
+  EXPECT_EQ(f.board().size(), 5u);
+}
+
 // Karn's rule (RFC 6298 s.3).
 TEST(Flight, WhatWasSentAgainMeasuresNothing) {
   Flying f;
