@@ -81,6 +81,7 @@ void RoundTrips::send(Player& player, uint64_t sequence) const {
   if (Status status = player.side->qps[0].post_send(request); !status) {
     player.error = status.error().message;
   }
+  player.side->device.poll();  // what was posted leaves before anything else is done
 }
 
 void RoundTrips::reap(Player& player) const {
@@ -112,6 +113,10 @@ void RoundTrips::responder_turn() {
   reap(responder_);
 }
 
+void RoundTrips::settle() {
+  for (uint32_t turn = 0; turn < kSettlingTurns; ++turn) initiator_.side->device.poll();
+}
+
 Status RoundTrips::run(uint32_t count, bool apart, std::vector<int64_t>& times) {
   int64_t begun = context_.now().count();
   for (uint32_t i = 0; i < count; ++i) {
@@ -133,6 +138,7 @@ Status RoundTrips::run(uint32_t count, bool apart, std::vector<int64_t>& times) 
     times.push_back(now - begun);
     begun = now;
   }
+  settle();
   return {};
 }
 

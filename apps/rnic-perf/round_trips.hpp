@@ -30,6 +30,7 @@ class RoundTrips {
 
  private:
   static constexpr uint32_t kSignalEvery = 16;  // messages
+  static constexpr uint32_t kSettlingTurns = 8;
   static constexpr int64_t kTimeoutNs = 10'000'000'000;
 
   /// One side; what it sends stands in the first half of its memory, what comes in the second.
@@ -51,6 +52,9 @@ class RoundTrips {
   /// \return whether message `sequence` is here, every octet of it
   bool arrived(Player& player, uint64_t sequence) const;
   void reap(Player& player) const;
+  /// Takes the turns that an ACK waits for. A device that is left with one finds at the next call
+  /// that its turns come late, and lets none wait for a long time (docs/decisions/0069).
+  void settle();
 
   Context& context_;
   workload::Operation operation_;
