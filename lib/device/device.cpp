@@ -72,10 +72,11 @@ uint32_t Device::poll(base::Now now, Turn what) {
   fire_timers(now);
   // Nothing is received while frames of the last turn still wait to be sent: new frames wait in the
   // port instead of being lost.
-  if (own_->interface.flush(now)) {
+  if (own_->interface.flush(now) && own_->stack.has_output()) {
     own_->stack.output(now);
     own_->interface.flush(now);
   }
+  own_->kept.turn_over();
   reap(now);
   if (work != 0) ++counters_.busy_polls;
   return work;
@@ -106,18 +107,18 @@ uint32_t Device::receive(base::Now now) {
 
 namespace {
 
-/// Gives the frames of a burst back to the port.
+/// Gives the frames of a burst back to the port, at once or later.
 class BurstOwner {
  public:
-  BurstOwner(port::Port& port, std::span<port::Packet> burst) : port_(port), burst_(burst) {}
+  BurstOwner(PortStack& own, std::span<port::Packet> burst) : own_(own), burst_(burst) {}
   ~BurstOwner() {
-    if (!burst_.empty()) port_.free(burst_);
+    if (!own_.kept.keep(burst_)) own_.port.free(burst_);
   }
   BurstOwner(const BurstOwner&) = delete;
   BurstOwner& operator=(const BurstOwner&) = delete;
 
  private:
-  port::Port& port_;
+  PortStack& own_;
   std::span<port::Packet> burst_;
 };
 
@@ -126,8 +127,12 @@ class BurstOwner {
 uint32_t Device::receive_burst(base::Now now, DoorbellTurn& doorbells) {
   const std::span<port::Packet> burst = own_->burst;
   const uint32_t n = own_->port.rx_burst(burst, now);
+  if (n == 0) {
+    doorbells.serve();
+    return 0;
+  }
   // The frames go back even if the processing of one of them throws.
-  const BurstOwner owner(own_->port, burst.first(n));
+  const BurstOwner owner(*own_, burst.first(n));
   for (uint32_t i = 0; i < n; ++i) __builtin_prefetch(burst[i].data);
   doorbells.serve();
   for (uint32_t i = 0; i < n; ++i) {

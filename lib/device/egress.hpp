@@ -18,6 +18,7 @@ class Egress final : public tcp::Egress {
   bool begin_run(const IpAddress& source, const IpAddress& destination, uint32_t most,
                  tcp::TxRun& run, base::Now now) override;
   void send_run(tcp::TxRun& run, uint32_t complete, base::Now now) override;
+  void hand_over(base::Now now) override { interface_.hand_over(now); }
   [[nodiscard]] uint32_t path_mtu(IpAddress destination, base::Now now) const override;
   [[nodiscard]] uint32_t link_mtu(IpAddress destination) const override;
   void reduce_path_mtu(IpAddress destination, uint32_t mtu, base::Now now) override;

@@ -12,6 +12,7 @@
 #include "device/egress.hpp"
 #include "device/error_relay.hpp"
 #include "device/framed_socket.hpp"
+#include "device/kept_frames.hpp"
 #include "device/link_watch.hpp"
 #include "device/stream_socket.hpp"
 #include "tcp/tcp.hpp"
@@ -51,7 +52,8 @@ struct PortStack {
         streams(config.limits, first_socket_doorbell(config.limits), stack, counters),
         framed(config.limits, first_socket_doorbell(config.limits) + config.limits.max_streams,
                stack, counters),
-        link(name, carrier, counters, now) {
+        link(name, carrier, counters, now),
+        kept(carrier) {
     interface.set_error_user(&error_relay);
     stack.set_bursts(config.shortcuts);
   }
@@ -106,6 +108,7 @@ struct PortStack {
   /// Room for the frames of one burst, which owns none of them in between: to make it anew would
   /// cost a turn that receives nothing a quarter of its instructions.
   std::array<port::Packet, kBurst> burst;
+  KeptFrames kept;
 };
 
 }  // namespace rnic::device

@@ -198,6 +198,9 @@ void Interface::cancel(TxFrame& frame) {
   frame.l4 = nullptr;
 }
 bool Interface::flush(base::Now now) { return impl_->tx_.flush(now); }
+void Interface::hand_over(base::Now now) {
+  if (impl_->tx_.unsent() != 0) impl_->tx_.hand_over(now);
+}
 uint32_t Interface::unsent() const { return impl_->tx_.unsent(); }
 void Interface::on_timers(base::Now now) { impl_->on_timers(now); }
 base::Now Interface::next_deadline() const {
@@ -215,7 +218,7 @@ IpAddress Interface::source_for(IpAddress destination) const {
 }
 bool Interface::is_ours(IpAddress address) const { return impl_->routes_.is_ours(address); }
 uint32_t Interface::path_mtu(IpAddress destination, base::Now now) const {
-  if (!has_route(destination)) return 0;
+  if (!impl_->output_.knows_hop(destination) && !has_route(destination)) return 0;
   return std::min(impl_->config_.mtu, impl_->path_mtu_.find(destination, now));
 }
 void Interface::doubt_path(IpAddress destination, base::Now now) {

@@ -62,6 +62,9 @@ class Interface {
 
   /// Hands the unsent burst to the port. \return true when nothing is left unsent.
   bool flush(base::Now now);
+  /// Does the first part of flush(), for frames that somebody waits for: what is done for frames to
+  /// come is left to flush().
+  void hand_over(base::Now now);
   /// Frames waiting for the port.
   [[nodiscard]] uint32_t unsent() const;
 

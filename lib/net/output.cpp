@@ -26,7 +26,7 @@ Output::Output(const Config& config, port::Port& port, const Routes& routes, Nei
 }
 
 bool Output::find_hop(const IpAddress& destination) {
-  if (hop_.valid && hop_.destination == destination) return true;
+  if (knows_hop(destination)) return true;
   const std::optional<IpAddress> next_hop = routes_.next_hop(destination);
   if (!next_hop) return false;
   hop_ = {true, destination, *next_hop, nullptr, 0};

@@ -48,6 +48,10 @@ class Output {
   void send_raw(port::Packet& packet, uint16_t ether_type, uint32_t length,
                 const port::MacAddress& to, base::Now now);
 
+  /// There is a route to the destination, which the last packet has gone to.
+  [[nodiscard]] bool knows_hop(const IpAddress& destination) const {
+    return hop_.valid && hop_.destination == destination;
+  }
   /// Octets of IP payload that fit the link's MTU.
   [[nodiscard]] uint32_t room(bool v4) const { return v4 ? room4_ : room6_; }
   [[nodiscard]] const LinkHeader& link() const { return link_; }

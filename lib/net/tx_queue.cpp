@@ -45,7 +45,12 @@ uint32_t TxQueue::open(std::span<port::Packet> packets, base::Now now) {
 }
 
 bool TxQueue::flush(base::Now now) {
-  if (unsent_count_ == 0) return true;
+  if (unsent_count_ != 0) hand_over(now);
+  if (owes_buffers_) replace();
+  return unsent_count_ == 0;
+}
+
+void TxQueue::hand_over(base::Now now) {
   const uint32_t taken = port_.tx_burst(std::span(unsent_).first(unsent_count_), now);
   RNIC_CHECK(taken <= unsent_count_);
   if (taken != unsent_count_) {
@@ -53,14 +58,14 @@ bool TxQueue::flush(base::Now now) {
     std::copy(unsent_.begin() + taken, unsent_.begin() + unsent_count_, unsent_.begin());
   }
   unsent_count_ -= taken;
-  replace();
-  return unsent_count_ == 0;
+  owes_buffers_ = true;
 }
 
 // Another core has read and freed the buffers that come from the port now. Their first lines come
 // to this core while nobody waits for them, as the frames of a burst have just left. Those that are
 // used next have been here for a while; few come at once, as the next burst may be due soon.
 void TxQueue::replace() {
+  owes_buffers_ = false;
   std::array<port::Packet, kFew> more;
   if (spare_count_ > kBurst - kFew || !port_.alloc(more)) return;
   for (const port::Packet& packet : more) {

@@ -60,6 +60,9 @@ class TxQueue {
 
   /// Hands the burst to the port. \return nothing is left unsent
   bool flush(base::Now now);
+  /// Does the first part of flush(), for frames that somebody waits for. The other part, which is
+  /// done for frames to come, is left to the next flush().
+  void hand_over(base::Now now);
   [[nodiscard]] uint32_t unsent() const { return unsent_count_; }
   /// Checks the bounds, and that each packet has its memory.
   void validate() const {
@@ -104,6 +107,7 @@ class TxQueue {
   uint32_t unsent_count_ = 0;
   uint32_t spare_count_ = 0;
   uint32_t first_spare_ = 0;  // place of the oldest spare buffer
+  bool owes_buffers_ = false;  // a burst has left, and its buffers were not replaced
   uint32_t open_ = 0;  // Invariant: unsent_count_ + open_ <= kBurst
   std::array<port::Packet, kBurst> unsent_;
   std::array<port::Packet, kBurst> spare_;

@@ -144,6 +144,15 @@ class Connection final : public llp::Stream {
   };
   /// \param quantum the octets that it may send
   [[nodiscard]] Served serve(uint64_t quantum, base::Now now);
+  /// Does serve() where there is nothing to send but an ACK that waits. False: it may not wait, or
+  /// there may be more, and nothing has happened.
+  [[nodiscard]] bool only_puts_off(base::Now now) {
+    const AckPolicy& ack = receiver_.ack();
+    if (!ack.may_wait() || !sender_.is_quiet() || handshake_.due()) return false;
+    if (ack.owes_parts() || ack.due_alone() || core_.ecn.owes_acks()) return false;
+    if (sender_.persist().probe_due() || keep_alive_.probe_due()) return false;
+    return put_off_ack(now);
+  }
   /// Puts the connection at the end of the round, or takes it out of the round if it has nothing to
   /// send before the next turn.
   void turn_over(Served served, base::Now now);

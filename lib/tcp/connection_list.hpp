@@ -43,6 +43,11 @@ class ConnectionList {
     return link->owner;
   }
 
+  /// The only one; nullptr: there are none, or several.
+  [[nodiscard]] Connection* only() const { return has_second() ? nullptr : front(); }
+  /// There are several.
+  [[nodiscard]] bool has_second() const { return ends_.next->next->owner != nullptr; }
+
   void push_back(ConnectionLink& link) {
     if (link.linked()) return;
     link.next = &ends_;
@@ -92,6 +97,10 @@ class Round {
   [[nodiscard]] bool pending() const { return pending_ || !put_off_.empty(); }
   [[nodiscard]] Connection* front() const { return list_.front(); }
   [[nodiscard]] const Connection* second() const { return list_.second(); }
+  /// The only connection that output() has to serve; nullptr: there are none, or several.
+  [[nodiscard]] Connection* only() const { return put_off_.empty() ? list_.only() : nullptr; }
+  /// The connection that is being served is the last one.
+  [[nodiscard]] bool is_last() const { return !list_.has_second(); }
   void join(ConnectionLink& link) {
     list_.push_back(link);
     pending_ = true;

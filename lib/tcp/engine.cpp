@@ -176,10 +176,21 @@ void Engine::icmp_error(const llp::IcmpError& error, base::Now now) {
 
 // --- Output ---
 
+/// In a conversation most turns that received something have one thing to do: to put the ACK of it
+/// off. \return nothing else was to be done
+bool Engine::only_puts_off(base::Now now) {
+  Connection* const connection = shared_.round.only();
+  if (connection == nullptr || !shared_.closed.empty() || !shared_.replies.empty()) return false;
+  if (!connection->only_puts_off(now)) return false;
+  connection->turn_over(Connection::Served::Waits, now);
+  shared_.round.turned(false);
+  return true;
+}
+
 void Engine::serve_round(base::Now now) {
   if (!shared_.closed.empty()) finish_closed(now);
   shared_.round.begin(now);
-  if (!shared_.out.send(shared_.replies, now)) return;
+  if (!shared_.replies.empty() && !shared_.out.send(shared_.replies, now)) return;
   // Connections are served round robin with a quantum each. One that a limit of the stack holds
   // back goes to the end of the round; output() ends when the first such connection comes round
   // again.

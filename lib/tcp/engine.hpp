@@ -49,11 +49,18 @@ class Engine {
   }
   void on_timers(base::Now now);
   void output(base::Now now) {
-    if (has_output()) serve_round(now);
+    if (has_output() && !only_puts_off(now)) serve_round(now);
+  }
+  /// \return output() may have something to do
+  [[nodiscard]] bool has_output() const {
+    return is_pending() || shared_.round.front() != nullptr || !shared_.replies.empty();
   }
   [[nodiscard]] base::Now next_deadline() const;
-  /// \return next_deadline() <= now
-  [[nodiscard]] bool due(base::Now now) { return is_pending() || shared_.wheel.due(now); }
+  /// \return on_timers() may have something to do
+  [[nodiscard]] bool due(base::Now now) {
+    return (is_pending() && shared_.wheel.is_behind(now)) || !shared_.closed.empty() ||
+           shared_.wheel.due(now);
+  }
   [[nodiscard]] static base::MemoryUses memory_use(const Config& config);
   void input(const SegmentIn& segment, base::Now now);
   void icmp_error(const llp::IcmpError& error, base::Now now);
@@ -102,10 +109,8 @@ class Engine {
   [[nodiscard]] bool is_pending() const {
     return shared_.round.pending() || !shared_.closed.empty();
   }
-  [[nodiscard]] bool has_output() const {
-    return is_pending() || shared_.round.front() != nullptr || !shared_.replies.empty();
-  }
   void serve_round(base::Now now);
+  [[nodiscard]] bool only_puts_off(base::Now now);
   [[nodiscard]] uint64_t octets_sent() const {
     return shared_.counters.octets_out + shared_.counters.retransmitted_octets;
   }

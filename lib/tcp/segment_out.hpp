@@ -28,6 +28,8 @@ class SegmentOut {
     counters_.segments_out += complete;
     egress_.send_run(room, complete, now);
   }
+  /// See Egress::hand_over().
+  void hand_over(base::Now now) { egress_.hand_over(now); }
   /// Sets the checksum of a segment. `length` octets of header and payload are in place.
   static void sum(uint8_t* tcp, const Endpoint& local, const Endpoint& remote, uint32_t length);
   /// Sets the checksum and sends the segment. `length` octets of header and payload are in place.

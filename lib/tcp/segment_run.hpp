@@ -41,6 +41,8 @@ class SegmentRun {
   }
   /// The header of the burst's first segment is known, from which the others are made.
   [[nodiscard]] bool knows_header() const { return !header_.empty(); }
+  /// The next segment is the burst's last one.
+  [[nodiscard]] bool is_at_last() const { return complete_ + 1 == left_; }
   /// The header of the next segment was written, `length` octets.
   void learn_header(uint32_t length) { header_.learn(room_.common.tcp, length); }
   /// Writes the header of the next segment. knows_header().

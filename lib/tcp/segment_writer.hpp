@@ -79,7 +79,7 @@ class SegmentWriter {
     run.write_header(core_.tcb.snd_seq(offset), flags);
   } else {
     write_header(slot, offset, flags, now);
-    run.learn_header(header);
+    if (!run.is_at_last()) run.learn_header(header);
   }
   const Binding& binding = core_.binding();
   if (!slot.checksum_open) {

@@ -206,6 +206,8 @@ Attempt Sender::send_burst(uint64_t room, uint64_t& quantum, bool probe, base::N
   if (run.segments() > 1) quantum -= uint64_t{run.segments() - 1} * emss;
   writer_.send(run, now);
   if (core_.life.over() || core_.tcb.snd_nxt == begin) return sent;
+  // Nothing goes out behind these segments, so that they need not wait for what is noted of them.
+  if (!user_ready_ && core_.shared.round.is_last()) core_.shared.out.hand_over(now);
   flight_.note_sent(core_.tcb.snd_nxt - begin, now);
   persist_.sent();
   const bool end = ends_here() && sent == Attempt::Sent;

@@ -89,6 +89,7 @@ Status Stack::set_options(llp::Stream& stream, const ConnectionOptions& options,
 void Stack::on_timers(base::Now now) { impl_->on_timers(now); }
 void Stack::output(base::Now now) { impl_->output(now); }
 bool Stack::due(base::Now now) { return impl_->due(now); }
+bool Stack::has_output() const { return impl_->has_output(); }
 base::Now Stack::next_deadline() const { return impl_->next_deadline(); }
 void Stack::input(const SegmentIn& segment, base::Now now) { impl_->input(segment, now); }
 void Stack::icmp_error(const llp::IcmpError& error, base::Now now) {

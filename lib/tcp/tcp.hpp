@@ -94,6 +94,9 @@ class Egress {
     }
     run.count = 0;
   }
+  /// The segments sent so far may leave before the engine goes on. A hint: without it they leave
+  /// when output() is over.
+  virtual void hand_over(base::Now now) { static_cast<void>(now); }
   /// Octets of the largest IP packet towards `destination`; 0 when there is no route.
   [[nodiscard]] virtual uint32_t path_mtu(IpAddress destination, base::Now now) const = 0;
   /// The MTU of the interface alone, in octets, whatever the path MTU is: it limits the packets
@@ -161,8 +164,10 @@ class Stack final : public llp::Transport {
   void on_timers(base::Now now) override;
   void output(base::Now now) override;
   [[nodiscard]] base::Now next_deadline() const override;
-  /// \return next_deadline() <= now, which costs less to know
+  /// \return on_timers() may have something to do, which costs less to know than next_deadline()
   [[nodiscard]] bool due(base::Now now);
+  /// \return output() may have something to do
+  [[nodiscard]] bool has_output() const;
 
   /// One received segment (RFC 9293 s.3.10.7). Any octets at all are safe.
   void input(const SegmentIn& segment, base::Now now);

@@ -223,6 +223,17 @@ TEST(TimerWheel, JumpsOfTimeAfterLongSilence) {
   EXPECT_EQ(model.waiting(), 0u);
 }
 
+TEST(TimerWheel, IsBehindOnceATick) {
+  TimerWheel wheel(from_nanos(0));
+  const auto nothing = [](TimerNode&) { FAIL(); };
+  for (int64_t tick = 0; tick < 3; ++tick) {
+    EXPECT_TRUE(wheel.is_behind(from_nanos(tick * kTick)));
+    wheel.expire(from_nanos(tick * kTick), nothing);
+    EXPECT_FALSE(wheel.is_behind(from_nanos(tick * kTick)));
+    EXPECT_FALSE(wheel.is_behind(from_nanos(tick * kTick + kTick - 1)));
+  }
+}
+
 TEST(TimerWheel, NeverDisarms) {
   TimerWheel wheel(from_nanos(0));
   TimerNode node;

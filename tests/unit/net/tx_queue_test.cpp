@@ -54,6 +54,46 @@ TEST(TxQueue, TheBufferThatCameFirstIsUsedFirst) {
   }
 }
 
+// Somebody waits for the frames, and nobody for the buffers of the next ones.
+TEST(TxQueue, FramesThatAreHandedOverLeaveBeforeTheirBuffersAreReplaced) {
+  test::FakePort port(info());
+  Counters counters;
+  TxQueue queue(port, counters);
+  for (int i = 0; i < 2 * static_cast<int>(TxQueue::kBurst); ++i) {
+    port::Packet packet;
+    ASSERT_TRUE(queue.open(packet, kNow));
+    packet.length = 60;
+    queue.push(packet, kNow);
+    const uint32_t allocs = port.alloc_calls;
+    const uint32_t bursts = port.tx_calls;
+    queue.hand_over(kNow);
+    EXPECT_EQ(port.tx_calls, bursts + 1);
+    EXPECT_EQ(queue.unsent(), 0u);
+    EXPECT_EQ(port.alloc_calls, allocs) << "frame " << i;
+    EXPECT_TRUE(queue.flush(kNow));
+    EXPECT_EQ(port.tx_calls, bursts + 1) << "nothing is left to be sent";
+    queue.validate();
+  }
+  EXPECT_EQ(counters.no_buffer, 0u);
+}
+
+TEST(TxQueue, WhatThePortRefusesFromHandOverIsLeftToFlush) {
+  test::FakePort port(info());
+  Counters counters;
+  TxQueue queue(port, counters);
+  port::Packet packet;
+  ASSERT_TRUE(queue.open(packet, kNow));
+  packet.length = 60;
+  queue.push(packet, kNow);
+  port.tx_room = 0;
+  queue.hand_over(kNow);
+  EXPECT_EQ(queue.unsent(), 1u);
+  EXPECT_FALSE(queue.flush(kNow));
+  port.tx_room = UINT32_MAX;
+  EXPECT_TRUE(queue.flush(kNow));
+  EXPECT_EQ(counters.port_full, 2u);
+}
+
 TEST(TxQueue, APoolThatGivesNoMoreIsNoErrorWhileThereAreSpares) {
   test::FakePort port(info(), 8);
   Counters counters;

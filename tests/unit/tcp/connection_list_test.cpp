@@ -51,6 +51,19 @@ TEST(ConnectionList, TellsWhoIsSecond) {
   EXPECT_EQ(t.number(list.second()), 0u);
 }
 
+TEST(ConnectionList, TellsWhetherThereIsOneOrSeveral) {
+  Three t;
+  tcp::ConnectionList list;
+  EXPECT_FALSE(list.has_second());
+  EXPECT_EQ(list.only(), nullptr);
+  list.push_back(t.links[1]);
+  EXPECT_FALSE(list.has_second());
+  EXPECT_EQ(t.number(list.only()), 1u);
+  list.push_back(t.links[2]);
+  EXPECT_TRUE(list.has_second());
+  EXPECT_EQ(list.only(), nullptr);
+}
+
 TEST(ConnectionList, WhoStandsInItKeepsThePlaceAndWhoDoesNotMayBeTakenOut) {
   Three t;
   tcp::ConnectionList list;
@@ -134,6 +147,22 @@ TEST(Round, IsPendingFromTheNewsUntilEverybodyHadATurn) {
   EXPECT_FALSE(round.pending());
   round.join(t.links[0]);
   EXPECT_TRUE(round.pending()) << "news of one that has its place";
+}
+
+TEST(Round, WhoIsPutOffIsServedBesideTheOnlyOne) {
+  Three t;
+  tcp::Round round;
+  EXPECT_EQ(round.only(), nullptr);
+  EXPECT_TRUE(round.is_last());
+  round.join(t.links[0]);
+  EXPECT_EQ(t.number(round.only()), 0u);
+  EXPECT_TRUE(round.is_last());
+  round.put_off(t.links[0], base::from_nanos(1));
+  round.join(t.links[1]);
+  EXPECT_EQ(round.only(), nullptr);
+  EXPECT_TRUE(round.is_last());
+  round.begin(base::from_nanos(2));
+  EXPECT_FALSE(round.is_last());
 }
 
 TEST(Round, WhoIsPutOffHasATurnNextTime) {

@@ -56,6 +56,7 @@ class CaptureEgress final : public tcp::Egress {
     sent.push_back(s);
   }
   void cancel(tcp::TxSlot&) override { ++cancelled; }
+  void hand_over(base::Now) override { handed_over.push_back(sent.size()); }
   [[nodiscard]] uint32_t path_mtu(IpAddress, base::Now) const override { return mtu; }
   [[nodiscard]] uint32_t link_mtu(IpAddress) const override { return kLinkMtu; }
   void reduce_path_mtu(IpAddress, uint32_t to, base::Now) override { mtu = std::min(mtu, to); }
@@ -86,6 +87,7 @@ class CaptureEgress final : public tcp::Egress {
   bool full = false;        // the port takes nothing
   uint32_t cancelled = 0;   // slots given back
   std::deque<Segment> sent;
+  std::vector<size_t> handed_over;  // segments in `sent` at each hand_over()
   std::vector<IpAddress> doubted;  ///< R1 was reached towards them
   /// \return whether segments between these two come here; empty: all do
   std::function<bool(const Endpoint& local, const Endpoint& remote)> home;

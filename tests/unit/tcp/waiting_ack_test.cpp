@@ -45,6 +45,80 @@ struct Conversation : RawPeer {
   uint32_t said = 0;
 };
 
+/// Another connection of that stack, whose latest ACK rode on an answer, too.
+struct Another {
+  static constexpr uint16_t kPort = RawPeer::kPeerPort + 1;
+
+  explicit Another(Conversation& with) : c(with) {
+    user.tells_last = true;
+    c.acceptor.next.push_back(&user);
+    c.inject({.seq = kIrs, .flags = flag::kSyn, .options = option_mss(1460), .source_port = kPort});
+    c.turn();
+    c.expect({.flags = kSynAck, .ack = kIrs + 1, .options = kAny});
+    c.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .source_port = kPort});
+    user.queue(kMessage);
+    c.turn();
+    c.expect({.flags = kPshAck, .ack = kIrs + 1, .payload = kMessage});
+  }
+  void ask() {
+    c.inject({.seq = kIrs + 1,
+              .ack = kIss + 1 + kMessage,
+              .flags = kPshAck,
+              .payload = kMessage,
+              .source_port = kPort});
+  }
+
+  Conversation& c;
+  RecordUser user{11, 22};
+};
+
+TEST(WaitingAck, SeveralWaitTogether) {
+  Conversation c;
+  Another other(c);
+  c.ask();
+  other.ask();
+  c.turn();
+  EXPECT_TRUE(c.silent());
+  c.stack.validate();
+  c.turn();
+  c.expect({.ack = kIrs + 1 + kMessage});
+  c.expect({.ack = kIrs + 1 + kMessage});
+  EXPECT_TRUE(c.silent());
+}
+
+TEST(WaitingAck, OneThatBeginsToWaitKeepsNoneThatHasWaited) {
+  Conversation c;
+  Another other(c);
+  c.ask();
+  c.turn();
+  EXPECT_TRUE(c.silent());
+  other.ask();
+  c.turn();
+  c.expect_ack();
+  c.turn();
+  c.expect_ack();
+}
+
+// What is noted of an answer comes behind it, unless others are to be sent with it.
+TEST(WaitingAck, TheAnswerIsHandedOverAtOnce) {
+  Conversation c;
+  Another other(c);
+  c.ask();
+  c.turn();
+  c.egress.handed_over.clear();
+  c.answer();
+  EXPECT_EQ(c.egress.handed_over, (std::vector<size_t>{1}));
+  c.ask();
+  other.ask();
+  c.turn();
+  c.egress.handed_over.clear();
+  c.user.queue(kMessage);
+  other.user.queue(kMessage);
+  c.turn();
+  EXPECT_EQ(c.egress.sent.size(), 2u);
+  EXPECT_EQ(c.egress.handed_over, (std::vector<size_t>{2})) << "behind the last one";
+}
+
 TEST(WaitingAck, RidesOnTheAnswerOfTheNextTurn) {
   Conversation c;
   for (int i = 0; i < 3; ++i) {
