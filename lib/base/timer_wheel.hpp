@@ -41,8 +41,8 @@ class TimerWheel {
   /// Earliest time at which expire() may have something to do; kNever when nothing is armed. It may
   /// be earlier than the earliest timer (a cascade), never later.
   [[nodiscard]] Now next_deadline() const;
-  /// \return expire() may have something to do besides the timers that are due: the time has gone on
-  /// to another tick
+  /// \return expire() has something to do whether timers are due or not, as the time has gone on to
+  /// another tick
   [[nodiscard]] bool is_behind(Now now) const { return current_tick_ <= tick_of(now); }
   /// \return next_deadline() <= now, which is found by one comparison for most of the time
   [[nodiscard]] bool due(Now now) { return now >= not_before_ && is_due(now); }
