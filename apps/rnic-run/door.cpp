@@ -90,6 +90,8 @@ std::atomic<Control*> next_fcntl{nullptr};
 std::atomic<Control*> next_fcntl64{nullptr};
 using CloseFrom = void(int);
 std::atomic<CloseFrom*> next_closefrom{nullptr};
+using Socket = int(int, int, int);
+std::atomic<Socket*> next_socket{nullptr};
 using OpenFolder = DIR*(const char*);
 std::atomic<OpenFolder*> next_opendir{nullptr};
 using OpenStream = FILE*(const char*, const char*);
@@ -113,6 +115,7 @@ __attribute__((constructor)) void find_next() {
   found(next_fcntl, "fcntl");
   found(next_fcntl64, "fcntl64");
   found(next_closefrom, "closefrom");
+  found(next_socket, "socket");
   ours.own();
   pthread_atfork(nullptr, nullptr, [] { ours.own(); });
   const char* root = getenv("SYSFS_PATH");
@@ -486,5 +489,6 @@ RNIC_DOOR int socket(int domain, int type, int protocol) noexcept {
     errno = EPROTONOSUPPORT;
     return -1;
   }
+  if (Socket* libc = next_socket.load()) return libc(domain, type, protocol);
   return static_cast<int>(syscall(SYS_socket, domain, type, protocol));
 }

@@ -17,11 +17,11 @@ constexpr long kLookEach = 500'000;  // ns
 }  // namespace
 
 void HeldEnds::prepare() {
-  std::call_once(prepared_, [this] {
-    timer_ = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-    if (timer_ < 0 || Adapter::get()->watch().add(timer_, this)) return;
-    close(std::exchange(timer_, -1));
-  });
+  const std::lock_guard<std::mutex> guard(preparing_);
+  if (std::exchange(prepared_, true)) return;
+  timer_ = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+  if (timer_ < 0 || Adapter::get()->watch().add(timer_, this)) return;
+  close(std::exchange(timer_, -1));
 }
 
 bool HeldEnds::hold(uint32_t id, uint32_t emptied) {

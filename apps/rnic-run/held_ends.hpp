@@ -57,7 +57,9 @@ class HeldEnds final : public Watched {
 
   std::function<void()> look_;
   std::vector<Held> held_;
-  std::once_flag prepared_;
+  // In the place of a std::once_flag, which has memory of the thread's that is allocated.
+  std::mutex preparing_;
+  bool prepared_ = false;
   int timer_ = -1;  // a timerfd, which rings while held_ is not empty; set by prepare()
 };
 

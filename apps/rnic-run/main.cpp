@@ -84,6 +84,17 @@ std::string preloaded(std::string_view before, const fs::path& door) {
   return out + door.string();
 }
 
+/// What AddressSanitizer is told before the user's own words, of which the last ones win. The door
+/// says the same (for_sanitizers.cpp); a program that has options built in does not hear it there,
+/// nor does one whose runtime is linked statically.
+std::string asan_options() {
+  const char* before = std::getenv("ASAN_OPTIONS");
+  const std::string own = "verify_asan_link_order=0:intercept_tls_get_addr=0";
+  if (before == nullptr || std::string_view(before).empty()) return own;
+  const std::string_view said = before;
+  return said.substr(0, own.size()) == own ? std::string(said) : own + ":" + before;
+}
+
 Result<Variables> environment(const Wishes& wishes, bool needs_dpdk, bool explain) {
   auto folder = libraries();
   if (!folder) return tl::unexpected(folder.error());
@@ -106,7 +117,8 @@ Result<Variables> environment(const Wishes& wishes, bool needs_dpdk, bool explai
   Variables out{{"LD_PRELOAD", preloaded(before != nullptr ? before : "", *folder / kDoorName)},
                 {"SYSFS_PATH", root->string()},
                 {"IBV_DRIVERS", plugin},
-                {"RDMAV_DRIVERS", plugin}};
+                {"RDMAV_DRIVERS", plugin},
+                {"ASAN_OPTIONS", asan_options()}};
   if (explain) out.emplace_back("RNIC_EXPLAIN", "1");
   for (auto& each : wishes.as_variables()) out.push_back(std::move(each));
   return out;

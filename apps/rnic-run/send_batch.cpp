@@ -158,6 +158,8 @@ int complete(ibv_qp_ex* qp) {
   return error;
 }
 
+void give_up(ibv_qp_ex* qp) { batch_of(qp).end(); }
+
 }  // namespace
 
 void fill_senders(ibv_qp_ex& queue_pair) {
@@ -166,7 +168,7 @@ void fill_senders(ibv_qp_ex& queue_pair) {
   fill_setters(queue_pair);
   queue_pair.wr_start = [](ibv_qp_ex* qp) { batch_of(qp).begin(); };
   queue_pair.wr_complete = uncancelled<complete>;
-  queue_pair.wr_abort = [](ibv_qp_ex* qp) { batch_of(qp).end(); };
+  queue_pair.wr_abort = uncancelled<give_up>;
 }
 
 }  // namespace rnic::run

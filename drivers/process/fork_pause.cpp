@@ -15,10 +15,12 @@ namespace rnic::process {
 namespace {
 
 // Beside each lock stands how often this thread has it: its own fork finds the lock taken already.
+// The counts are in the block that a thread begins with, although a library may be loaded late:
+// of one that is allocated later LeakSanitizer guesses the size, and may die of that.
 constinit std::mutex delays;
-constinit thread_local uint32_t delayed = 0;
+[[gnu::tls_model("initial-exec")]] constinit thread_local uint32_t delayed = 0;
 constinit std::mutex pauses;
-constinit thread_local uint32_t paused = 0;
+[[gnu::tls_model("initial-exec")]] constinit thread_local uint32_t paused = 0;
 
 void take(std::mutex& lock, uint32_t& taken) {
   if (taken++ == 0) lock.lock();
@@ -34,8 +36,11 @@ void before_fork() {
 }
 
 void behind_fork() {
+  const int before = errno;
   give_back(pauses, paused);
   give_back(delays, delayed);
+  // Not the locks last: the call would be a jump, and ThreadSanitizer take it for one of libc's.
+  errno = before;
 }
 
 /// Runs in the child before anything else. It allocates nothing and waits for nothing: of the

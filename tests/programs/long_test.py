@@ -87,6 +87,23 @@ class Mpi(short.OnSoftrnic):
                 self.assertRegex(said, f"{processes} processes: ok")
 
 
+class Clang(short.OnSoftrnic):
+    """What clang builds with a sanitizer has the runtime in itself, and in another place than gcc's."""
+
+    def test_sanitizers(self):
+        if shutil.which("clang++") is None:
+            self.skipTest("clang++ is not installed")
+        source = os.path.join(short.HERE, "many_threads.cpp")
+        # ThreadSanitizer does not ask the door what it may leave out (docs/run-your-program.md).
+        told = {"TSAN_OPTIONS": "ignore_noninstrumented_modules=1:atexit_sleep_ms=0"}
+        for kind in ("address", "leak", "thread"):
+            with self.subTest(kind=kind):
+                program = os.path.join(self.folder, kind)
+                subprocess.run(["clang++", "-std=c++20", "-O1", f"-fsanitize={kind}", source, "-o", program,
+                                "-lrdmacm", "-libverbs", "-lpthread"], check=True, timeout=LONG)
+                self.assertEqual(self.end(self.start(program, "100", variables=told)), "ok\n")
+
+
 class Kills(short.OnSoftrnic):
     """kill -9 of one side while the other one is in a call that waits."""
 

@@ -400,6 +400,31 @@ class Programs(Perftest):
         program = shutil.copy(MANY_THREADS, self.folder)
         self.assertRegex(self.end(self.start(program, "1000")), r"(?m)^ok$")
 
+    def test_programs_with_a_sanitizer(self):
+        # Their own faults are reported, and nothing of the device's. A wrapper in front of one, and
+        # options of its user's, do not keep it from starting.
+        def run(name, *arguments, wrapper=(), status=0, options=""):
+            variables = {"TSAN_OPTIONS": "atexit_sleep_ms=0", "ASAN_OPTIONS": options}
+            program = shutil.copy(os.path.join(os.path.dirname(ASYNC_EVENTS), name), self.folder)
+            return self.end(self.start(*wrapper, program, *arguments, variables=variables), status)
+
+        found = 0
+        for kind, fault, status, told in (
+                ("address", "leak", 77, r"AddressSanitizer: 13 byte\(s\) leaked in 1 allocation"),
+                ("thread", "race", 66, r"(?s)data race.*reported 1 warnings")):
+            if not os.path.exists(os.path.join(os.path.dirname(ASYNC_EVENTS), "sanitized_" + kind)):
+                continue  # the compiler has no runtime, or the plugin has a sanitizer itself
+            found += 1
+            with self.subTest(kind=kind):
+                guess = "intercept_tls_get_addr=1"  # at the size of memory of threads
+                self.assertEqual(run("sanitized_" + kind, options=guess), "ok\n")
+                self.assertEqual(run("sanitized_" + kind, wrapper=("env", "ASAN_OPTIONS=" + guess)), "ok\n")
+                self.assertEqual(run("many_threads_" + kind, "100"), "ok\n")
+                self.assertRegex(run("sanitized_" + kind, fault, status=status, options="exitcode=77"),
+                                 told)
+        if found == 0:
+            self.skipTest("no program has a sanitizer")
+
     def test_verbs_rules(self):
         # A program of this tree, which asks for what is wrong, and about what others take on trust.
         program = shutil.copy(VERBS_RULES, self.folder)
@@ -1116,6 +1141,12 @@ class Plugin(unittest.TestCase):
             # A small letter is a local name, but for these kinds of global ones.
             self.assertEqual(re.findall(r"(?m)^\w+ ([A-Zuvw] .*)$", names), [], name)
 
+    def test_has_no_memory_of_threads_that_is_allocated(self):
+        # LeakSanitizer guesses at the size of such memory, and may die of that.
+        names = subprocess.run(["nm", "-D", "--undefined-only", os.path.join(FOLDER, "librnic-rdmav34.so")],
+                               capture_output=True, text=True, check=True).stdout
+        self.assertNotIn("__tls_get_addr", names)
+
     def test_brings_no_dpdk_into_a_program(self):
         for name, has_it in (("librnic-rdmav34.so", False), ("librnic-dpdk-rdmav34.so", True)):
             with self.subTest(name=name):
@@ -1175,7 +1206,8 @@ class Door(unittest.TestCase):
         names = subprocess.run(["nm", "-D", "--defined-only", door], capture_output=True,
                                text=True, check=True).stdout.split()[2::3]
         self.assertEqual(sorted(names), [
-            "__fxstat", "__fxstat64", "__fxstatat", "__fxstatat64", "__lxstat", "__lxstat64", "__xstat",
+            "__asan_default_options", "__fxstat", "__fxstat64", "__fxstatat", "__fxstatat64",
+            "__lsan_default_options", "__lxstat", "__lxstat64", "__tsan_default_suppressions", "__xstat",
             "__xstat64", "access", "close", "close_range", "closefrom", "dup", "dup2", "dup3", "fcntl",
             "fcntl64", "fopen", "fopen64", "fstat", "fstat64", "fstatat", "fstatat64", "lstat",
             "lstat64", "open", "open64", "openat", "openat64", "opendir", "rnic_door_attach", "socket",
