@@ -26,7 +26,7 @@ Watch::Watch() : epoll_(epoll_create1(EPOLL_CLOEXEC)) {
 
 bool Watch::add(int fd, Watched* who) {
   {
-    const std::lock_guard telling(telling_);
+    const std::lock_guard lock(mutex_);
     known_.insert(who);
   }
   epoll_event event = once(who);
@@ -40,18 +40,30 @@ void Watch::look_again(int fd, Watched* who) {
 
 void Watch::remove(int fd, Watched* who) {
   epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr);
-  const std::lock_guard telling(telling_);
+  std::unique_lock lock(mutex_);
   known_.erase(who);
+  has_told_.wait(lock, [this, who] { return told_ != who; });
 }
 
 void Watch::run() {
   for (;;) {
     epoll_event event{};
-    if (epoll_wait(epoll_, &event, 1, -1) != 1) continue;
-    const std::lock_guard telling(telling_);
-    auto* who = static_cast<Watched*>(event.data.ptr);
-    if (known_.contains(who)) who->readable();
+    if (epoll_wait(epoll_, &event, 1, -1) == 1) tell(static_cast<Watched*>(event.data.ptr));
   }
+}
+
+void Watch::tell(Watched* who) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!known_.contains(who)) return;
+    told_ = who;
+  }
+  who->readable();
+  {
+    const std::lock_guard lock(mutex_);
+    told_ = nullptr;
+  }
+  has_told_.notify_all();
 }
 
 }  // namespace rnic::run

@@ -2,6 +2,7 @@
 /// Watch: the thread that sleeps until one of the device's descriptors is readable.
 #pragma once
 
+#include <condition_variable>
 #include <mutex>
 #include <set>
 
@@ -14,7 +15,8 @@ class Watched {
   virtual void readable() = 0;  ///< on the thread of the Watch
 };
 
-/// Each descriptor is looked at once, until look_again().
+/// Each descriptor is looked at once, until look_again(). Its thread holds no lock while it tells an
+/// object: what that needs locks for, it locks; and whoever has such a lock may add another object.
 class Watch {
  public:
   Watch();  ///< ok() says whether the system gave a descriptor and a thread
@@ -26,15 +28,19 @@ class Watch {
   /// \param who stays until remove(); it may be told before the call returns
   bool add(int fd, Watched* who);
   void look_again(int fd, Watched* who);
-  /// When the call returns `who` is not told any more.
+  /// When the call returns `who` is not told any more. The caller has no lock that `who` may wait
+  /// for when it is told.
   void remove(int fd, Watched* who);
 
  private:
   void run();
+  void tell(Watched* who);
 
   int epoll_;
-  std::mutex telling_;
-  std::set<Watched*> known_;  // guarded by telling_
+  std::mutex mutex_;  // guards all that follows
+  std::set<Watched*> known_;
+  Watched* told_ = nullptr;  // which is told now
+  std::condition_variable has_told_;
 };
 
 }  // namespace rnic::run
