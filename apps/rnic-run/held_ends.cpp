@@ -1,33 +1,19 @@
 #include "rnic-run/held_ends.hpp"
 
-#include <sys/timerfd.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <utility>
-
-#include "rnic-run/adapter.hpp"
 
 namespace rnic::run {
 
 namespace {
 
-constexpr long kLookEach = 500'000;  // ns
+constexpr std::chrono::microseconds kLookEach{500};
 
 }  // namespace
 
-void HeldEnds::prepare() {
-  const std::lock_guard<std::mutex> guard(preparing_);
-  if (std::exchange(prepared_, true)) return;
-  timer_ = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-  if (timer_ < 0 || Adapter::get()->watch().add(timer_, this)) return;
-  close(std::exchange(timer_, -1));
-}
-
 bool HeldEnds::hold(uint32_t id, uint32_t emptied) {
-  if (timer_ < 0) return false;
+  if (!timer_.is_there()) return false;
   held_.push_back({id, emptied, Clock::now() + kLongest});
-  if (held_.size() == 1) set_timer(true);
+  if (held_.size() == 1) timer_.start(kLookEach, kLookEach);
   return true;
 }
 
@@ -40,20 +26,7 @@ void HeldEnds::release(const std::function<std::optional<uint32_t>(uint32_t)>& e
   const auto behind = std::stable_partition(held_.begin(), held_.end(), waits);
   for (auto each = behind; each != held_.end(); ++each) told(each->id);
   held_.erase(behind, held_.end());
-  if (held_.empty()) set_timer(false);
-}
-
-void HeldEnds::readable() {
-  uint64_t rung = 0;
-  static_cast<void>(!read(timer_, &rung, sizeof(rung)));
-  look_();
-  Adapter::get()->watch().look_again(timer_, this);
-}
-
-void HeldEnds::set_timer(bool on) const {
-  const timespec each{0, on ? kLookEach : 0};
-  const itimerspec when{each, each};
-  timerfd_settime(timer_, 0, &when, nullptr);
+  if (held_.empty()) timer_.stop();
 }
 
 }  // namespace rnic::run

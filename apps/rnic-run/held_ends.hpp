@@ -5,12 +5,11 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "rnic-run/watch.hpp"
+#include "rnic-run/timer.hpp"
 
 namespace rnic::run {
 
@@ -20,19 +19,18 @@ namespace rnic::run {
 /// completed before, or after kLongest, as it may never poll again.
 ///
 /// The owner guards it by a lock of its own, but for prepare().
-class HeldEnds final : public Watched {
+class HeldEnds {
  public:
   static constexpr std::chrono::milliseconds kLongest{20};
 
   /// \param look is called on the thread of the watch, time and again, while an end is held
-  explicit HeldEnds(std::function<void()> look) : look_(std::move(look)) {}
+  explicit HeldEnds(std::function<void()> look) : timer_(std::move(look)) {}
   HeldEnds(const HeldEnds&) = delete;
   HeldEnds& operator=(const HeldEnds&) = delete;
-  ~HeldEnds() override = default;  // never: the only one lives as long as the process
+  ~HeldEnds() = default;  // never: the only one lives as long as the process
 
-  /// Makes the timer at the first call. Called on a thread of the program, without a lock that the
-  /// thread of the watch may wait for.
-  void prepare();
+  /// As Timer::prepare().
+  void prepare() { timer_.prepare(); }
   /// Holds the end of an id's connection until its queues were found empty once more.
   /// \param emptied how often they were until now
   /// \return false: there is no timer
@@ -52,15 +50,8 @@ class HeldEnds final : public Watched {
     Clock::time_point until;
   };
 
-  void readable() override;
-  void set_timer(bool on) const;
-
-  std::function<void()> look_;
   std::vector<Held> held_;
-  // In the place of a std::once_flag, which has memory of the thread's that is allocated.
-  std::mutex preparing_;
-  bool prepared_ = false;
-  int timer_ = -1;  // a timerfd, which rings while held_ is not empty; set by prepare()
+  Timer timer_;  // rings while held_ is not empty
 };
 
 }  // namespace rnic::run

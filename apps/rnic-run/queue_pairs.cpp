@@ -424,6 +424,10 @@ uint32_t QueuePairs::emptied() const {
          Completions::of(made_with_.recv_cq).emptied();
 }
 
+void QueuePairs::wake() {
+  for (ibv_cq* cq : {made_with_.send_cq, made_with_.recv_cq}) Completions::of(cq).tell();
+}
+
 int QueuePairs::post_send(ibv_qp* shown, ibv_send_wr* list, ibv_send_wr** bad) {
   QueuePairs& qp = of(shown);
   InlineOctets octets;

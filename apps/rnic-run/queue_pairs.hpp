@@ -61,14 +61,15 @@ class QueuePairs {
   [[nodiscard]] bool has_unread() const;
   /// How often they were found empty, both together; wraps.
   [[nodiscard]] uint32_t emptied() const;
+  /// Wakes who waits for completions: there may be some that were held back, or something else to
+  /// look at.
+  void wake();
 
   // ---- For its meeting, under the RoCE face ----
   /// Idle again after an attempt that has failed. \return 0, or errno: it is not over yet
   int renew();
   /// Adds a completion of a request that the device was not given.
   void add_completion(uint64_t id, ibv_wc_opcode opcode, ibv_wc_status status);
-  /// Wakes who waits for completions: there may be some that were held back.
-  void wake();
 
  private:
   /// What a queue pair has under the RoCE face alone.

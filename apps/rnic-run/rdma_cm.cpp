@@ -297,6 +297,7 @@ CmId* RdmaCm::of_queue_pair(uint32_t number) {
 
 void RdmaCm::add(QueuePairs& qp) {
   ends_.prepare();
+  wakes_.prepare();
   const std::lock_guard lock(mutex_);
   queue_pairs_.push_back(&qp);
 }
@@ -388,8 +389,10 @@ int RdmaCm::tell_program(const CmEvent& event, const Command& command) {
   param.responder_resources = event.responder_resources;
   param.initiator_depth = event.initiator_depth;
   const int fault = command.answer(command.body<rdma_ucm_get_event>().response, out);
-  if (fault == 0) ++id.events_read;
-  return fault;
+  if (fault != 0) return fault;
+  ++id.events_read;
+  if (event.kind == CmEventKind::Disconnected && !id.parts) wakes_.end_was_read(id.handle);
+  return 0;
 }
 
 void RdmaCm::take(const event::ConnectRequest& request) {
@@ -469,6 +472,15 @@ void RdmaCm::look_at_held_ends() {
         return id->qp->emptied();
       },
       [this](uint32_t handle) { tell({.kind = CmEventKind::Disconnected, .id = handle}); });
+}
+
+/// On the thread of the watch.
+void RdmaCm::wake_behind_ends() {
+  const std::lock_guard lock(mutex_);
+  wakes_.release([this](uint32_t handle) {
+    const CmId* id = find(handle);
+    if (id != nullptr && id->qp != nullptr) id->qp->wake();
+  });
 }
 
 void RdmaCm::take(const Event& event) {
@@ -828,6 +840,7 @@ int RdmaCm::disconnect(const Command& command) {
   CmId* id = find(asked.id);
   if (id == nullptr) return ENOENT;
   if (id->qp == nullptr) return EINVAL;
+  id->parts = true;
   const auto status = id->qp->pair().disconnect();
   return status ? 0 : as_errno(status.error());
 }

@@ -18,6 +18,7 @@
 #include "rnic-run/adapter.hpp"
 #include "rnic-run/cm_port.hpp"
 #include "rnic-run/held_ends.hpp"
+#include "rnic-run/late_wakes.hpp"
 #include "rnic-run/of_process.hpp"
 
 namespace rnic::run {
@@ -46,6 +47,7 @@ struct CmId {
   std::optional<uint8_t> dscp;
   std::optional<uint8_t> ack_timeout;
   bool asks = false;  // the program has asked for the connection, and not the peer
+  bool parts = false;  // the program has asked for the end of the connection
 };
 
 /// The kinds of events, by librdmacm's numbers: its header and the kernel's exclude each other.
@@ -133,6 +135,7 @@ class RdmaCm {
   void tell_of_start(const event::Established& event);
   void tell_of_end(const event::Disconnected& event);
   void look_at_held_ends();
+  void wake_behind_ends();
   /// \param what of the id whose queue pair the event of the device is about
   void tell_of(const event::Common& event, CmEvent what);
 
@@ -153,6 +156,7 @@ class RdmaCm {
   std::map<int, std::list<CmEvent>> channels_;  // in the order in which they are read
   std::vector<QueuePairs*> queue_pairs_;
   HeldEnds ends_{[this] { look_at_held_ends(); }};
+  LateWakes wakes_{[this] { wake_behind_ends(); }};
 };
 
 }  // namespace rnic::run

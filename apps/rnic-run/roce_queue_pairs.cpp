@@ -148,8 +148,4 @@ void QueuePairs::add_completion(uint64_t id, ibv_wc_opcode opcode, ibv_wc_status
   (void)Completions::of(receives ? made_with_.recv_cq : made_with_.send_cq).add(done);
 }
 
-void QueuePairs::wake() {
-  for (ibv_cq* cq : {made_with_.send_cq, made_with_.recv_cq}) Completions::of(cq).tell();
-}
-
 }  // namespace rnic::run

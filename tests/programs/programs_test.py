@@ -25,6 +25,7 @@ ASYNC_EVENTS = os.path.abspath(sys.argv[2])
 STARVED_VERBS = os.path.join(os.path.dirname(ASYNC_EVENTS), "starved_verbs")
 MANY_THREADS = os.path.join(os.path.dirname(ASYNC_EVENTS), "many_threads")
 LAST_MESSAGE = os.path.join(os.path.dirname(ASYNC_EVENTS), "last_message")
+PEER_GONE = os.path.join(os.path.dirname(ASYNC_EVENTS), "peer_gone")
 MEETINGS = os.path.join(os.path.dirname(ASYNC_EVENTS), "meetings")
 VERBS_RULES = os.path.join(os.path.dirname(ASYNC_EVENTS), "verbs_rules")
 DESCRIPTORS = os.path.join(os.path.dirname(ASYNC_EVENTS), "descriptors")
@@ -390,6 +391,17 @@ class Programs(Perftest):
         program = shutil.copy(EVENT_CHANNELS, self.folder)
         self.assertRegex(self.end(self.start(program)), r"(?m)^ok$")
 
+    def test_order_of_locks(self):
+        # It knows no more of the plugin than its locks, and calls races what it does not understand.
+        program = EVENT_CHANNELS + "_thread"
+        if not os.path.exists(program):
+            self.skipTest("no program has a sanitizer")
+        program = shutil.copy(program, self.folder)
+        said = self.end(self.start(program, variables={"TSAN_OPTIONS": "exitcode=0"}))
+        self.assertRegex(said, r"(?m)^ok$")
+        self.assertIn("ThreadSanitizer", said, "it leaves out the plugin")
+        self.assertNotIn("lock-order-inversion", said)
+
     def test_last_message(self):
         # What a peer sends last is there before the program is told of the end.
         program = shutil.copy(LAST_MESSAGE, self.folder)
@@ -424,6 +436,11 @@ class Programs(Perftest):
                                  told)
         if found == 0:
             self.skipTest("no program has a sanitizer")
+
+    def test_peer_gone(self):
+        # rsockets waits for completions, and is told of the end by an event that another thread reads.
+        program = shutil.copy(PEER_GONE, self.folder)
+        self.assertRegex(self.end(self.start(program)), r"(?m)^ok$")
 
     def test_verbs_rules(self):
         # A program of this tree, which asks for what is wrong, and about what others take on trust.
