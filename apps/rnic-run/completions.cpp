@@ -199,6 +199,8 @@ int Completions::poll(ibv_cq* shown, int count, ibv_wc* out) {
   int filled = 0;
   Completions& queue = of(shown);
   std::unique_lock turn(queue.turn_);
+  queue.paused_ = std::exchange(queue.pauses_, false);
+  if (queue.paused_) return 0;
   if (!queue.withheld_.empty()) queue.release_withheld();
   while (filled < count) {
     const auto room = static_cast<size_t>(std::min(count - filled, kAtOnce));
@@ -217,20 +219,37 @@ int Completions::poll(ibv_cq* shown, int count, ibv_wc* out) {
   }
   queue.empty_polls_ = filled != 0 ? 0 : queue.empty_polls_ + 1;
   const bool in_vain = queue.empty_polls_ != 0 && queue.empty_polls_ % kEmptyPolls == 0;
+  queue.spins_ = queue.spins_ || in_vain;
+  queue.pauses_ = queue.is_to_pause(count, {out, static_cast<size_t>(filled)});
   turn.unlock();
   // A program that spins was written for hardware. Here the peer may need the same processor.
   if (in_vain) sched_yield();
   return filled;
 }
 
+/// A program that spins comes upon message after message over hardware, whose peer needs some time
+/// for each. Here it gives the processor away meanwhile, and finds all that its peer has sent since,
+/// perhaps up to the farewell: rsockets then tells of data and of the end at once, which rstream
+/// takes for the end. So between two messages it finds nothing once.
+bool Completions::is_to_pause(int asked, std::span<const ibv_wc> out) const {
+  if (!spins_ || asked != 1 || out.empty() || is_roce()) return false;
+  return out[0].status == IBV_WC_SUCCESS && (out[0].opcode & IBV_WC_RECV) != 0;
+}
+
 int Completions::request_notify(ibv_cq* shown, int solicited_only) {
   Completions& queue = of(shown);
   if (queue.fd_ < 0) return 0;
   const std::lock_guard turn(queue.turn_);
+  queue.spins_ = false;
+  queue.pauses_ = false;
+  // What it was not shown must not be missed by a program that looks no more before it sleeps.
+  const bool may_miss = std::exchange(queue.paused_, false) &&
+                        (queue.is_waiting() || !queue.added_.empty());
   queue.armed_ = true;
   auto status = queue.queue_.arm(solicited_only != 0 ? Notify::Solicited : Notify::Next);
   if (!status) return as_errno(status.error());
   queue.adapter_->watch().look_again(queue.fd_, &queue.bell_);
+  if (may_miss) queue.tell();
   return 0;
 }
 
@@ -290,6 +309,10 @@ void Completions::forget(std::span<const uint32_t> numbers, uint32_t shown) {
 
 bool Completions::has_unread() {
   const std::lock_guard turn(turn_);
+  return is_waiting();
+}
+
+bool Completions::is_waiting() const {
   const auto info = queue_.info();
   return info && info->waiting != 0;
 }

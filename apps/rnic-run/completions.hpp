@@ -86,6 +86,10 @@ class Completions {
 
   Completions() = default;
   bool show(const Completion& completion, ibv_wc& out);
+  /// The next poll is to find nothing: `asked` were asked for, and `out` has what was found.
+  [[nodiscard]] bool is_to_pause(int asked, std::span<const ibv_wc> out) const;
+  /// There are completions that the program has not polled. Precondition: the caller has turn_.
+  [[nodiscard]] bool is_waiting() const;
   void release_withheld();
 
   static Completions& of_extended(ibv_cq_ex* queue) {
@@ -106,6 +110,9 @@ class Completions {
   std::deque<ibv_wc> added_;  // guarded by turn_
   std::vector<Withheld> withheld_;  // at most as many as the queue has room for; guarded by turn_
   uint32_t empty_polls_ = 0;  // in a row; guarded by turn_
+  bool spins_ = false;   // the program polls instead of sleeping; guarded by turn_
+  bool pauses_ = false;  // the next poll finds nothing; guarded by turn_
+  bool paused_ = false;  // the last poll has found nothing for that reason; guarded by turn_
   std::atomic<uint32_t> emptied_{0};  // written under turn_
   std::mutex reading_;  // from start_poll() to end_poll()
   ibv_wc read_{};       // the completion whose fields are read; guarded by reading_
