@@ -228,9 +228,9 @@ int Completions::poll(ibv_cq* shown, int count, ibv_wc* out) {
 }
 
 /// A program that spins comes upon message after message over hardware, whose peer needs some time
-/// for each. Here it gives the processor away meanwhile, and finds all that its peer has sent since,
-/// perhaps up to the farewell: rsockets then tells of data and of the end at once, which rstream
-/// takes for the end. So between two messages it finds nothing once.
+/// for each. Here it gives the processor away meanwhile, and then finds all that its peer has sent,
+/// perhaps up to the farewell: rsockets tells of data and of the end at once, and rstream stops
+/// reading. So between two messages it finds nothing once.
 bool Completions::is_to_pause(int asked, std::span<const ibv_wc> out) const {
   if (!spins_ || asked != 1 || out.empty() || is_roce()) return false;
   return out[0].status == IBV_WC_SUCCESS && (out[0].opcode & IBV_WC_RECV) != 0;

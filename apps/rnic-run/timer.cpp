@@ -30,7 +30,8 @@ void Timer::prepare() {
 
 void Timer::start(std::chrono::nanoseconds first, std::chrono::nanoseconds again) const {
   // A time of 0 would stop it.
-  const itimerspec when{as_timespec(again), as_timespec(std::max(first, std::chrono::nanoseconds(1)))};
+  const auto soonest = std::chrono::nanoseconds(1);
+  const itimerspec when{as_timespec(again), as_timespec(std::max(first, soonest))};
   timerfd_settime(fd_, 0, &when, nullptr);
 }
 

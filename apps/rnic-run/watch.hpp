@@ -15,8 +15,8 @@ class Watched {
   virtual void readable() = 0;  ///< on the thread of the Watch
 };
 
-/// Each descriptor is looked at once, until look_again(). Its thread holds no lock while it tells an
-/// object: what that needs locks for, it locks; and whoever has such a lock may add another object.
+/// Each descriptor is looked at once, until look_again(). The thread has no lock while it tells an
+/// object: so that may take locks with which others add an object.
 class Watch {
  public:
   Watch();  ///< ok() says whether the system gave a descriptor and a thread
