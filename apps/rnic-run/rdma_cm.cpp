@@ -308,9 +308,15 @@ void RdmaCm::remove(QueuePairs& qp) {
   for (auto& [handle, id] : ids_) {
     if (id->qp != &qp) continue;
     id->qp = nullptr;
-    // The device says nothing of a queue pair that is gone; the kernel tells of its connection.
-    if (std::exchange(id->told, CmTold::End) == CmTold::Established) {
+    // The device says nothing of a queue pair that is gone; the kernel tells of its connection, and
+    // of its attempt to have one.
+    const CmTold told = std::exchange(id->told, CmTold::End);
+    if (told == CmTold::Established) {
       tell({.kind = CmEventKind::Disconnected, .id = handle});
+    } else if (told == CmTold::Nothing) {
+      tell({.kind = id->asks ? CmEventKind::Rejected : CmEventKind::ConnectError,
+            .status = -ECONNRESET,
+            .id = handle});
     }
   }
 }
@@ -416,6 +422,7 @@ void RdmaCm::take(const event::ConnectRequest& request) {
   made->remote = request.remote;
   made->v6 = v6;
   made->has_address = true;
+  made->state = CmState::Connecting;
   made->request = request.request;
   CmEvent event{.kind = CmEventKind::ConnectRequest,
                 .id = listener->handle,
@@ -531,6 +538,20 @@ int RdmaCm::create_id(int channel, const Command& command) {
   return 0;
 }
 
+namespace {
+
+/// The kernel breaks the connection of an id that goes, and leaves it no more than a close in order
+/// that has begun.
+void break_off(const CmId& id) {
+  if (id.qp == nullptr || id.told == CmTold::End) return;
+  QueuePair& pair = id.qp->pair();
+  const QueuePairState state = pair.state();
+  const bool is_closing = state != QueuePairState::Idle && state != QueuePairState::Rts;
+  if (!is_closing) (void)pair.modify({.state = QueuePairState::Error});
+}
+
+}  // namespace
+
 void RdmaCm::drop(CmId& id) {
   // Peers whose requests the program has not read will get no answer from it.
   for (const CmEvent& unread : withdraw(id)) {
@@ -538,6 +559,7 @@ void RdmaCm::drop(CmId& id) {
   }
   if (id.port != nullptr) id.port->leave(id.handle);
   if (id.request) (void)Adapter::get()->device().reject(*id.request);
+  break_off(id);
   ids_.erase(id.handle);
 }
 
@@ -588,7 +610,7 @@ std::optional<sockaddr_storage> all_for_loopback(const sockaddr_storage& address
 int RdmaCm::bind_to(CmId& id, const sockaddr_storage& address) {
   const auto local = endpoint_of(address);
   if (!local) return EAFNOSUPPORT;
-  if (id.has_address || id.port != nullptr) return EINVAL;
+  if (id.state != CmState::Idle) return EINVAL;
   Adapter* adapter = Adapter::get();
   if (adapter == nullptr) return ENODEV;
   id.local = *local;
@@ -608,6 +630,7 @@ int RdmaCm::bind_to(CmId& id, const sockaddr_storage& address) {
   }
   id.local.port = id.port->local().port;
   id.has_address = !local->address.is_unspecified();
+  id.state = CmState::Bound;
   return 0;
 }
 
@@ -648,7 +671,10 @@ int RdmaCm::resolve(const Command& command) {
 int RdmaCm::resolve_to(CmId& id, const sockaddr_storage& source, const sockaddr_storage& target) {
   const auto remote = endpoint_of(target);
   if (!remote) return EAFNOSUPPORT;
-  if (endpoint_of(source) && id.port == nullptr) {
+  if (id.state != CmState::Idle && id.state != CmState::Bound) return EINVAL;
+  const bool v6 = target.ss_family == AF_INET6;
+  if (id.state == CmState::Bound && id.v6 != v6) return EINVAL;
+  if (endpoint_of(source) && id.state == CmState::Idle) {
     if (const int refused = bind_to(id, source)) return refused;
   }
   if (id.local.address.is_unspecified()) {
@@ -659,8 +685,9 @@ int RdmaCm::resolve_to(CmId& id, const sockaddr_storage& source, const sockaddr_
   }
   if (id.port == nullptr) choose_port(id);
   id.remote = *remote;
-  id.v6 = target.ss_family == AF_INET6;
+  id.v6 = v6;
   id.has_address = true;
+  id.state = CmState::AddressResolved;
   tell({.kind = CmEventKind::AddressResolved, .id = id.handle});
   return 0;
 }
@@ -679,7 +706,8 @@ int RdmaCm::resolve_route(const Command& command) {
   const auto asked = command.body<rdma_ucm_resolve_route>();
   CmId* id = find(asked.id);
   if (id == nullptr) return ENOENT;
-  if (!id->has_address) return EINVAL;
+  if (id->state != CmState::AddressResolved) return EINVAL;
+  id->state = CmState::RouteResolved;
   tell({.kind = CmEventKind::RouteResolved, .id = id->handle});
   return 0;
 }
@@ -736,7 +764,8 @@ int RdmaCm::listen(const Command& command) {
   const auto asked = command.body<rdma_ucm_listen>();
   CmId* id = find(asked.id);
   if (id == nullptr) return ENOENT;
-  if (id->port == nullptr) {
+  if (id->state != CmState::Idle && id->state != CmState::Bound) return EINVAL;
+  if (id->state == CmState::Idle) {
     sockaddr_storage any{};
     any.ss_family = AF_INET;
     if (const int refused = bind_to(*id, any)) return refused;
@@ -747,18 +776,34 @@ int RdmaCm::listen(const Command& command) {
       asked.backlog == 0 ? kMostWaiting
                          : std::clamp<uint32_t>(asked.backlog, kFewestWaiting, kMostWaiting);
   const Status listening = id->port->listen(id->handle, versions_of(*id), backlog);
-  return listening ? 0 : as_errno(listening.error());
+  if (!listening) return as_errno(listening.error());
+  id->state = CmState::Listening;
+  return 0;
+}
+
+/// Has the queue pair connect from the id's port.
+Status RdmaCm::begin(CmId& id, QueuePairs& qp, std::span<const uint8_t> data,
+                     const ConnectOptions& options) {
+  // An earlier attempt may have used the reservation up.
+  const bool reserved = id.port != nullptr && id.port->reservation().local().port != 0;
+  Status status = reserved ? qp.pair().connect(id.port->reservation(), id.remote, data, options)
+                           : qp.pair().connect(id.remote, data, options);
+  const bool taken = !status && status.error().code == ErrorCode::AlreadyExists;
+  if (!taken || !id.port_was_chosen) return status;
+  // A former connection from this port to that peer has not ended: any other port will do.
+  id.port.reset();
+  return qp.pair().connect(id.remote, data, options);
 }
 
 int RdmaCm::connect(const Command& command) {
   const auto asked = command.body<rdma_ucm_connect>();
   CmId* id = find(asked.id);
   if (id == nullptr) return ENOENT;
+  if (id->state != CmState::RouteResolved) return EINVAL;
   QueuePairs* qp = queue_pair(asked.conn_param.qp_num);
-  if (qp == nullptr || !id->has_address) return EINVAL;
+  if (qp == nullptr) return EINVAL;
   const auto attributes = qp->pair().query();
   if (!attributes) return as_errno(attributes.error());
-  id->asks = true;
   ConnectOptions options;
   // Either side may send first, as over InfiniBand.
   options.start.revision = 2;
@@ -767,25 +812,12 @@ int RdmaCm::connect(const Command& command) {
   options.tcp.dscp = id->dscp;
   options.ird = reads(asked.conn_param.responder_resources, attributes->ird);
   options.ord = reads(asked.conn_param.initiator_depth, attributes->ord);
+  const Status status = begin(*id, *qp, private_data(asked.conn_param), options);
+  if (!status) return as_errno(status.error());
+  id->state = CmState::Connecting;
+  id->asks = true;
   id->qp = qp;
   if (id->ack_timeout) qp->set_ack_timeout(*id->ack_timeout);
-  id->told = CmTold::Nothing;
-  const auto data = private_data(asked.conn_param);
-  // An earlier attempt may have used the reservation up.
-  const bool reserved = id->port != nullptr && id->port->reservation().local().port != 0;
-  Status status = reserved
-                      ? qp->pair().connect(id->port->reservation(), id->remote, data, options)
-                      : qp->pair().connect(id->remote, data, options);
-  const bool taken = !status && status.error().code == ErrorCode::AlreadyExists;
-  if (taken && id->port_was_chosen) {
-    // A former connection from this port to that peer has not ended: any other port will do.
-    id->port.reset();
-    status = qp->pair().connect(id->remote, data, options);
-  }
-  if (!status) {
-    id->qp = nullptr;
-    return as_errno(status.error());
-  }
   take_over(*id);
   return 0;
 }
@@ -804,15 +836,13 @@ int RdmaCm::accept(const Command& command) {
   options.ird = reads(asked.conn_param.responder_resources, attributes->ird);
   options.ord = reads(asked.conn_param.initiator_depth, attributes->ord);
   options.tcp.dscp = id->dscp;
+  const Status status = qp->pair().accept(*id->request, private_data(asked.conn_param), options);
+  if (!status) {
+    return status.error().code == ErrorCode::NotFound ? ECONNRESET : as_errno(status.error());
+  }
   id->uid = asked.uid;
   id->qp = qp;
   if (id->ack_timeout) qp->set_ack_timeout(*id->ack_timeout);
-  id->told = CmTold::Nothing;
-  const Status status = qp->pair().accept(*id->request, private_data(asked.conn_param), options);
-  if (!status) {
-    id->qp = nullptr;
-    return status.error().code == ErrorCode::NotFound ? ECONNRESET : as_errno(status.error());
-  }
   id->request.reset();
   take_over(*id);
   return 0;

@@ -28,11 +28,22 @@ class QueuePairs;
 /// What the program was told of an id's connection.
 enum class CmTold { Nothing, Established, End };
 
+/// How far an id has come, as in the kernel: a call that does not fit is EINVAL and changes nothing.
+enum class CmState {
+  Idle,
+  Bound,
+  AddressResolved,
+  RouteResolved,
+  Listening,
+  Connecting,  // for good: it has asked for a connection, or was asked; CmTold says what came of it
+};
+
 /// What rdma_create_id() makes: a listener, or one end of a connection.
 struct CmId {
   uint32_t handle = 0;
   uint64_t uid = 0;  // the program's own; 0 until it accepts a request
   int channel = -1;  // where its events are read
+  CmState state = CmState::Idle;
   Endpoint local;
   Endpoint remote;
   bool v6 = false;           // the family of its addresses
@@ -128,6 +139,8 @@ class RdmaCm {
   [[nodiscard]] std::shared_ptr<CmPort> port_of_other_family(const CmId& id) const;
   int resolve_to(CmId& id, const sockaddr_storage& source, const sockaddr_storage& target);
   void choose_port(CmId& id);
+  Status begin(CmId& id, QueuePairs& qp, std::span<const uint8_t> data,
+               const ConnectOptions& options);
   void drop(CmId& id);
   void drop_channel(int channel);
 

@@ -25,6 +25,7 @@ ASYNC_EVENTS = os.path.abspath(sys.argv[2])
 STARVED_VERBS = os.path.join(os.path.dirname(ASYNC_EVENTS), "starved_verbs")
 MANY_THREADS = os.path.join(os.path.dirname(ASYNC_EVENTS), "many_threads")
 LAST_MESSAGE = os.path.join(os.path.dirname(ASYNC_EVENTS), "last_message")
+CM_STATES = os.path.join(os.path.dirname(ASYNC_EVENTS), "cm_states")
 PEER_GONE = os.path.join(os.path.dirname(ASYNC_EVENTS), "peer_gone")
 MEETINGS = os.path.join(os.path.dirname(ASYNC_EVENTS), "meetings")
 VERBS_RULES = os.path.join(os.path.dirname(ASYNC_EVENTS), "verbs_rules")
@@ -448,6 +449,11 @@ class Programs(Perftest):
     def test_verbs_rules(self):
         # A program of this tree, which asks for what is wrong, and about what others take on trust.
         program = shutil.copy(VERBS_RULES, self.folder)
+        self.assertRegex(self.end(self.start(program)), r"(?m)^ok$")
+
+    def test_states_of_an_id(self):
+        # A program of this tree: what is not its turn is refused, and changes nothing.
+        program = shutil.copy(CM_STATES, self.folder)
         self.assertRegex(self.end(self.start(program)), r"(?m)^ok$")
 
     def test_starved_verbs(self):
