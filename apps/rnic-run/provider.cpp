@@ -61,10 +61,11 @@ int query_device(ibv_context*, const ibv_query_device_ex_input*, ibv_device_attr
   attr.max_mr = static_cast<int>(limits->max_regions);
   attr.max_mw = attr.max_mr;  // both are STags
   attr.max_pd = static_cast<int>(limits->max_pds);
-  attr.max_qp_rd_atom = static_cast<int>(limits->max_reads);
+  const uint32_t reads = reads_at_once(limits->max_reads);
+  attr.max_qp_rd_atom = static_cast<int>(reads);
   attr.max_qp_init_rd_atom = attr.max_qp_rd_atom;
   attr.max_res_rd_atom =
-      static_cast<int>(std::min<uint64_t>(uint64_t{limits->max_reads} * limits->max_qps, INT_MAX));
+      static_cast<int>(std::min<uint64_t>(uint64_t{reads} * limits->max_qps, INT_MAX));
   attr.atomic_cap = IBV_ATOMIC_HCA;
   attr.max_srq = static_cast<int>(limits->max_srqs);
   attr.max_srq_wr = attr.max_qp_wr;

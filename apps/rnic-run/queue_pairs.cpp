@@ -28,8 +28,6 @@ namespace {
 // its retries.
 constexpr std::chrono::seconds kReceiveWait{10};
 constexpr std::chrono::seconds kAbandonTime{1};
-// Each Write whose completion is asked for is one (Receipts).
-constexpr uint32_t kReadsForReceipts = 128;
 
 /// The octets of an inline request, gathered from the program's pieces.
 class InlineOctets {
@@ -251,12 +249,14 @@ ibv_qp* QueuePairs::create(ibv_pd* pd, ibv_qp_init_attr* attr) {
   if (!can_be(attr->cap)) {
     return no_qp(refused(EINVAL, "create_qp: more pieces or inline octets than the device has"));
   }
+  Adapter* const adapter = Adapter::get();  // a child may have to open one, in vain
+  if (adapter == nullptr) return no_qp(ENODEV);
+  const auto limits = adapter->device().limits();
+  if (!limits) return no_qp(as_errno(limits.error()));
   QueuePairOptions options;
+  options.ird = options.ord = reads_at_once(limits->max_reads);
   options.send_depth = std::max(1u, attr->cap.max_send_wr);
-  if (Meeting::gives_receipts()) {
-    options.send_depth *= Receipts::kShare;
-    options.ird = options.ord = kReadsForReceipts;
-  }
+  if (Meeting::gives_receipts()) options.send_depth *= Receipts::kShare;
   options.receive_depth = std::max(1u, attr->cap.max_recv_wr);
   options.receive_wait = kReceiveWait;
   options.several_threads = true;

@@ -17,6 +17,14 @@
 
 namespace rnic::run {
 
+/// How many Reads and atomics a connection may have at once, in either direction: no number is told
+/// that is not given. A start-up tells a peer of no more (mpa.reads_limit, where it is not changed).
+inline constexpr uint32_t kMostReadsAtOnce = 128;
+/// \param most of the device: limits.max_reads
+[[nodiscard]] constexpr uint32_t reads_at_once(uint32_t most) {
+  return most < kMostReadsAtOnce ? most : kMostReadsAtOnce;
+}
+
 /// A shared receive queue.
 class SharedReceives {
  public:

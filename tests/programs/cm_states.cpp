@@ -121,6 +121,17 @@ struct Queues {
     while (ibv_poll_cq(cq, 1, &done) == 0) continue;
     return done.status;
   }
+  /// It may serve and ask for so many Reads at once.
+  void has_reads(int reads) const {
+    ibv_qp_attr now{};
+    ibv_qp_init_attr made{};
+    need(ibv_query_qp(qp, &now, IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC, &made),
+         "ibv_query_qp");
+    expect(now.max_rd_atomic == reads && now.max_dest_rd_atomic == reads,
+           "a queue pair has " + std::to_string(now.max_rd_atomic) + "/" +
+               std::to_string(now.max_dest_rd_atomic) + " Reads, and was given others");
+  }
+
   ibv_pd* pd;
   ibv_cq* cq = nullptr;
   ibv_qp* qp = nullptr;
@@ -238,6 +249,31 @@ void on_a_connection(const Server& server) {
   need(rdma_destroy_id(other), "rdma_destroy_id");
 }
 
+/// What the device says that it has is what a connection gets, and what both are told of it.
+void reads_at_once(const Server& server) {
+  const Client client(server);
+  ibv_device_attr device{};
+  need(ibv_query_device(client.id->verbs, &device), "ibv_query_device");
+  expect(device.max_qp_rd_atom == device.max_qp_init_rd_atom, "one more Read in one direction");
+  const auto most = static_cast<uint8_t>(device.max_qp_rd_atom);
+  const Queues asks(client.id);
+  need(asks.connect(client.id, most), "rdma_connect");
+  rdma_cm_id* other = nullptr;
+  const rdma_conn_param asked = server.events.next(RDMA_CM_EVENT_CONNECT_REQUEST, 0, &other);
+  const Queues answers(other);
+  answers.accept(other, most);
+  const rdma_conn_param got = client.events.next(RDMA_CM_EVENT_CONNECT_RESPONSE);
+  server.events.next(RDMA_CM_EVENT_ESTABLISHED);
+  for (const rdma_conn_param& each : {asked, got}) {
+    expect(each.responder_resources == most && each.initiator_depth == most,
+           "a peer is told of " + std::to_string(each.responder_resources) + "/" +
+               std::to_string(each.initiator_depth) + " Reads of " + std::to_string(most));
+  }
+  asks.has_reads(most);
+  answers.has_reads(most);
+  need(rdma_destroy_id(other), "rdma_destroy_id");
+}
+
 /// An id takes its connection along, although its queue pair stays.
 void id_that_goes(const Server& server) {
   const Client client(server);
@@ -272,6 +308,7 @@ int main() {
     before_there_is_a_way(server);
     on_a_listener(server);
     on_a_connection(server);
+    reads_at_once(server);
     id_that_goes(server);
     queue_pair_that_goes(server);
   }
