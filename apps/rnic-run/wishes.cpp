@@ -168,6 +168,10 @@ Result<Config> Wishes::configuration() const {
   // waits three seconds for an answer to ARP.
   const std::string patience = impair.empty() ? "10s" : "30s";
   if (!wire.empty()) out->set("tcp.connect_timeout=" + patience);
+  // Servers that listen for one connection after the other count on a client that is slower than
+  // they are, as it is over the system's sockets: here both sides drive their devices themselves.
+  // The queue pairs of --roce have no listeners, and ask again by themselves.
+  if (!wire.empty() && roce.empty()) out->set("tcp.refused_time=300ms");
   // Peers may come before the program has named them, or by the hundred at once.
   const Room room = wire.empty() ? Room::of_process() : Room(RLIM_INFINITY);
   if (config.empty()) {

@@ -241,6 +241,9 @@ constexpr Key kKeys[] = {
      "a connection without progress for so long is given up"},
     {"tcp", "connect_timeout", Basic, in_tcp<&Tcp::connect_timeout>, "time", {10 * kMs, kHour},
      "an active open is given up after"},
+    {"tcp", "refused_time", Advanced, in_tcp<&Tcp::refused_time>, "time", {0, kMinute},
+     "an active open that is refused asks again every 10 ms until so long after its begin: the "
+     "server may be about to listen; 0: a refusal is the end, as RFC 9293 has it"},
     {"tcp", "syn_retries", Advanced, in_tcp<&Tcp::syn_retries>, "", {0, 32},
      "repetitions of a SYN or SYN-ACK"},
     {"tcp", "close_timeout", Advanced, in_tcp<&Tcp::close_timeout>, "time", {kMs, kHour},

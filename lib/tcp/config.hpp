@@ -59,6 +59,9 @@ struct Config {
                                   ///< already keep the octets of an old incarnation out
   Duration user_timeout = ms(100000);     ///< R2: give up after this long without progress
   Duration connect_timeout = ms(180000);  ///< give up an active open
+  /// An active open that a RST refuses goes on, with a SYN every 10 ms, until so long after its
+  /// begin; 0: a refusal is the end (RFC 9293 s.3.10.7.3).
+  Duration refused_time = ms(0);
   uint32_t syn_retries = 8;
   /// A RST is sent when the peer's FIN does not follow ours within this time.
   Duration close_timeout = ms(5000);

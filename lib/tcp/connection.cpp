@@ -68,7 +68,7 @@ void Connection::input_syn_sent(const Segment& segment, base::Now now) {
   if (segment.has(flag::kRst)) {  // Second: valid only with an acceptable ACK
     if (!ack_ok) return;
     ++core_.shared.counters.resets_in;
-    end(StreamEnd::Refused, false);
+    if (!opening().take_refusal(now)) end(StreamEnd::Refused, false);
     return;
   }
   if (!segment.has(flag::kSyn)) return;  // Fourth, fifth

@@ -55,6 +55,10 @@ class Flight {
   void syn_sent(bool first, base::Now now);
   /// Timer::Rto has fired for our SYN or SYN-ACK: stops the timer and backs off.
   void syn_timed_out();
+  /// A refused SYN will be asked for again then, by Timer::Rto.
+  void ask_syn_at(base::Now at) { timers_.set(Timer::Rto, at); }
+  /// That time has come: stops the timer, and does not back off, as the peer has answered.
+  void syn_asked() { timers_.clear(Timer::Rto); }
   /// \param measures the handshake measures the round trip (Karn's rule)
   void measure_handshake(bool measures, base::Now now) {
     if (measures) rto_.sample(now - last_sent_at_, now);

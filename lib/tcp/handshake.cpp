@@ -29,13 +29,18 @@ uint32_t Handshake::time_out() {
   return ++tries_;
 }
 
+void Handshake::refuse() {
+  if (state_ != HandshakeState::Refused) set_state(HandshakeState::Refused);
+}
+
 void Handshake::assume_sent() { set_state(HandshakeState::Assumed); }
 
 void Handshake::done() { set_state(HandshakeState::Done); }
 
 void Handshake::validate() const {
   const bool ambiguous =
-      state_ == HandshakeState::Ambiguous || state_ == HandshakeState::DueAmbiguous || is_done();
+      state_ == HandshakeState::Ambiguous || state_ == HandshakeState::DueAmbiguous ||
+      state_ == HandshakeState::Refused || is_done();
   RNIC_CHECK(tries_ == 0 || ambiguous);
 }
 

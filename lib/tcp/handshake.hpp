@@ -37,6 +37,8 @@ class Handshake {
   /// The timer has fired: it has to be sent again. \return the number of time-outs, this one
   /// included
   uint32_t time_out();
+  /// A RST has answered our SYN, which will be asked for again.
+  void refuse();
   /// Our SYN-ACK was a SYN cookie: it was sent, at an unknown time.
   void assume_sent();
 

@@ -16,6 +16,7 @@ enum class HandshakeState : uint8_t {
   Sent,          ///< once
   Assumed,       ///< our SYN-ACK was a SYN cookie: it was sent, at an unknown time
   Ambiguous,     ///< it was sent more than once
+  Refused,       ///< a RST came, and it will be sent again after a pause (Config::refused_time)
   Done,          ///< both sequence numbers are known
   Due,           ///< for the first time
   DueAgain,      ///< it was sent once, and the peer's SYN came again, or crossed it
@@ -27,13 +28,17 @@ inline constexpr base::Transitions<HandshakeState, HandshakeState::DueAmbiguous>
     kHandshakeTransitions{
         {HandshakeState::Idle, {HandshakeState::Due, HandshakeState::Assumed}},
         {HandshakeState::Sent,
-         {HandshakeState::DueAgain, HandshakeState::DueAmbiguous, HandshakeState::Done}},
+         {HandshakeState::DueAgain, HandshakeState::DueAmbiguous, HandshakeState::Refused,
+          HandshakeState::Done}},
         {HandshakeState::Assumed, {HandshakeState::DueAmbiguous, HandshakeState::Done}},
-        {HandshakeState::Ambiguous, {HandshakeState::DueAmbiguous, HandshakeState::Done}},
+        {HandshakeState::Ambiguous,
+         {HandshakeState::DueAmbiguous, HandshakeState::Refused, HandshakeState::Done}},
+        {HandshakeState::Refused, {HandshakeState::DueAmbiguous, HandshakeState::Done}},
         {HandshakeState::Due, {HandshakeState::Sent}},
         {HandshakeState::DueAgain,
          {HandshakeState::Ambiguous, HandshakeState::DueAmbiguous, HandshakeState::Done}},
-        {HandshakeState::DueAmbiguous, {HandshakeState::Ambiguous, HandshakeState::Done}},
+        {HandshakeState::DueAmbiguous,
+         {HandshakeState::Ambiguous, HandshakeState::Refused, HandshakeState::Done}},
     };
 
 }  // namespace rnic::tcp

@@ -11,6 +11,10 @@ namespace flag = wire::tcp_flag;
 
 namespace {
 
+// Between a RST and our next SYN: short beside what somebody waits for who waits for a connection,
+// and seldom enough for a port at which nobody listens.
+constexpr base::Duration kRefusalPause = std::chrono::milliseconds(10);
+
 constexpr uint8_t kEcnFlags = flag::kEce | flag::kCwr;
 
 bool is_ecn_setup(const Segment& segment) {
@@ -53,6 +57,17 @@ void Opening::take_answer(const Segment& syn, bool answers, base::Now now) {
   take_syn(syn, answers, now);
   take_syn_ecn(syn);
   receiver_.offer(offered);
+}
+
+bool Opening::take_refusal(base::Now now) {
+  // RFC 9293 s.3.10.7.3 enters CLOSED at once. The RST says no more than that nobody listens at
+  // this moment: a server that listens for one connection after the other is back soon.
+  const Config& config = core_.shared.config;
+  const base::Now began = core_.timers().at(Timer::Life) - config.connect_timeout;
+  if (now - began >= config.refused_time) return false;
+  handshake_.refuse();
+  sender_.ask_syn_at(now + kRefusalPause);
+  return true;
 }
 
 void Opening::cross() {
@@ -149,6 +164,11 @@ bool Opening::send(base::Now now) {
 }
 
 bool Opening::time_out(base::Now now) {
+  if (handshake_.state() == HandshakeState::Refused) {
+    sender_.syn_asked();
+    ask();
+    return true;
+  }
   ++core_.shared.counters.timeouts;
   sender_.syn_timed_out();
   const uint32_t tries = handshake_.time_out();

@@ -50,6 +50,9 @@ class Opening {
   }
   /// SYN-SENT: the peer's SYN or SYN-ACK came. \param answers it acknowledges our SYN
   void take_answer(const Segment& syn, bool answers, base::Now now);
+  /// SYN-SENT: a RST came, with an ACK of our SYN. \return ours goes out again, after a pause;
+  /// false: that is the end
+  [[nodiscard]] bool take_refusal(base::Now now);
   /// The SYNs have crossed: ours goes out again, as a SYN-ACK.
   void cross();
 
@@ -60,8 +63,8 @@ class Opening {
   }
   /// Sends our SYN or SYN-ACK. False: the port is full.
   [[nodiscard]] bool send(base::Now now);
-  /// Timer::Rto has fired: our SYN or SYN-ACK is to be sent again. False: it was sent as often as
-  /// the Config allows.
+  /// Timer::Rto has fired: our SYN or SYN-ACK is to be sent again, as nothing has answered it or a
+  /// RST has. False: it was sent as often as the Config allows.
   [[nodiscard]] bool time_out(base::Now now);
   /// SYN-RECEIVED: the peer has retransmitted its SYN, and may have fallen back to one without ECN
   /// (RFC 3168 s.6.1.1).

@@ -56,6 +56,8 @@ class Sender {
   void take_first_window(uint16_t window, uint8_t shift);
   void syn_sent(bool first, base::Now now) { flight_.syn_sent(first, now); }
   void syn_timed_out() { flight_.syn_timed_out(); }
+  void ask_syn_at(base::Now at) { flight_.ask_syn_at(at); }
+  void syn_asked() { flight_.syn_asked(); }
   void measure_handshake(bool measures, base::Now now) { flight_.measure_handshake(measures, now); }
   /// \param first the segment that completes the handshake. See Flight.
   void establish(const Segment& first, uint32_t syn_tries, bool timed_out, base::Now now);

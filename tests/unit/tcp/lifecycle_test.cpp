@@ -97,6 +97,54 @@ TEST(Lifecycle, NobodyListensIsRefused) {
   EXPECT_EQ(p.link.b.counters().no_connection, 1u);
 }
 
+// RawPeer's SYN was refused: it may wait for a server that is about to listen.
+tcp::Config waits_for_listener() {
+  tcp::Config config = RawPeer::bare();
+  config.refused_time = milliseconds(300);
+  return config;
+}
+Segment refusal() { return {.ack = kIss + 1, .flags = flag::kRst | flag::kAck}; }
+
+TEST(Lifecycle, ARefusedOpenAsksAgainForAsLongAsItMay) {
+  RawPeer p(waits_for_listener());
+  p.connect();
+  const base::Now began = p.now;
+  int asked = 1;
+  while (!p.user.how_ended) {
+    p.inject(refusal());
+    p.wait(milliseconds(9));
+    EXPECT_TRUE(p.silent()) << "a SYN without a pause";
+    if (p.user.how_ended) break;
+    p.wait(milliseconds(3));  // the wheel's ticks are coarse
+    p.expect({.flags = flag::kSyn, .seq = kIss});
+    ++asked;
+  }
+  EXPECT_EQ(*p.user.how_ended, StreamEnd::Refused);
+  EXPECT_GE(p.now - began, milliseconds(300));
+  EXPECT_LT(p.now - began, milliseconds(320));
+  EXPECT_EQ(asked, 26);
+}
+
+TEST(Lifecycle, ARefusedOpenIsAnsweredByAListenerThatIsLate) {
+  RawPeer p(waits_for_listener());
+  p.connect();
+  for (int refused = 0; refused < 2; ++refused) {
+    p.inject(refusal());
+    p.inject(refusal());  // twice, as a network may have it
+    p.wait(milliseconds(12));
+    p.expect({.flags = flag::kSyn, .seq = kIss});
+    EXPECT_TRUE(p.silent());
+  }
+  // Nothing answers this one: the time-out of a SYN is what it was.
+  p.wait(milliseconds(990));
+  EXPECT_TRUE(p.silent());
+  p.wait(milliseconds(15));
+  p.expect({.flags = flag::kSyn, .seq = kIss});
+  p.inject({.seq = kIrs, .ack = kIss + 1, .flags = flag::kSyn | flag::kAck});
+  p.expect({.seq = kIss + 1, .ack = kIrs + 1});
+  EXPECT_TRUE(p.user.is_established);
+}
+
 TEST(Lifecycle, TheAcceptorMayRefuse) {
   Pair p;
   p.acceptor.next.clear();

@@ -176,11 +176,11 @@ TEST(Handshake, AnAnswerBeforeTheSecondOneLeftMeasures) {
 }
 
 TEST(HandshakeStates, EachPairIsLegalOrNot) {
-  // Idle, Sent, Assumed, Ambiguous, Done, Due, DueAgain, DueAmbiguous
+  // Idle, Sent, Assumed, Ambiguous, Refused, Done, Due, DueAgain, DueAmbiguous
   testing::expect_transitions(kHandshakeTransitions,
-                              {"..x..x..", "....x.xx", "....x..x", "....x..x", "........",
-                               ".x......", "...xx..x", "...xx..."},
-                              "....x...");
+                              {"..x...x..", "....xx.xx", ".....x..x", "....xx..x", ".....x..x",
+                               ".........", ".x.......", "...x.x..x", "...xxx..."},
+                              ".....x...");
 }
 
 TEST(HandshakeStates, WhateverHappensLeadsToALegalOneAndEachLegalOneIsReached) {
@@ -204,19 +204,26 @@ TEST(HandshakeStates, WhateverHappensLeadsToALegalOneAndEachLegalOneIsReached) {
        [](Handshake& h) {
          if (h.was_sent()) h.done();
        }},
+      {"a RST",
+       [](Handshake& h) {
+         // A cookie's SYN-ACK, and a SYN that has crossed another one, are of SYN-RECEIVED.
+         const bool passive =
+             h.state() == HandshakeState::Assumed || h.state() == HandshakeState::DueAgain;
+         if (h.was_sent() && !passive) h.refuse();
+       }},
       {"the ACK of a cookie",
        [](Handshake& h) {
          if (h.state() == HandshakeState::Idle) h.assume_sent();
        }},
   };
   testing::SeenTransitions seen(kHandshakeTransitions);
-  for (int way = 0; way < 5 * 5 * 5 * 5 * 5; ++way) {
+  for (int way = 0; way < 6 * 6 * 6 * 6 * 6; ++way) {
     Handshake h;
-    for (int rest = way, step = 0; step < 5 && !h.is_done(); ++step, rest /= 5) {
+    for (int rest = way, step = 0; step < 5 && !h.is_done(); ++step, rest /= 6) {
       const HandshakeState from = h.state();
-      kEvents[rest % 5].happen(h);
+      kEvents[rest % 6].happen(h);
       h.validate();
-      seen.note(from, h.state(), kEvents[rest % 5].name);
+      seen.note(from, h.state(), kEvents[rest % 6].name);
     }
   }
   seen.expect_all();
