@@ -15,6 +15,7 @@
 #include <cstring>
 #include <new>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "rnic-run/caller_memory.hpp"
@@ -82,6 +83,20 @@ sockaddr_storage widened(const Address& address, size_t size) {
   return out;
 }
 
+/// An address of one link names a machine together with an interface (its scope), and an Endpoint
+/// has none: no connect could succeed. A device with frames of its own has one link.
+/// \return false: it may be used. True: one line has told the program's user
+bool lacks_its_link(const IpAddress& address, const char* call) {
+  const auto is_of_link = [](const IpAddress& each) { return each.is_link_local(); };
+  if (!is_of_link(address)) return false;
+  const auto own = Adapter::get()->device().addresses();
+  if (std::any_of(own.begin(), own.end(), is_of_link)) return false;
+  complain(std::string(call) + ": " + to_string(address) +
+           " is an address of one link (link-local), of which the device has none: give another "
+           "address of that machine");
+  return true;
+}
+
 /// This side's address towards `target`, as the system's routes have it: for a device on sockets.
 std::optional<IpAddress> routed_source(const sockaddr_storage& target) {
   const int probe = socket(target.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -111,6 +126,35 @@ std::optional<IpAddress> source_towards(const sockaddr_storage& target) {
   if (found != own.end()) return *found;
   errno = ENETUNREACH;
   return std::nullopt;
+}
+
+/// A device with frames of its own does not send any to itself, as which every address of the
+/// loopback counts. \return as lacks_its_link()
+bool is_out_of_reach(const IpAddress& address) {
+  const auto own = Adapter::get()->device().addresses();
+  if (own.empty()) return false;
+  const bool is_loopback =
+      address.is_v4() ? address.as_v4() >> 24 == IN_LOOPBACKNET : address == IpAddress(0, 1);
+  if (!is_loopback && std::find(own.begin(), own.end(), address) == own.end()) return false;
+  complain("rdma_resolve_addr: " + to_string(address) +
+           " is this device itself, which it does not reach by its frames: give the peer's "
+           "address on the wire");
+  return true;
+}
+
+/// This machine itself, as which the kernel takes every destination that is no address (0.0.0.0,
+/// ::). \return nothing: the device has no address of the family
+std::optional<sockaddr_storage> itself(const sockaddr_storage& none, const Endpoint& local) {
+  const bool v6 = none.ss_family == AF_INET6;
+  Endpoint out = *endpoint_of(none);
+  out.address = local.address;
+  if (out.address.is_unspecified()) {
+    const auto loopback = stored({v6 ? IpAddress(0, 1) : IpAddress::v4(INADDR_LOOPBACK), 0}, v6);
+    const auto own = source_towards(loopback);
+    if (!own) return std::nullopt;
+    out.address = *own;
+  }
+  return stored(out, v6);
 }
 
 /// The number of Reads at once, where the program leaves it to the device.
@@ -613,6 +657,7 @@ int RdmaCm::bind_to(CmId& id, const sockaddr_storage& address) {
   if (id.state != CmState::Idle) return EINVAL;
   Adapter* adapter = Adapter::get();
   if (adapter == nullptr) return ENODEV;
+  if (lacks_its_link(local->address, "rdma_bind_addr")) return EADDRNOTAVAIL;
   id.local = *local;
   id.v6 = address.ss_family == AF_INET6;
   id.port = port_of_other_family(id);
@@ -674,11 +719,21 @@ int RdmaCm::resolve_to(CmId& id, const sockaddr_storage& source, const sockaddr_
   if (id.state != CmState::Idle && id.state != CmState::Bound) return EINVAL;
   const bool v6 = target.ss_family == AF_INET6;
   if (id.state == CmState::Bound && id.v6 != v6) return EINVAL;
+  if (Adapter::get() == nullptr) return ENODEV;
+  const bool is_nobody = remote->address.is_unspecified();
+  if (!is_nobody && !remote->address.is_unicast()) {
+    return refused(EINVAL, "rdma_resolve_addr: a group has no queue pair to connect to");
+  }
+  if (lacks_its_link(remote->address, "rdma_resolve_addr")) return EADDRNOTAVAIL;
+  if (is_out_of_reach(remote->address)) return ENETUNREACH;
   if (endpoint_of(source) && id.state == CmState::Idle) {
     if (const int refused = bind_to(id, source)) return refused;
   }
+  if (is_nobody) {
+    const auto here = itself(target, id.local);
+    return here ? resolve_to(id, {}, *here) : errno;
+  }
   if (id.local.address.is_unspecified()) {
-    if (Adapter::get() == nullptr) return ENODEV;
     const auto address = source_towards(target);
     if (!address) return errno;
     id.local.address = *address;
@@ -813,9 +868,16 @@ int RdmaCm::connect(const Command& command) {
   options.ird = reads(asked.conn_param.responder_resources, attributes->ird);
   options.ord = reads(asked.conn_param.initiator_depth, attributes->ord);
   const Status status = begin(*id, *qp, private_data(asked.conn_param), options);
-  if (!status) return as_errno(status.error());
+  const bool has_no_way = !status && status.error().code == ErrorCode::Unreachable;
+  if (!status && !has_no_way) return as_errno(status.error());
   id->state = CmState::Connecting;
   id->asks = true;
+  if (has_no_way) {
+    // The address was resolved, and programs look for news of the way in events.
+    id->told = CmTold::End;
+    tell({.kind = CmEventKind::Unreachable, .status = -as_errno(status.error()), .id = id->handle});
+    return 0;
+  }
   id->qp = qp;
   if (id->ack_timeout) qp->set_ack_timeout(*id->ack_timeout);
   take_over(*id);

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <string>
 
 #include "verbs_end.hpp"
@@ -300,6 +301,34 @@ void queue_pair_that_goes(const Server& server) {
   need(rdma_destroy_id(other), "rdma_destroy_id");
 }
 
+/// Where nobody can be reached nobody is sought. No address is this machine.
+void addresses(const Server& server) {
+  const Channel events;
+  sockaddr_in6 of_link{};
+  of_link.sin6_family = AF_INET6;
+  of_link.sin6_port = htons(9);
+  of_link.sin6_scope_id = 1;
+  need(0, inet_pton(AF_INET6, "fe80::1", &of_link.sin6_addr) == 1, "inet_pton");
+  auto* const link = reinterpret_cast<sockaddr*>(&of_link);
+  sockaddr_in to = loopback(server.port());
+  auto* const target = reinterpret_cast<sockaddr*>(&to);
+  rdma_cm_id* const id = events.make();
+  expect(rdma_bind_addr(id, link) == -1 && errno == EADDRNOTAVAIL, "bound to one link");
+  expect(rdma_resolve_addr(id, nullptr, link, 1000) == -1 && errno == EADDRNOTAVAIL,
+         "an address of one link is resolved");
+  to.sin_addr.s_addr = htonl(INADDR_ALLHOSTS_GROUP);
+  is_refused(rdma_resolve_addr(id, nullptr, target, 1000), "a group as a peer");
+  events.has_no_event("what was refused");
+  to.sin_addr.s_addr = htonl(INADDR_ANY);
+  need(rdma_resolve_addr(id, nullptr, target, 1000), "rdma_resolve_addr");
+  events.next(RDMA_CM_EVENT_ADDR_RESOLVED);
+  sockaddr_in peer{};
+  std::memcpy(&peer, rdma_get_peer_addr(id), sizeof(peer));
+  expect(peer.sin_addr.s_addr == htonl(INADDR_LOOPBACK) && peer.sin_port == server.port(),
+         "0.0.0.0 is another machine");
+  need(rdma_destroy_id(id), "rdma_destroy_id");
+}
+
 }  // namespace
 
 int main() {
@@ -311,6 +340,7 @@ int main() {
     reads_at_once(server);
     id_that_goes(server);
     queue_pair_that_goes(server);
+    addresses(server);
   }
   if (wrong == 0) std::puts("ok");
   return wrong == 0 ? 0 : 1;
