@@ -17,8 +17,8 @@
 
 namespace rnic::run {
 
-/// How many Reads and atomics a connection may have at once, in either direction: no number is told
-/// that is not given. A start-up tells a peer of no more (mpa.reads_limit, where it is not changed).
+/// How many Reads and atomics a connection may have at once in either direction: what is told is
+/// given. A start-up tells a peer of no more (mpa.reads_limit, where that is not changed).
 inline constexpr uint32_t kMostReadsAtOnce = 128;
 /// \param most of the device: limits.max_reads
 [[nodiscard]] constexpr uint32_t reads_at_once(uint32_t most) {

@@ -1,6 +1,5 @@
 #include "rnic-run/rdma_cm.hpp"
 
-#include <arpa/inet.h>
 #include <endian.h>
 #include <infiniband/verbs.h>
 #include <poll.h>
@@ -21,6 +20,8 @@
 #include "rnic-run/caller_memory.hpp"
 #include "rnic-run/face.hpp"
 #include "rnic-run/queue_pairs.hpp"
+#include "rnic-run/reach.hpp"
+#include "rnic-run/stored_address.hpp"
 #include "rnic-run/uncancelled.hpp"
 
 namespace rnic::run {
@@ -35,127 +36,6 @@ constexpr uint32_t kMostWaiting = 1024;
 constexpr uint32_t kNoIndex = UINT32_MAX;
 constexpr uint8_t kAnyReads = 0xff;      // RDMA_MAX_RESP_RES: as many as the device has
 constexpr int kRejectedByConsumer = 28;  // the code that programs of InfiniBand know
-
-IpAddress address_of(const in6_addr& address) {
-  uint64_t halves[2];
-  std::memcpy(halves, &address, sizeof(halves));
-  return {be64toh(halves[0]), be64toh(halves[1])};
-}
-
-std::optional<Endpoint> endpoint_of(const sockaddr_storage& stored) {
-  if (stored.ss_family == AF_INET) {
-    sockaddr_in in;
-    std::memcpy(&in, &stored, sizeof(in));
-    return Endpoint{IpAddress::v4(ntohl(in.sin_addr.s_addr)), ntohs(in.sin_port)};
-  }
-  if (stored.ss_family == AF_INET6) {
-    sockaddr_in6 in;
-    std::memcpy(&in, &stored, sizeof(in));
-    return Endpoint{address_of(in.sin6_addr), ntohs(in.sin6_port)};
-  }
-  return std::nullopt;
-}
-
-sockaddr_storage stored(const Endpoint& endpoint, bool v6) {
-  sockaddr_storage out{};
-  if (!v6) {
-    sockaddr_in in{};
-    in.sin_family = AF_INET;
-    in.sin_port = htons(endpoint.port);
-    in.sin_addr.s_addr =
-        endpoint.address.is_v4() ? htonl(endpoint.address.as_v4()) : htonl(INADDR_ANY);
-    std::memcpy(&out, &in, sizeof(in));
-    return out;
-  }
-  sockaddr_in6 in{};
-  in.sin6_family = AF_INET6;
-  in.sin6_port = htons(endpoint.port);
-  const uint64_t halves[2] = {htobe64(endpoint.address.high()), htobe64(endpoint.address.low())};
-  std::memcpy(&in.sin6_addr, halves, sizeof(halves));
-  std::memcpy(&out, &in, sizeof(in));
-  return out;
-}
-
-template <typename Address>
-sockaddr_storage widened(const Address& address, size_t size) {
-  sockaddr_storage out{};
-  std::memcpy(&out, &address, std::min(size, sizeof(out)));
-  return out;
-}
-
-/// An address of one link names a machine together with an interface (its scope), and an Endpoint
-/// has none: no connect could succeed. A device with frames of its own has one link.
-/// \return false: it may be used. True: one line has told the program's user
-bool lacks_its_link(const IpAddress& address, const char* call) {
-  const auto is_of_link = [](const IpAddress& each) { return each.is_link_local(); };
-  if (!is_of_link(address)) return false;
-  const auto own = Adapter::get()->device().addresses();
-  if (std::any_of(own.begin(), own.end(), is_of_link)) return false;
-  complain(std::string(call) + ": " + to_string(address) +
-           " is an address of one link (link-local), of which the device has none: give another "
-           "address of that machine");
-  return true;
-}
-
-/// This side's address towards `target`, as the system's routes have it: for a device on sockets.
-std::optional<IpAddress> routed_source(const sockaddr_storage& target) {
-  const int probe = socket(target.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (probe < 0) return std::nullopt;
-  sockaddr_storage source{};
-  socklen_t size = sizeof(source);
-  const socklen_t length = target.ss_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-  const bool found = ::connect(probe, reinterpret_cast<const sockaddr*>(&target), length) == 0 &&
-                     getsockname(probe, reinterpret_cast<sockaddr*>(&source), &size) == 0;
-  const int why = errno;
-  close(probe);
-  errno = why;
-  const auto endpoint = endpoint_of(source);
-  if (!found || !endpoint) return std::nullopt;
-  return endpoint->address;
-}
-
-/// This side's address towards `target`. A device with frames of its own has its own addresses.
-/// \return nothing: there is none, and errno says why
-std::optional<IpAddress> source_towards(const sockaddr_storage& target) {
-  const auto own = Adapter::get()->device().addresses();
-  if (own.empty()) return routed_source(target);
-  const bool v4 = target.ss_family == AF_INET;
-  const auto found = std::find_if(own.begin(), own.end(), [v4](const IpAddress& address) {
-    return address.is_v4() == v4;
-  });
-  if (found != own.end()) return *found;
-  errno = ENETUNREACH;
-  return std::nullopt;
-}
-
-/// A device with frames of its own does not send any to itself, as which every address of the
-/// loopback counts. \return as lacks_its_link()
-bool is_out_of_reach(const IpAddress& address) {
-  const auto own = Adapter::get()->device().addresses();
-  if (own.empty()) return false;
-  const bool is_loopback =
-      address.is_v4() ? address.as_v4() >> 24 == IN_LOOPBACKNET : address == IpAddress(0, 1);
-  if (!is_loopback && std::find(own.begin(), own.end(), address) == own.end()) return false;
-  complain("rdma_resolve_addr: " + to_string(address) +
-           " is this device itself, which it does not reach by its frames: give the peer's "
-           "address on the wire");
-  return true;
-}
-
-/// This machine itself, as which the kernel takes every destination that is no address (0.0.0.0,
-/// ::). \return nothing: the device has no address of the family
-std::optional<sockaddr_storage> itself(const sockaddr_storage& none, const Endpoint& local) {
-  const bool v6 = none.ss_family == AF_INET6;
-  Endpoint out = *endpoint_of(none);
-  out.address = local.address;
-  if (out.address.is_unspecified()) {
-    const auto loopback = stored({v6 ? IpAddress(0, 1) : IpAddress::v4(INADDR_LOOPBACK), 0}, v6);
-    const auto own = source_towards(loopback);
-    if (!own) return std::nullopt;
-    out.address = *own;
-  }
-  return stored(out, v6);
-}
 
 /// The number of Reads at once, where the program leaves it to the device.
 std::optional<uint32_t> reads(uint8_t asked, uint32_t most) {
@@ -630,26 +510,6 @@ int RdmaCm::bind(const Command& command) {
   }
   return id == nullptr ? ENOENT : bind_to(*id, address);
 }
-
-namespace {
-
-/// All addresses of the family, where the address is one by which a machine reaches itself; nothing
-/// for every other address.
-std::optional<sockaddr_storage> all_for_loopback(const sockaddr_storage& address) {
-  sockaddr_storage all = address;
-  if (address.ss_family == AF_INET) {
-    auto& v4 = reinterpret_cast<sockaddr_in&>(all);
-    if (ntohl(v4.sin_addr.s_addr) >> 24 != IN_LOOPBACKNET) return std::nullopt;
-    v4.sin_addr.s_addr = INADDR_ANY;
-  } else {
-    auto& v6 = reinterpret_cast<sockaddr_in6&>(all);
-    if (!IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr)) return std::nullopt;
-    v6.sin6_addr = in6addr_any;
-  }
-  return all;
-}
-
-}  // namespace
 
 int RdmaCm::bind_to(CmId& id, const sockaddr_storage& address) {
   const auto local = endpoint_of(address);

@@ -28,7 +28,8 @@ class QueuePairs;
 /// What the program was told of an id's connection.
 enum class CmTold { Nothing, Established, End };
 
-/// How far an id has come, as in the kernel: a call that does not fit is EINVAL and changes nothing.
+/// How far an id has come, as in the kernel: a call that does not fit is EINVAL, and changes
+/// nothing.
 enum class CmState {
   Idle,
   Bound,

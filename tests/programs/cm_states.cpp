@@ -1,6 +1,7 @@
-// A program of libibverbs and librdmacm that asks for connections in states in which it may not, and
-// takes them away: the connection manager refuses it as the kernel's does, and what was refused has
-// changed nothing. Both ends are in one process. Prints what is wrong and returns 1, or prints "ok".
+// A program of libibverbs and librdmacm that asks for connections in states in which it may not,
+// and takes them away: the connection manager refuses it as the kernel's does, and what was refused
+// has changed nothing. Both ends are in one process. Prints what is wrong and returns 1, or prints
+// "ok".
 
 #include <poll.h>
 
