@@ -83,41 +83,18 @@ inline void write(const OutboundMessage& message, const Cut& segment,
 }
 
 /// Successive segments of a message that have one length and no L, so that their headers differ in
-/// TO or MO only.
-class FullSegments {
- public:
-  /// \param offset of the first one inside the message \param length octets of payload of each
-  FullSegments(const OutboundMessage& message, uint32_t offset, uint32_t length)
-      : length_(length),
-        tagged_(message.tagged),
-        at_(message.tagged ? message.to + offset : offset) {
-    write_header(message, {.offset = offset, .length = length}, header_.data());
-  }
-
-  /// Writes the next one, as UlpduWriter::append() does. \param payload where its octets are
-  [[nodiscard]] bool append(uint8_t* payload, const llp::PulledUlpdu& before,
-                            llp::UlpduWriter& out) {
-    const uint32_t size = tagged_ ? wire::kDdpTaggedSize : wire::kDdpUntaggedSize;
-    if (!out.append(before, {header_.data(), size}, {payload, length_})) return false;
-    ++count_;
-    at_ += length_;
-    if (tagged_) {
-      base::store_be64(header_.data() + wire::kDdpToAt, at_);
-    } else {
-      base::store_be32(header_.data() + wire::kDdpMoAt, static_cast<uint32_t>(at_));
-    }
-    return true;
-  }
-  /// How many were written.
-  [[nodiscard]] uint32_t count() const { return count_; }
-
- private:
-  std::array<uint8_t, wire::kDdpHeaderMax> header_;
-  const uint32_t length_;
-  const bool tagged_;
-  uint64_t at_;  // TO or MO of the next one
-  uint32_t count_ = 0;
-};
+/// TO or MO only. \param first of them \param payload its octets, which those of the others follow
+/// \param tag of the first one, to which `step` is added for each other one
+[[nodiscard]] inline llp::UlpduSeries series_of(const OutboundMessage& message, const Cut& first,
+                                                uint8_t* payload, const llp::RecordTag& tag,
+                                                uint64_t step) {
+  static_assert(wire::kDdpToAt + 8 == wire::kDdpTaggedSize);
+  static_assert(wire::kDdpMoAt + 4 == wire::kDdpUntaggedSize);
+  std::array<uint8_t, wire::kDdpHeaderMax> header;
+  write_header(message, first, header.data());
+  return {{header.data(), message.header_size()}, message.tagged ? 8u : 4u,
+          {payload, first.length}, tag, step};
+}
 
 /// Writes a message as one segment, if it fits behind the ULPDU `before`, as UlpduWriter::append()
 /// does. \param payload all of the message

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 #include "base/bytes.hpp"
+#include "base/check.hpp"
+#include "base/endian.hpp"
 #include "base/time.hpp"
 #include "llp/stream.hpp"
 
@@ -44,6 +47,57 @@ struct UlpduRoom {
   bool lasts = false;       ///< each segment behind this one has the same room
 };
 
+/// Successive ULPDUs of one message that have one length and are not its last: their payloads lie
+/// one behind the other in memory. The last octets of their headers are a count in network order
+/// (TO or MO), which each payload advances.
+class UlpduSeries {
+ public:
+  static constexpr uint32_t kHeaderMost = 18;
+
+  /// \param header of the first one \param count_octets of it are the count: 8 or 4
+  /// \param payload of the first one \param tag of the first one, which is another one's by `step`
+  /// in RecordTag::b
+  UlpduSeries(base::ByteView header, uint32_t count_octets, base::ByteSpan payload,
+              const RecordTag& tag, uint64_t step)
+      : header_size_(static_cast<uint32_t>(header.size())),
+        wide_(count_octets == 8),
+        payload_(payload),
+        tag_(tag),
+        step_(step) {
+    RNIC_DCHECK(header.size() <= kHeaderMost && header.size() >= count_octets);
+    std::memcpy(header_.data(), header.data(), header.size());
+    count_ = wide_ ? base::load_be64(count()) : base::load_be32(count());
+  }
+
+  [[nodiscard]] base::ByteView header() const { return {header_.data(), header_size_}; }
+  [[nodiscard]] base::ByteSpan payload() const { return payload_; }
+  [[nodiscard]] PulledUlpdu told() const {
+    return {.length = header_size_ + static_cast<uint32_t>(payload_.size()), .tag = tag_};
+  }
+  /// The next one is that behind it.
+  void advance() {
+    count_ += payload_.size();
+    if (wide_) {
+      base::store_be64(count(), count_);
+    } else {
+      base::store_be32(count(), static_cast<uint32_t>(count_));
+    }
+    payload_ = {payload_.data() + payload_.size(), payload_.size()};
+    tag_.b += step_;
+  }
+
+ private:
+  [[nodiscard]] uint8_t* count() { return header_.data() + header_size_ - (wide_ ? 8 : 4); }
+
+  std::array<uint8_t, kHeaderMost> header_;
+  uint32_t header_size_;
+  bool wide_;  // the count has 8 octets
+  uint64_t count_ = 0;
+  base::ByteSpan payload_;
+  RecordTag tag_;
+  uint64_t step_;
+};
+
 /// Takes the octets of one ULPDU, inserts markers and computes the CRC.
 class UlpduWriter {
  public:
@@ -67,6 +121,16 @@ class UlpduWriter {
     static_cast<void>(header);
     static_cast<void>(payload);
     return false;
+  }
+  /// Does append() for one ULPDU of a series behind the other, for `most` of them or until one does
+  /// not fit. \param before becomes what is told of the last one \return how many
+  virtual uint32_t append_series(PulledUlpdu& before, UlpduSeries& series, uint32_t most) {
+    uint32_t count = 0;
+    for (; count < most && append(before, series.header(), series.payload()); ++count) {
+      before = series.told();
+      series.advance();
+    }
+    return count;
   }
 };
 

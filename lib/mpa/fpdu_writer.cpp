@@ -66,8 +66,9 @@ struct FpduWriter::Sum {
   uint32_t crc = crc::kInit;
 };
 
-bool FpduWriter::append(const llp::PulledUlpdu& before, base::ByteView header,
-                        base::ByteSpan payload) {
+[[gnu::always_inline]] inline bool FpduWriter::append_one(const llp::PulledUlpdu& before,
+                                                          base::ByteView header,
+                                                          base::ByteSpan payload) {
   const size_t length = header.size() + payload.size();
   if (complete()) {
     const bool packs = out_.packs();
@@ -89,6 +90,21 @@ bool FpduWriter::append(const llp::PulledUlpdu& before, base::ByteView header,
   put(payload, sum);
   close(ulpdu_length, sum);
   return true;
+}
+
+bool FpduWriter::append(const llp::PulledUlpdu& before, base::ByteView header,
+                        base::ByteSpan payload) {
+  return append_one(before, header, payload);
+}
+
+uint32_t FpduWriter::append_series(llp::PulledUlpdu& before, llp::UlpduSeries& series,
+                                   uint32_t most) {
+  uint32_t count = 0;
+  for (; count < most && append_one(before, series.header(), series.payload()); ++count) {
+    before = series.told();
+    series.advance();
+  }
+  return count;
 }
 
 void FpduWriter::write(uint32_t ulpdu_length, base::ByteView header,

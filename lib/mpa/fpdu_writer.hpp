@@ -33,6 +33,8 @@ class FpduWriter final : public llp::UlpduWriter {
   llp::UlpduRoom next(const llp::PulledUlpdu& written) override;
   [[nodiscard]] bool append(const llp::PulledUlpdu& before, base::ByteView header,
                             base::ByteSpan payload) override;
+  uint32_t append_series(llp::PulledUlpdu& before, llp::UlpduSeries& series,
+                         uint32_t most) override;
   /// The FPDU was written, the last one where there are several.
   [[nodiscard]] bool complete() const { return size_ != 0; }
   /// Octets of that FPDU.
@@ -44,6 +46,8 @@ class FpduWriter final : public llp::UlpduWriter {
  private:
   struct Sum;
 
+  [[nodiscard]] bool append_one(const llp::PulledUlpdu& before, base::ByteView header,
+                                base::ByteSpan payload);
   [[nodiscard]] uint32_t room_behind() const;
   [[nodiscard]] uint32_t room_of_next() const;
   [[nodiscard]] Sum open(uint32_t ulpdu_length, base::ByteView header);

@@ -1,5 +1,6 @@
 #include "rdmap/outbound.hpp"
 
+#include "base/check.hpp"
 #include "rdmap/opcodes.hpp"
 
 namespace rnic::rdmap {
@@ -12,17 +13,18 @@ namespace {
 constexpr int kKindShift = 56;
 constexpr int kLastShift = 48;
 constexpr int kPartShift = 32;
+constexpr int kOffsetShift = 32;  // in b
 
 llp::RecordTag make_tag(uint8_t kind, uint32_t seq, const ddp::Cut& cut, uint8_t part = 0) {
   return {.a = uint64_t{kind} << kKindShift | uint64_t{cut.last} << kLastShift |
                uint64_t{part} << kPartShift | seq,
-          .b = uint64_t{cut.offset} << 32 | cut.length};
+          .b = uint64_t{cut.offset} << kOffsetShift | cut.length};
 }
 uint8_t kind_of(const llp::RecordTag& tag) { return static_cast<uint8_t>(tag.a >> kKindShift); }
 uint32_t seq_of(const llp::RecordTag& tag) { return static_cast<uint32_t>(tag.a); }
 uint8_t part_of(const llp::RecordTag& tag) { return static_cast<uint8_t>(tag.a >> kPartShift); }
 ddp::Cut cut_of(const llp::RecordTag& tag) {
-  return {.offset = static_cast<uint32_t>(tag.b >> 32),
+  return {.offset = static_cast<uint32_t>(tag.b >> kOffsetShift),
           .length = static_cast<uint32_t>(tag.b),
           .last = (tag.a >> kLastShift & 1) != 0};
 }
@@ -293,20 +295,20 @@ llp::PulledUlpdu Outbound::pull_segments(uint32_t max, bool whole_only, llp::Ulp
 /// that of each of them; none: the call is over \param at the octets of the next one \return the
 /// last ULPDU, behind which there is no room; none: the last segment of the message is next
 llp::PulledUlpdu Outbound::pull_full(llp::UlpduRoom& room, uint8_t* at, llp::UlpduWriter& out) {
-  const uint32_t begin = current_.offset;
-  const uint32_t length = room.max - current_.message.header_size();
-  ddp::FullSegments segments(current_.message, begin, length);
+  const ddp::Cut first{.offset = current_.offset,
+                       .length = room.max - current_.message.header_size()};
+  const llp::RecordTag tag =
+      make_tag(static_cast<uint8_t>(current_.kind), current_.seq, first, current_.part);
+  llp::UlpduSeries series =
+      ddp::series_of(current_.message, first, at, tag, uint64_t{first.length} << kOffsetShift);
+  RNIC_CHECK(first.length != 0);  // the segment before had the same room, and payload
   llp::PulledUlpdu pulled;
-  for (; current_.message.length - current_.offset > length; at += length) {
-    if (!segments.append(at, pulled, out)) break;
-    pulled = {.length = room.max,
-              .tag = make_tag(static_cast<uint8_t>(current_.kind), current_.seq,
-                              {.offset = current_.offset, .length = length}, current_.part)};
-    current_.offset += length;
-  }
-  const uint32_t octets = current_.offset - begin;
-  if (octets == 0) return {};
-  counters_.segments_out += segments.count();
+  const uint32_t left = current_.message.length - current_.offset;
+  const uint32_t count = out.append_series(pulled, series, (left - 1) / first.length);
+  if (count == 0) return {};
+  const uint32_t octets = count * first.length;
+  current_.offset += octets;
+  counters_.segments_out += count;
   if (current_.counted) counters_.octets_out += octets;
   const llp::UlpduRoom behind = out.next(pulled);
   return behind.max == 0 ? pulled : llp::PulledUlpdu{};

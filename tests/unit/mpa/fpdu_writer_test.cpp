@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <random>
 
+#include "base/endian.hpp"
 #include "start_frames.hpp"
 #include "support/mpa_fakes.hpp"
 
@@ -205,6 +207,45 @@ TEST(FpduWriter, AppendedFpdusAreThoseThatFollowEachOtherInSteps_MPA_4_5_07) {
       ASSERT_EQ(one.row.passed()[i].tag, other.row.passed()[i].tag);
       ASSERT_TRUE(one.row.passed()[i].push && one.row.passed()[i].atomic);
     }
+  }
+}
+
+// A series is what its ULPDUs are one by one, headers that count in 4 and in 8 octets, until it
+// ends or one does not fit.
+TEST(FpduWriter, ASeriesIsItsUlpdusOneByOne) {
+  std::mt19937 random(5);
+  const auto draw = [&](uint32_t below) { return static_cast<uint32_t>(random() % below); };
+  Octets payload = numbered_ulpdu(3, 1000);
+  for (int round = 0; round < 1000; ++round) {
+    const MarkerGrid grid(draw(3) == 0, 20);
+    const uint32_t places = 1 + draw(20);
+    Segment one(grid, true, 1400, 24, places);
+    Segment other(grid, true, 1400, 24, places);
+    const bool wide = draw(2) == 0;
+    Octets header = numbered_ulpdu(draw(9), wide ? 14 : 18);
+    std::fill(header.end() - 4, header.end(), uint8_t{0xff});  // the count wraps, or carries
+    const uint32_t each = 1 + draw(60);
+    const uint32_t most = draw(12);
+    llp::RecordTag tag{random(), random()};
+    llp::UlpduSeries series(header, wide ? 8 : 4, {payload.data(), each}, tag, 3);
+    llp::PulledUlpdu before{.last = true};
+    const uint32_t count = one.writer.append_series(before, series, most);
+    llp::PulledUlpdu written;
+    uint32_t n = 0;
+    for (; n < most; ++n) {
+      if (!other.writer.append(written, header, {payload.data() + size_t{n} * each, each})) break;
+      written = {.length = static_cast<uint32_t>(header.size()) + each, .tag = tag};
+      uint8_t* const at = header.data() + header.size() - (wide ? 8 : 4);
+      wide ? base::store_be64(at, base::load_be64(at) + each)
+           : base::store_be32(at, base::load_be32(at) + each);
+      tag.b += 3;
+    }
+    ASSERT_EQ(count, n);
+    ASSERT_EQ(one.octets, other.octets);
+    if (count == 0) continue;
+    ASSERT_EQ(before.length, written.length);
+    ASSERT_EQ(before.tag, written.tag);
+    ASSERT_FALSE(before.last);
   }
 }
 
