@@ -300,19 +300,31 @@ TEST(Input, OldTimestampsAreRejected_TCP_7323_5_01) {
   EXPECT_TRUE(p.user.how_ended);  // RST is exempt
 }
 
+// With prediction these segments take the short ways, without it the steps of s.3.10.7.4.
 TEST(Input, OnlyTheSegmentAtTheAckSetsTsRecent_TCP_7323_4_3_01) {
-  RawPeer p(tcp::Config{});
-  p.accept(option_mss(1460) + option_timestamps(1000, 0), option_timestamps(1000, 1));
-  const auto send = [&](uint32_t offset, uint32_t tsval) {
-    p.inject({.seq = kIrs + 1 + offset,
-              .ack = kIss + 1,
-              .flags = flag::kAck | flag::kPsh,
-              .payload = 10,
-              .options = option_timestamps(tsval, 1)});
-    return p.next().parsed.timestamps->echo;
-  };
-  EXPECT_EQ(send(10, 1500), 1000u);  // ahead of a hole: the old echo stays
-  EXPECT_EQ(send(0, 1400), 1400u);   // fills the hole
+  for (const bool prediction : {true, false}) {
+    SCOPED_TRACE(prediction);
+    RawPeer p(tcp::Config{});
+    p.stack.set_prediction(prediction);
+    p.accept(option_mss(1460) + option_timestamps(1000, 0), option_timestamps(1000, 1));
+    const auto send = [&](uint32_t offset, uint32_t tsval, uint8_t flags) {
+      p.inject({.seq = kIrs + 1 + offset,
+                .ack = kIss + 1,
+                .flags = flags,
+                .payload = 10,
+                .options = option_timestamps(tsval, 1)});
+    };
+    const auto echo = [&p] { return p.next().parsed.timestamps->echo; };
+    send(10, 1500, kPshAck);  // ahead of a hole: the old echo stays
+    EXPECT_EQ(echo(), 1000u);
+    send(0, 1400, kPshAck);  // fills the hole
+    EXPECT_EQ(echo(), 1400u);
+    send(20, 1600, flag::kAck);
+    EXPECT_TRUE(p.silent());  // an ACK that waits echoes the first of those that it answers
+    send(30, 1700, kPshAck);
+    EXPECT_EQ(echo(), 1600u);
+    EXPECT_EQ(p.stack.counters().predicted_in != 0, prediction);
+  }
 }
 
 // A segment whose ACK is impossible is no segment of the peer: its timestamp must not shut the real
@@ -536,14 +548,20 @@ TEST(Input, AnAckRidesOnData) {
 }
 
 TEST(Input, OldSegmentsDoNotChangeTheWindow_TCP_9293_3_10_07) {
-  RawPeer p;
-  p.accept();
-  p.data(0, 100);
-  p.inject({.seq = kIrs + 101, .ack = kIss + 1, .flags = flag::kAck, .window = 40000});
-  p.inject({.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .window = 0, .payload = 100});
-  p.egress.sent.clear();
-  p.send_record(536);
-  p.expect({.flags = kPshAck, .payload = 536u});
+  // All of its text is old, so that it fails the first step already; or a part of it is new.
+  for (const uint32_t octets : {100u, 200u}) {
+    SCOPED_TRACE(octets);
+    RawPeer p;
+    p.accept();
+    p.data(0, 100);
+    p.inject({.seq = kIrs + 101, .ack = kIss + 1, .flags = flag::kAck, .window = 40000});
+    p.inject(
+        {.seq = kIrs + 1, .ack = kIss + 1, .flags = flag::kAck, .window = 0, .payload = octets});
+    EXPECT_EQ(p.user.ordered_to, octets);
+    p.egress.sent.clear();
+    p.send_record(536);
+    p.expect({.flags = kPshAck, .ack = kIrs + 1 + octets, .payload = 536u});
+  }
 }
 
 // Also when the path has become narrower: after a few, every second of the smaller segments is
@@ -568,25 +586,34 @@ TEST(Input, SmallerFullSegmentsAreAcknowledgedInPairs_TCP_9293_3_8_6_3_01) {
   }
 }
 
-// A segment that fills a hole is older than the one beyond the hole.
+// A segment that fills a hole is older than the one beyond the hole, and does not make the next one
+// that is older than that look new. With prediction they go the way of text beside the next
+// segment.
 TEST(Input, ALateSegmentDoesNotChangeTheWindow_TCP_9293_3_10_07) {
-  RawPeer p;
-  p.accept();
-  const tcp::Inside c(*p.user.stream);
-  const auto text = [&](uint32_t offset, uint16_t window) {
-    p.inject({.seq = kIrs + 1 + offset,
-              .ack = kIss + 1,
-              .flags = flag::kAck,
-              .window = window,
-              .payload = 100});
-  };
-  text(100, 40000);
-  EXPECT_EQ(c.tcb.snd_wnd, 40000u);
-  text(0, 20);  // SND.WL1 > SEG.SEQ
-  EXPECT_EQ(p.user.ordered_to, 200u);
-  EXPECT_EQ(c.tcb.snd_wnd, 40000u);
-  text(200, 30000);
-  EXPECT_EQ(c.tcb.snd_wnd, 30000u);
+  for (const bool prediction : {true, false}) {
+    SCOPED_TRACE(prediction);
+    RawPeer p;
+    p.stack.set_prediction(prediction);
+    p.accept();
+    const tcp::Inside c(*p.user.stream);
+    const auto text = [&](uint32_t offset, uint16_t window) {
+      p.inject({.seq = kIrs + 1 + offset,
+                .ack = kIss + 1,
+                .flags = flag::kAck,
+                .window = window,
+                .payload = 100});
+    };
+    text(200, 40000);
+    EXPECT_EQ(c.tcb.snd_wnd, 40000u);
+    text(0, 20);  // SND.WL1 > SEG.SEQ
+    EXPECT_EQ(p.user.ordered_to, 100u);
+    EXPECT_EQ(c.tcb.snd_wnd, 40000u);
+    text(100, 30);  // newer than the one before, and older than the first
+    EXPECT_EQ(p.user.ordered_to, 300u);
+    EXPECT_EQ(c.tcb.snd_wnd, 40000u);
+    text(300, 30000);
+    EXPECT_EQ(c.tcb.snd_wnd, 30000u);
+  }
 }
 
 TEST(Input, HostileHeadersOnlyCount_TCP_9293_3_1_05) {
