@@ -5,14 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <span>
 
 #include "base/bytes.hpp"
-#include "base/check.hpp"
-#include "base/endian.hpp"
 #include "base/time.hpp"
 #include "llp/stream.hpp"
+#include "llp/ulpdu_series.hpp"
 
 namespace rnic::llp {
 
@@ -32,70 +30,11 @@ enum class FramingError : uint8_t {
 
 [[nodiscard]] const char* to_string(FramingError error);
 
-/// The ULPDU that pull_ulpdu() wrote.
-struct PulledUlpdu {
-  uint32_t length = 0;  ///< octets of the ULPDU; 0: nothing to send (a ULPDU is never empty)
-  bool last = false;    ///< last ULPDU of a DDP message
-  RecordTag tag;
-  bool more = true;  ///< false: another call gives nothing before Framing::ready() is called
-};
-
 /// Room for another ULPDU.
 struct UlpduRoom {
   uint32_t max = 0;         ///< its most octets; 0: there is no room
   bool whole_only = false;  ///< as in pull_ulpdu()
   bool lasts = false;       ///< each segment behind this one has the same room
-};
-
-/// Successive ULPDUs of one message that have one length and are not its last: their payloads lie
-/// one behind the other in memory. The last octets of their headers are a count in network order
-/// (TO or MO), which each payload advances.
-class UlpduSeries {
- public:
-  static constexpr uint32_t kHeaderMost = 18;
-
-  /// \param header of the first one \param count_octets of it are the count: 8 or 4
-  /// \param payload of the first one \param tag of the first one, which is another one's by `step`
-  /// in RecordTag::b
-  UlpduSeries(base::ByteView header, uint32_t count_octets, base::ByteSpan payload,
-              const RecordTag& tag, uint64_t step)
-      : header_size_(static_cast<uint32_t>(header.size())),
-        wide_(count_octets == 8),
-        payload_(payload),
-        tag_(tag),
-        step_(step) {
-    RNIC_DCHECK(header.size() <= kHeaderMost && header.size() >= count_octets);
-    std::memcpy(header_.data(), header.data(), header.size());
-    count_ = wide_ ? base::load_be64(count()) : base::load_be32(count());
-  }
-
-  [[nodiscard]] base::ByteView header() const { return {header_.data(), header_size_}; }
-  [[nodiscard]] base::ByteSpan payload() const { return payload_; }
-  [[nodiscard]] PulledUlpdu told() const {
-    return {.length = header_size_ + static_cast<uint32_t>(payload_.size()), .tag = tag_};
-  }
-  /// The next one is that behind it.
-  void advance() {
-    count_ += payload_.size();
-    if (wide_) {
-      base::store_be64(count(), count_);
-    } else {
-      base::store_be32(count(), static_cast<uint32_t>(count_));
-    }
-    payload_ = {payload_.data() + payload_.size(), payload_.size()};
-    tag_.b += step_;
-  }
-
- private:
-  [[nodiscard]] uint8_t* count() { return header_.data() + header_size_ - (wide_ ? 8 : 4); }
-
-  std::array<uint8_t, kHeaderMost> header_;
-  uint32_t header_size_;
-  bool wide_;  // the count has 8 octets
-  uint64_t count_ = 0;
-  base::ByteSpan payload_;
-  RecordTag tag_;
-  uint64_t step_;
 };
 
 /// Takes the octets of one ULPDU, inserts markers and computes the CRC.
