@@ -66,7 +66,7 @@ class UlpduWriter {
   virtual uint32_t append_series(PulledUlpdu& before, UlpduSeries& series, uint32_t most) {
     uint32_t count = 0;
     for (; count < most && append(before, series.header(), series.payload()); ++count) {
-      before = series.told();
+      series.tell(before);
       series.advance();
     }
     return count;

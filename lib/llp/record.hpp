@@ -47,8 +47,9 @@ struct Pulled {
   uint32_t length = 0;  ///< octets appended to the frame; 0: nothing to send now
   bool push = false;    ///< last record of a message: the segment carries PSH
   bool atomic = false;  ///< an FPDU: keep it whole; false for streaming octets
-  RecordTag tag;
-  bool more = true;  ///< false: another call gives nothing before Stream::ready() is called
+  bool more = true;     ///< false: another call gives nothing before Stream::ready() is called
+  RecordTag tag;        // last: GCC 12 copies padding behind it by a read that waits for two
+                        // writes
 };
 
 }  // namespace rnic::llp

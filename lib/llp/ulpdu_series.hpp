@@ -1,5 +1,5 @@
 /// \file
-/// What is told of a ULPDU that goes down, and ULPDUs that differ in a count and in what they carry.
+/// What is told of a ULPDU that goes down, and ULPDUs that differ in a count and in their payload.
 #pragma once
 
 #include <array>
@@ -17,8 +17,8 @@ namespace rnic::llp {
 struct PulledUlpdu {
   uint32_t length = 0;  ///< octets of the ULPDU; 0: nothing to send (a ULPDU is never empty)
   bool last = false;    ///< last ULPDU of a DDP message
-  RecordTag tag;
-  bool more = true;  ///< false: another call gives nothing before Framing::ready() is called
+  bool more = true;     ///< false: another call gives nothing before Framing::ready() is called
+  RecordTag tag;        // last, so that there is no padding behind it, as in Pulled
 };
 
 /// Successive ULPDUs of one message that have one length and are not its last: their payloads lie
@@ -40,28 +40,42 @@ class UlpduSeries {
         step_(step) {
     RNIC_DCHECK(header.size() <= kHeaderMost && header.size() >= count_octets);
     std::memcpy(header_.data(), header.data(), header.size());
-    count_ = wide_ ? base::load_be64(count()) : base::load_be32(count());
+    count_ = wide_ ? base::load_be64(place()) : base::load_be32(place());
   }
 
-  [[nodiscard]] base::ByteView header() const { return {header_.data(), header_size_}; }
+  /// That of the next ULPDU; the memory is the same for each.
+  [[nodiscard]] base::ByteView header() {
+    if (wide_) {
+      base::store_be64(place(), count_);
+    } else {
+      base::store_be32(place(), static_cast<uint32_t>(count_));
+    }
+    return {header_.data(), header_size_};
+  }
+  [[nodiscard]] uint32_t header_size() const { return header_size_; }
+  /// The count of the next ULPDU, of which its header has the low octets.
+  [[nodiscard]] uint64_t count() const { return count_; }
+  /// 8 or 4.
+  [[nodiscard]] uint32_t count_octets() const { return wide_ ? 8 : 4; }
   [[nodiscard]] base::ByteSpan payload() const { return payload_; }
-  [[nodiscard]] PulledUlpdu told() const {
-    return {.length = header_size_ + static_cast<uint32_t>(payload_.size()), .tag = tag_};
+  /// Sets what is told of the next ULPDU. Each member by itself: GCC 12 makes a whole one on the
+  /// stack in parts, and waits for these when it copies it.
+  void tell(PulledUlpdu& ulpdu) const {
+    ulpdu.length = header_size_ + static_cast<uint32_t>(payload_.size());
+    ulpdu.last = false;
+    ulpdu.tag.a = tag_.a;
+    ulpdu.tag.b = tag_.b;
+    ulpdu.more = true;
   }
   /// The next one is that behind it.
   void advance() {
     count_ += payload_.size();
-    if (wide_) {
-      base::store_be64(count(), count_);
-    } else {
-      base::store_be32(count(), static_cast<uint32_t>(count_));
-    }
     payload_ = {payload_.data() + payload_.size(), payload_.size()};
     tag_.b += step_;
   }
 
  private:
-  [[nodiscard]] uint8_t* count() { return header_.data() + header_size_ - (wide_ ? 8 : 4); }
+  [[nodiscard]] uint8_t* place() { return header_.data() + header_size_ - count_octets(); }
 
   std::array<uint8_t, kHeaderMost> header_;
   uint32_t header_size_;

@@ -32,6 +32,42 @@ void copy_header(uint8_t* at, base::ByteView header) {
   }
 }
 
+/// The first octets of the FPDUs of a series: what is the same in all of them, and the count. They
+/// are stored in the pieces in which the CRC reads them next: a read that spans two stores waits
+/// for both.
+class SeriesFront {
+ public:
+  /// \return the count begins with a word: behind 8 octets in a tagged segment, 16 in another one
+  [[nodiscard]] static bool fits(const llp::UlpduSeries& series) {
+    const uint32_t same = wire::kMpaLengthSize + series.header_size() - series.count_octets();
+    return same == (series.count_octets() == kWord ? kWord : 2 * kWord);
+  }
+
+  /// Precondition: fits(series).
+  SeriesFront(uint32_t ulpdu_length, llp::UlpduSeries& series)
+      : tagged_(series.count_octets() == kWord) {
+    std::array<uint8_t, wire::kMpaLengthSize + llp::UlpduSeries::kHeaderMost> front{};
+    base::store_be16(front.data(), static_cast<uint16_t>(ulpdu_length));
+    copy_header(front.data() + wire::kMpaLengthSize, series.header());
+    std::memcpy(&first_, front.data(), kWord);
+    std::memcpy(&second_, front.data() + kWord, kWord);
+  }
+
+  void write(uint8_t* at, uint64_t count) const {
+    std::memcpy(at, &first_, kWord);
+    if (tagged_) return base::store_be64(at + kWord, count);
+    std::memcpy(at + kWord, &second_, kWord);
+    base::store_be32(at + 2 * kWord, static_cast<uint32_t>(count));
+  }
+
+ private:
+  static constexpr uint32_t kWord = 8;
+
+  const bool tagged_;
+  uint64_t first_ = 0;
+  uint64_t second_ = 0;  // where the count is behind it
+};
+
 }  // namespace
 
 /// The longest ULPDU that fits the segment behind the FPDU; 0: none.
@@ -52,7 +88,7 @@ llp::UlpduRoom FpduWriter::next(const llp::PulledUlpdu& written) {
   const bool packs = out_.packs();
   const uint32_t max = packs ? room_behind() : room_of_next();
   if (max == 0) return {};
-  if (!out_.next(packs, {size_, written.last, true, written.tag, written.more})) return {};
+  if (!out_.next(packs, {size_, written.last, true, written.more, written.tag})) return {};
   offset_ = behind;
   size_ = 0;
   max_ = max;
@@ -66,21 +102,25 @@ struct FpduWriter::Sum {
   uint32_t crc = crc::kInit;
 };
 
-[[gnu::always_inline]] inline bool FpduWriter::append_one(const llp::PulledUlpdu& before,
-                                                          base::ByteView header,
-                                                          base::ByteSpan payload) {
+/// The next ULPDU has a place: in what is left of the frame, or in the next one. False: it does not
+/// fit, and nothing has happened.
+[[gnu::always_inline]] inline bool FpduWriter::make_place(const llp::PulledUlpdu& before,
+                                                          size_t length) {
+  if (!complete()) return length <= max_;
+  const bool packs = out_.packs();
+  const uint32_t max = packs ? room_behind() : room_of_next();
+  if (length > max) return false;
+  if (!out_.next(packs, {size_, before.last, true, before.more, before.tag})) return false;
+  offset_ += size_;
+  size_ = 0;
+  max_ = max;
+  return true;
+}
+
+bool FpduWriter::append(const llp::PulledUlpdu& before, base::ByteView header,
+                        base::ByteSpan payload) {
   const size_t length = header.size() + payload.size();
-  if (complete()) {
-    const bool packs = out_.packs();
-    const uint32_t max = packs ? room_behind() : room_of_next();
-    if (length > max) return false;
-    if (!out_.next(packs, {size_, before.last, true, before.tag, before.more})) return false;
-    offset_ += size_;
-    size_ = 0;
-    max_ = max;
-  } else if (length > max_) {
-    return false;
-  }
+  if (!make_place(before, length)) return false;
   const auto ulpdu_length = static_cast<uint32_t>(length);
   if (grid_.on()) [[unlikely]] {
     write(ulpdu_length, header, {&payload, 1});
@@ -92,16 +132,21 @@ struct FpduWriter::Sum {
   return true;
 }
 
-bool FpduWriter::append(const llp::PulledUlpdu& before, base::ByteView header,
-                        base::ByteSpan payload) {
-  return append_one(before, header, payload);
-}
-
 uint32_t FpduWriter::append_series(llp::PulledUlpdu& before, llp::UlpduSeries& series,
                                    uint32_t most) {
+  if (grid_.on() || !SeriesFront::fits(series)) [[unlikely]] {
+    return UlpduWriter::append_series(before, series, most);
+  }
+  const auto length = static_cast<uint32_t>(series.header_size() + series.payload().size());
+  const SeriesFront front(length, series);
   uint32_t count = 0;
-  for (; count < most && append_one(before, series.header(), series.payload()); ++count) {
-    before = series.told();
+  for (; count < most && make_place(before, length); ++count) {
+    uint8_t* const begin = open(length);
+    front.write(begin, series.count());
+    Sum sum{begin + wire::kMpaLengthSize + series.header_size(), begin};
+    put(series.payload(), sum);
+    close(length, sum);
+    series.tell(before);
     series.advance();
   }
   return count;
@@ -121,14 +166,19 @@ void FpduWriter::write(uint32_t ulpdu_length, base::ByteView header,
   close(ulpdu_length, sum);
 }
 
-/// Begins an FPDU without markers: its length and the first octets of the ULPDU.
-[[gnu::always_inline]] inline FpduWriter::Sum FpduWriter::open(uint32_t ulpdu_length,
-                                                               base::ByteView header) {
+/// Begins an FPDU without markers. \return its first octet
+[[gnu::always_inline]] inline uint8_t* FpduWriter::open(uint32_t ulpdu_length) {
   ++fpdus_;
   const uint32_t size = wire::mpa_fpdu_size(ulpdu_length);
   RNIC_CHECK(size <= out_.room_left());
   size_ = size;
-  uint8_t* const begin = out_.append(size);
+  return out_.append(size);
+}
+
+/// Begins an FPDU without markers: its length and the first octets of the ULPDU.
+[[gnu::always_inline]] inline FpduWriter::Sum FpduWriter::open(uint32_t ulpdu_length,
+                                                               base::ByteView header) {
+  uint8_t* const begin = open(ulpdu_length);
   base::store_be16(begin, static_cast<uint16_t>(ulpdu_length));
   copy_header(begin + wire::kMpaLengthSize, header);
   return {begin + wire::kMpaLengthSize + header.size(), begin};

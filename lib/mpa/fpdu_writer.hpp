@@ -2,6 +2,7 @@
 /// Builds one FPDU straight into the outgoing frame: length, ULPDU with its markers, pad and CRC.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "crc/crc.hpp"
@@ -46,10 +47,10 @@ class FpduWriter final : public llp::UlpduWriter {
  private:
   struct Sum;
 
-  [[nodiscard]] bool append_one(const llp::PulledUlpdu& before, base::ByteView header,
-                                base::ByteSpan payload);
+  [[nodiscard]] bool make_place(const llp::PulledUlpdu& before, size_t length);
   [[nodiscard]] uint32_t room_behind() const;
   [[nodiscard]] uint32_t room_of_next() const;
+  [[nodiscard]] uint8_t* open(uint32_t ulpdu_length);
   [[nodiscard]] Sum open(uint32_t ulpdu_length, base::ByteView header);
   void close(uint32_t ulpdu_length, Sum& sum) const;
   void put(base::ByteSpan piece, Sum& sum) const;

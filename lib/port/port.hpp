@@ -31,7 +31,10 @@ struct Buffer;
 /// The state of a frame's checksums: of the IPv4 header, and of TCP over IPv4 or IPv6. The field of
 /// an open checksum is meaningless: the port writes into it what its device needs (for a NIC the
 /// sum of the pseudo header).
-enum class Checksum : uint8_t {
+///
+/// It is so large that a Packet has no padding at its end: GCC 12 copies one that has some by a read
+/// that spans two writes, and waits for both.
+enum class Checksum : uint32_t {
   Unknown,  ///< rx: software must check. tx: complete in the frame
   Good,     ///< rx: the port vouches for it (hardware, or a trusted medium)
   Bad,      ///< rx: the port found it wrong

@@ -46,7 +46,7 @@ llp::PulledUlpdu Source::pull_ulpdu(uint32_t max, bool whole_only, llp::UlpduWri
   write(given_, length, out);
   const llp::RecordTag tag{given_, length};
   given_ += length;
-  return {kTaggedHeader + length, length == left, tag};
+  return {kTaggedHeader + length, length == left, true, tag};
 }
 
 bool Source::rebuild_ulpdu(const llp::RecordTag& tag, llp::UlpduWriter& out) {

@@ -114,7 +114,7 @@ class FakeFramingUser final : public llp::FramingUser {
     sent[tag.a] = to_send.front();
     to_send.pop_front();
     write(sent[tag.a], out);
-    return {static_cast<uint32_t>(sent[tag.a].size()), true, tag};
+    return {static_cast<uint32_t>(sent[tag.a].size()), true, true, tag};
   }
   bool rebuild_ulpdu(const llp::RecordTag& tag, llp::UlpduWriter& out) override {
     if (sent.count(tag.a) == 0) return false;

@@ -61,8 +61,8 @@ class RecordUser : public llp::StreamUser {
     return {.length = length,
             .push = to_send.empty(),
             .atomic = true,
-            .tag = {offset, length},
-            .more = !tells_last || !to_send.empty()};
+            .more = !tells_last || !to_send.empty(),
+            .tag = {offset, length}};
   }
   bool rebuild(const llp::RecordTag& tag, uint64_t offset, uint32_t length,
                llp::Frame& out) override {
