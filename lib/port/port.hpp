@@ -32,8 +32,8 @@ struct Buffer;
 /// an open checksum is meaningless: the port writes into it what its device needs (for a NIC the
 /// sum of the pseudo header).
 ///
-/// It is so large that a Packet has no padding at its end: GCC 12 copies one that has some by a read
-/// that spans two writes, and waits for both.
+/// It is so large that a Packet has no padding at its end: GCC 12 copies one that has some by a
+/// read that spans two writes, and waits for both.
 enum class Checksum : uint32_t {
   Unknown,  ///< rx: software must check. tx: complete in the frame
   Good,     ///< rx: the port vouches for it (hardware, or a trusted medium)
