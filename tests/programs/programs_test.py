@@ -878,6 +878,9 @@ class Wire(OnWire):
             self.assertIn("return status 0", said)
 
     def test_an_address_of_its_own(self):
+        rping_again(self.takes_an_address, self.new_wire)
+
+    def takes_an_address(self):
         common = ("-V", "-C", "5", "-a", "10.5.0.9")
         its_own = ("--wire", self.wire, "--address", "10.5.0.9/24")
         serving = self.start("rping", "-s", *common, options=its_own)
