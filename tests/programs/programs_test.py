@@ -82,6 +82,18 @@ def rping_again(run, before_each=lambda: None):
     return run()
 
 
+def rstream_again(run):
+    """Runs rstream -T a, again where it ends with 16: rsockets told it of its peer's farewell together
+    with the last octets, and it reads no more then. See decision 54."""
+    for _ in range(4):
+        try:
+            return run()
+        except AssertionError as error:
+            if not str(error).startswith("16 != 0"):
+                raise
+    return run()
+
+
 def dumpable():
     # The kernel forgets who may read /proc/self of a process that has changed its user.
     ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)
@@ -315,14 +327,18 @@ class Programs(Perftest):
                                                               "-p", free_port(), "-C", "1")))
 
     def test_rsockets(self):
+        def run(options, size):
+            port = free_port()
+            common = ("rstream", "-p", port, "-S", {"64k": "65536", "4k": "4096"}[size], "-C", "50",
+                      *options)
+            self.assertRegex(self.pair(common, (*common, "-s", "127.0.0.1"), port)[1],
+                             rf"{size} +50 ")
+
+        run((), "64k")
         # With "-T a" it takes the end for an error that comes with the last octets.
-        for options, size in ((), "64k"), (("-T", "a"), "64k"), (("-T", "a", "-T", "v"), "4k"):
+        for options, size in (("-T", "a"), "64k"), (("-T", "a", "-T", "v"), "4k"):
             with self.subTest(options=options):
-                port = free_port()
-                common = ("rstream", "-p", port, "-S", {"64k": "65536", "4k": "4096"}[size],
-                          "-C", "50", *options)
-                said = self.pair(common, (*common, "-s", "127.0.0.1"), port)
-                self.assertRegex(said[1], rf"{size} +50 ")
+                rstream_again(lambda: run(options, size))
 
     def test_riostream(self):
         # It compares the octets, which its client writes into memory of the server's.
