@@ -15,6 +15,7 @@
 
 namespace {
 
+using rnic::programs::loopback;
 using rnic::programs::need;
 using rnic::programs::queues;
 
@@ -30,14 +31,6 @@ void expect(bool good, const std::string& what) {
 void is_refused(int status, const char* what) {
   const int error = errno;
   expect(status == -1 && error == EINVAL, std::string("not refused: ") + what);
-}
-
-sockaddr_in loopback(uint16_t port) {
-  sockaddr_in out{};
-  out.sin_family = AF_INET;
-  out.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  out.sin_port = port;
-  return out;
 }
 
 int bind_to(rdma_cm_id* id, uint16_t port = 0) {

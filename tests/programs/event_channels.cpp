@@ -19,6 +19,7 @@ extern "C" const char* __tsan_default_suppressions() { return ""; }
 
 namespace {
 
+using rnic::programs::loopback;
 using rnic::programs::need;
 using rnic::programs::queues;
 
@@ -68,14 +69,6 @@ rdma_cm_id* new_id(rdma_event_channel* channel) {
   rdma_cm_id* id = nullptr;
   need(rdma_create_id(channel, &id, nullptr, RDMA_PS_TCP), "rdma_create_id");
   return id;
-}
-
-sockaddr_in loopback(uint16_t port) {
-  sockaddr_in out{};
-  out.sin_family = AF_INET;
-  out.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  out.sin_port = port;
-  return out;
 }
 
 /// Asks for the address, which is told by an event.

@@ -20,17 +20,10 @@
 
 namespace {
 
+using rnic::programs::loopback;
 using rnic::programs::need;
 
 constexpr char kOctet = 'x';
-
-sockaddr_in loopback(uint16_t port) {
-  sockaddr_in out{};
-  out.sin_family = AF_INET;
-  out.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  out.sin_port = port;
-  return out;
-}
 
 /// Sends an octet, and goes when the other side writes to its standard input.
 int be_peer(uint16_t port, bool killed) {

@@ -23,6 +23,15 @@ Value need(Value value, bool good, const char* what) {
 
 inline void need(int status, const char* what) { need(status, status == 0, what); }
 
+/// \param port in network order; 0: any
+inline sockaddr_in loopback(uint16_t port) {
+  sockaddr_in out{};
+  out.sin_family = AF_INET;
+  out.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  out.sin_port = port;
+  return out;
+}
+
 /// What a queue pair is made with. \param srq nullptr: it has receives of its own
 inline ibv_qp_init_attr queues(ibv_cq* cq, ibv_srq* srq, uint32_t depth = 8) {
   ibv_qp_init_attr attr{};
@@ -57,9 +66,7 @@ struct Memory {
 /// Listens at a free port of 127.0.0.1. \param here is set to that address
 inline rdma_cm_id* listen_here(sockaddr_in& here, int backlog) {
   rdma_cm_id* listener = nullptr;
-  here = {};
-  here.sin_family = AF_INET;
-  here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  here = loopback(0);
   need(rdma_create_id(nullptr, &listener, nullptr, RDMA_PS_TCP), "rdma_create_id");
   need(rdma_bind_addr(listener, reinterpret_cast<sockaddr*>(&here)), "rdma_bind_addr");
   need(rdma_listen(listener, backlog), "rdma_listen");
