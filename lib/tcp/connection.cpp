@@ -554,6 +554,7 @@ void Connection::validate() const {
   RNIC_CHECK(!core_.prediction.beside() ||
              fast_path::predictable_beside(core_, sender_, receiver_));
   RNIC_CHECK(!core_.prediction.on() || fast_path::predictable(core_, sender_, receiver_));
+  RNIC_CHECK(!sender_.is_quiet() || !(handshake_.due() || sender_.persist().probe_due()));
   RNIC_CHECK(!half_open() || (state() == State::SynReceived && passive()));
   const bool opening = in_any(state(), State::SynSent, State::SynReceived);
   RNIC_CHECK(state() == State::Closed || handshake_.is_done() != opening);

@@ -148,9 +148,9 @@ class Connection final : public llp::Stream {
   /// there may be more, and nothing has happened.
   [[nodiscard]] bool only_puts_off(base::Now now) {
     const AckPolicy& ack = receiver_.ack();
-    if (!ack.may_wait() || !sender_.is_quiet() || handshake_.due()) return false;
+    // A quiet sender has no SYN and no window probe due, see validate().
+    if (!ack.may_wait() || !sender_.is_quiet() || keep_alive_.probe_due()) return false;
     if (ack.owes_parts() || ack.due_alone() || core_.ecn.owes_acks()) return false;
-    if (sender_.persist().probe_due() || keep_alive_.probe_due()) return false;
     return put_off_ack(now);
   }
   /// Puts the connection at the end of the round, or takes it out of the round if it has nothing to

@@ -45,11 +45,14 @@ class TcpLink;
 /// Egress of one stack into the link.
 class LinkEgress final : public tcp::Egress {
  public:
-  LinkEgress(TcpLink& link, bool is_a) : link_(link), is_a_(is_a), buffer_(65536) {}
+  LinkEgress(TcpLink& link, bool is_a) : link_(link), is_a_(is_a), buffer_(kMostRoom * kSlot) {}
   bool begin(const IpAddress& source, const IpAddress& destination, tcp::TxSlot& slot,
              base::Now) override;
   void send(tcp::TxSlot& slot, uint32_t length, base::Now now) override;
   void cancel(tcp::TxSlot&) override { open_ = false; }
+  bool begin_run(const IpAddress& source, const IpAddress& destination, uint32_t most,
+                 tcp::TxRun& run, base::Now now) override;
+  void send_run(tcp::TxRun& run, uint32_t complete, base::Now now) override;
   [[nodiscard]] uint32_t path_mtu(IpAddress, base::Now) const override { return mtu; }
   [[nodiscard]] uint32_t link_mtu(IpAddress) const override { return mtu; }
   void reduce_path_mtu(IpAddress, uint32_t to, base::Now) override { mtu = std::min(mtu, to); }
@@ -57,8 +60,13 @@ class LinkEgress final : public tcp::Egress {
   uint32_t mtu = 1500;
   uint32_t refuse = 0;  ///< begin() says no this many times
   bool checksum_open = false;
+  uint32_t room = 1;  ///< segments that begin_run() has room for, at most kMostRoom
+
+  static constexpr uint32_t kMostRoom = 6;
 
  private:
+  static constexpr size_t kSlot = 65536;
+
   TcpLink& link_;
   bool is_a_;
   bool open_ = false;
@@ -151,6 +159,25 @@ inline bool LinkEgress::begin(const IpAddress&, const IpAddress&, tcp::TxSlot& s
   open_ = true;
   slot = {.tcp = buffer_.data(), .room = mtu - 20, .checksum_open = checksum_open, .frame = this};
   return true;
+}
+
+inline bool LinkEgress::begin_run(const IpAddress& source, const IpAddress& destination,
+                                  uint32_t most, tcp::TxRun& run, base::Now now) {
+  if (!begin(source, destination, run.common, now)) return false;
+  run.count = std::min({most, room, kMostRoom});
+  for (uint32_t i = 0; i < run.count; ++i) run.tcp[i] = buffer_.data() + i * kSlot;
+  return true;
+}
+
+inline void LinkEgress::send_run(tcp::TxRun& run, uint32_t complete, base::Now now) {
+  RNIC_CHECK(complete <= run.count && (open_ || run.count == 0));
+  for (uint32_t i = 0; i < complete; ++i) {
+    open_ = true;
+    run.common.tcp = run.tcp[i];
+    send(run.common, run.lengths[i], now);
+  }
+  open_ = false;
+  run.count = 0;
 }
 
 inline void LinkEgress::send(tcp::TxSlot& slot, uint32_t length, base::Now) {

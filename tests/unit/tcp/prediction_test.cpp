@@ -63,6 +63,18 @@ struct Story {
   std::vector<std::string> lines;
   uint64_t segments = 0;
   uint64_t predicted = 0;
+  uint64_t passed = 0;  ///< records that came with another one
+};
+
+/// Notes what a connection tells. Segments leave together that are told of one by one, so it has
+/// lines of its own.
+struct Trace final : base::TraceSink {
+  void record(TraceKind kind, base::Range range, base::Now now) override {
+    lines.push_back("trace " + std::to_string(static_cast<int>(kind)) + " " +
+                    std::to_string(range.begin) + " " + std::to_string(range.end) + " " +
+                    std::to_string(base::nanos(now)));
+  }
+  std::vector<std::string> lines;
 };
 
 struct LinkWeather {
@@ -92,6 +104,7 @@ class LinkWorld {
 
   Story run() {
     pair_.connect();
+    if (traced_) pair_.a.stream->set_trace(&trace_);
     for (uint32_t turn = 0; turn < 120 && !over(); ++turn) {
       act();
       run_turn();
@@ -106,6 +119,8 @@ class LinkWorld {
       story_.segments += s->counters().segments_in;
       story_.predicted += s->counters().predicted_in;
     }
+    story_.passed = pair_.a.passed + pair_.b.passed;
+    story_.lines.insert(story_.lines.end(), trace_.lines.begin(), trace_.lines.end());
     return std::move(story_);
   }
 
@@ -113,6 +128,19 @@ class LinkWorld {
   void send_one_by_one() {
     pair_.link.a.set_bursts(false);
     pair_.link.b.set_bursts(false);
+  }
+  /// The users give up to eight records a call, and there is room for several segments at once.
+  void send_in_rows() {
+    pair_.a.row = pair_.b.row = 8;
+    pair_.link.egress_a.room = pair_.link.egress_b.room = LinkEgress::kMostRoom;
+  }
+  /// Many records fill a segment. By the seed, segments have their checksum made in software and are
+  /// traced, as random_config() chooses ECN: what is asked of each segment by itself.
+  void send_long_messages() {
+    long_messages_ = true;
+    traced_ = random_.below(4) == 0;
+    pair_.link.egress_a.checksum_open = random_.below(4) != 0;
+    pair_.link.egress_b.checksum_open = random_.below(4) != 0;
   }
   /// From now on prediction goes on and off every few microseconds: while it is off nobody predicts
   /// anew behind a segment, and what was predicted before ends by its mutators or not at all.
@@ -160,6 +188,7 @@ class LinkWorld {
       const uint32_t records = 1 + random_.below(40);
       for (uint32_t i = 0; i < records; ++i)
         u.queue(1 + random_.below(random_.below(2) ? 1448 : 200));
+      if (long_messages_) u.queue(random_.below(60'000));
     } else if (choice < 70) {
       u.room = random_.below(2) ? 4u << 20 : random_.below(20'000);
       u.stream->room_grew();
@@ -204,7 +233,10 @@ class LinkWorld {
   LinkWeather weather_;
   Pair pair_;
   Story story_;
+  Trace trace_;
   bool switches_ = false;
+  bool long_messages_ = false;
+  bool traced_ = false;
 };
 
 uint64_t seeds(uint64_t usual) { return test::by_form(usual, 10 * usual); }
@@ -244,6 +276,25 @@ TEST(Bursts, TwoStacksOverABadLinkSayAndDoTheSame) {
     compare(with, one_by_one.run(), seed);
     if (HasFatalFailure()) return;
   }
+}
+
+// Segments of a message that are alike are completed together, unless something is asked of each of
+// them: ECN, a checksum in software, a trace.
+TEST(Bursts, RowsOfRecordsGoOutAsOneByOne) {
+  uint64_t passed = 0;
+  for (uint64_t seed = 1; seed <= seeds(40); ++seed) {
+    LinkWorld rows(seed, true);
+    rows.send_long_messages();
+    rows.send_in_rows();
+    const Story with = rows.run();
+    LinkWorld one_by_one(seed, true);
+    one_by_one.send_long_messages();
+    one_by_one.send_one_by_one();
+    compare(with, one_by_one.run(), seed);
+    if (HasFatalFailure()) return;
+    passed += with.passed;
+  }
+  EXPECT_GT(passed, 200 * seeds(40));
 }
 
 /// Sends `records` full records over a connection without a loss. \return the frames of the sender

@@ -247,6 +247,21 @@ TEST(WaitingAck, AMarkDoesNotWait) {
   p.expect({.flags = flag::kAck | flag::kEce, .ack = kIrs + 1 + kMessage});
 }
 
+// The probe asks the peer whether it lives, and goes out in the turn in which it is due.
+TEST(WaitingAck, AKeepAliveProbeDoesNotWait) {
+  tcp::Config config = RawPeer::bare();
+  config.keep_alive = true;
+  config.keep_alive_idle = seconds(1);
+  Conversation c(config);
+  c.inject({.seq = kIrs + 1, .ack = kIss + 1 + c.said, .flags = flag::kAck});
+  c.now += seconds(1);
+  c.stack.on_timers(c.now);
+  c.ask();
+  c.turn();
+  c.expect({.seq = kIss + 1 + c.said - 1, .ack = kIrs + 1 + c.heard});
+  EXPECT_EQ(c.stack.counters().keep_alive_probes, 1u);
+}
+
 // While the path loses segments, each ACK counts.
 TEST(WaitingAck, BehindARecentHoleItDoesNotWait) {
   Conversation c;
