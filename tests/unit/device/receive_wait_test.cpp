@@ -174,7 +174,7 @@ TEST_F(Waiting, EachMessageHasItsOwnLimit) {
 }
 
 // The sender was told of success: what it has sent before its close is there for who posts.
-TEST_F(Waiting, ThePeersFinComesBehindTheMessages) {
+TEST_F(Waiting, ThePeersFinComesBehindTheMessages_MPA_7_2_02_DDP_4_1_05) {
   send(1);
   write(2, kOctets);
   send(3);

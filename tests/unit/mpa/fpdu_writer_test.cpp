@@ -212,7 +212,7 @@ TEST(FpduWriter, AppendedFpdusAreThoseThatFollowEachOtherInSteps_MPA_4_5_07) {
 
 // A series is what its ULPDUs are one by one, headers that count in 4 and in 8 octets, until it
 // ends or one does not fit.
-TEST(FpduWriter, ASeriesIsItsUlpdusOneByOne) {
+TEST(FpduWriter, ASeriesIsItsUlpdusOneByOne_MPA_4_1_02) {
   std::mt19937 random(5);
   const auto draw = [&](uint32_t below) { return static_cast<uint32_t>(random() % below); };
   Octets payload = numbered_ulpdu(3, 1000);

@@ -280,7 +280,7 @@ TEST(Bursts, TwoStacksOverABadLinkSayAndDoTheSame) {
 
 // Segments of a message that are alike are completed together, unless something is asked of each of
 // them: ECN, a checksum in software, a trace.
-TEST(Bursts, RowsOfRecordsGoOutAsOneByOne) {
+TEST(Bursts, RowsOfRecordsGoOutAsOneByOne_TCP_9293_3_1_01_a_TCP_3168_6_1_2_01) {
   uint64_t passed = 0;
   for (uint64_t seed = 1; seed <= seeds(40); ++seed) {
     LinkWorld rows(seed, true);
