@@ -26,6 +26,7 @@ from stream_bench import KernelPair, json_of as run_inside  # noqa: E402
 
 FAR = "10.78.0.2"
 PORT = "7473"
+FI_PINGPONG_PORT = "47592"  # where it listens if nobody says otherwise
 ROUNDS = 3
 PACKAGES = {"iperf3": "iperf3", "fi_pingpong": "libfabric-bin", "ucx_perftest": "ucx-utils",
             "lwIP": "liblwip-dev"}  # a library, which a program of our own is built on
@@ -36,16 +37,26 @@ def within(namespace, core, *command):
     return ["ip", "netns", "exec", namespace, "taskset", "-c", str(core), *command]
 
 
+def wait_for_listener(namespace, port, seconds=5):
+    """Until somebody listens on the TCP port, or it takes too long: the client says what it met."""
+    ends = time.monotonic() + seconds
+    while time.monotonic() < ends:
+        rows = output_of(["ip", "netns", "exec", namespace, "ss", "-Hltn"]).split("\n")
+        if any(row.split()[3].endswith(f":{port}") for row in rows if row):
+            return
+        time.sleep(0.02)
+
+
 @contextlib.contextmanager
-def server(command, listens=None):
-    """listens: what it prints when it does; else it gets a moment."""
+def server(command, listens=None, at=None):
+    """listens: what it prints when it does. at: the namespace and the TCP port where it does."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           stdin=subprocess.DEVNULL, start_new_session=True) as process:
         try:
             if listens:
                 next((line for line in process.stdout if listens in line), None)
             else:
-                time.sleep(0.3)
+                wait_for_listener(*at)
             yield
         finally:
             with contextlib.suppress(ProcessLookupError):
@@ -76,7 +87,7 @@ def kernel_tcp(pair, seconds, on):
 def libfabric(pair, size, count):
     """One message at a time to and fro: half of a round trip, and what that carries."""
     common = ["fi_pingpong", "-p", "tcp", "-e", "msg", "-S", str(size), "-I", str(count)]
-    with server(within(pair.far, 1, *common)):
+    with server(within(pair.far, 1, *common), at=(pair.far, FI_PINGPONG_PORT)):
         said = output_of(within(pair.near, 0, *common, FAR), timeout=60)
     row = said.splitlines()[-1].split()
     return {"goodput_gbps": float(row[-3]) * 8 / 1000, "half_us": float(row[-2])}
@@ -85,7 +96,7 @@ def libfabric(pair, size, count):
 def ucx(pair, test, size, count):
     environment = ["env", "UCX_TLS=tcp", "UCX_LOG_LEVEL=error"]
     with server(within(pair.far, 1, *environment, "UCX_NET_DEVICES=two0", "ucx_perftest", "-p",
-                       PORT)):
+                       PORT), at=(pair.far, PORT)):
         said = output_of(within(pair.near, 0, *environment, "UCX_NET_DEVICES=one0",
                                 "ucx_perftest", FAR, "-p", PORT, "-t", test, "-s", str(size), "-n",
                                 str(count), "-w", "200", "-v", "-f"), timeout=60)
