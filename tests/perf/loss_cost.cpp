@@ -6,7 +6,8 @@
 // Two devices in one thread, CRC on, Writes of 1 MiB, kDepth outstanding. Time is what the thread's
 // processor needed for both ends, plus what they waited for: where neither has anything to do, the
 // clock jumps to the next frame or timer. Processes beside this one thus change no figure by being
-// there, and a time-out costs what it lasts. The perfect wire and the bad one are measured in turn,
+// there, and a time-out costs what it lasts. Looking at the time is part of the figure, some 25 ns
+// for each end's turn. The perfect wire and the bad one are measured in turn,
 // S seconds (4) of that time each. Every octet of every Write is compared with what was sent, and
 // its place filled with something else before it is written again; that is outside of the clock. A
 // run in which one octet differs has no figure, and the program fails.
@@ -88,60 +89,81 @@ auto must(T&& result, const char* what) -> decltype(*std::forward<T>(result)) {
   return *std::forward<T>(result);
 }
 
-/// The processor time of this thread, ns.
-int64_t processor_time() {
+int64_t read_clock(clockid_t which) {
   timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  clock_gettime(which, &time);
   return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-/// Processor time while it runs, less that of looking at it, plus what was waited for.
+/// The processor time of this thread, ns. It takes a system call, and what that displaces in the
+/// core costs as much again: looked at in each turn, it would be a quarter of a short one.
+int64_t processor_time() { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
+
+/// Two times. What both ends see goes on with the time of day from turn to turn; where that has
+/// gone on without this thread for long, the processor's says how far. The figure's is the
+/// processor's, from go() to stop(). What is waited for is added to both.
 class Clock {
  public:
-  Clock() {
-    // The quickest of many, so that no turn seems to take less than nothing.
-    constexpr int kLooks = 100;
-    for (int i = 0; i < 1000; ++i) {
-      const int64_t begin = processor_time();
-      for (int n = 0; n < kLooks; ++n) processor_time();
-      look_ = std::min(look_, base::Duration((processor_time() - begin) / kLooks));
-    }
-  }
   void go() {
-    if (!virtual_) offset_ = now_ - base::from_nanos(processor_time());
+    if (virtual_) return;
+    went_at_ = looked_at_ = processor_time();
+    at_look_ = now_;
+    day_ = read_clock(CLOCK_MONOTONIC);
   }
-  /// From now on time is what spend() says.
+  void stop() {
+    if (virtual_) return;
+    spent_ += base::Duration(processor_time() - went_at_);
+    tick();
+  }
+  /// From now on both times are what spend() says.
   void count_frames() { virtual_ = true; }
   /// A turn of both ends is over. \param served frames that came
   void spend(uint32_t served) {
-    if (virtual_) now_ += base::Duration(100 + 300 * served);
+    if (virtual_) advance(base::Duration(100 + 300 * served));
   }
-  void stop() { tick(); }
   base::Now tick() {
     if (virtual_) return now_;
-    offset_ -= look_;
-    const base::Now read = base::from_nanos(processor_time()) + offset_;
-    if (read < now_) offset_ += now_ - read;
-    return now_ = std::max(now_, read);
+    const int64_t day = read_clock(CLOCK_MONOTONIC);
+    if (day - day_ > kLongTurn) {
+      look();
+    } else {
+      now_ += base::Duration(day - day_);
+    }
+    day_ = day;
+    return now_;
   }
   void wait_until(base::Now then) {
     if (then <= now_) return;
     waited_ += then - now_;
-    if (virtual_) {
-      now_ = then;
-    } else {
-      offset_ += then - now_;
-    }
+    at_look_ += then - now_;
+    advance(then - now_);
   }
   [[nodiscard]] base::Now now() const { return now_; }
+  [[nodiscard]] base::Duration spent() const { return spent_; }
   [[nodiscard]] base::Duration waited() const { return waited_; }
 
  private:
+  static constexpr int64_t kLongTurn = 100'000;  // ns: others have had the processor
+
+  void advance(base::Duration by) {
+    now_ += by;
+    spent_ += by;
+  }
+  void look() {
+    const int64_t read = processor_time();
+    now_ = std::max(now_, at_look_ + base::Duration(read - looked_at_));
+    looked_at_ = read;
+    at_look_ = now_;
+  }
+
   base::Now now_ = base::from_nanos(1'000'000'000);
-  base::Duration offset_{0};
+  base::Duration spent_{0};
   base::Duration waited_{0};
   bool virtual_ = false;
-  base::Duration look_ = std::chrono::microseconds(10);  // processor time of one look
+  int64_t went_at_ = 0;    // processor time of go()
+  int64_t looked_at_ = 0;  // processor time of the last look at it, and what now_ was then, with
+  base::Now at_look_{};    // what was waited since
+  int64_t day_ = 0;        // time of day of the last tick
 };
 
 struct Host {
@@ -209,7 +231,7 @@ class World {
   /// Carries `messages` over the wire and empties it.
   void carry(uint64_t messages) {
     clock_.go();
-    const base::Now begin = clock_.now();
+    const base::Duration begin = clock_.spent();
     const uint64_t end = posted_ + messages;
     uint64_t last = done_;
     for (uint32_t idle = 0; done_ < end; ++idle) {
@@ -221,7 +243,7 @@ class World {
       last = done_;
     }
     clock_.stop();
-    elapsed_ += clock_.now() - begin;
+    elapsed_ += clock_.spent() - begin;
     octets_ += messages * kMessage;
   }
   void forget() {
