@@ -158,11 +158,6 @@ void HeldOctets::set_share(HoldSharePtr share) {
   if (share_ != nullptr) share_->add(octets_);
 }
 
-uint64_t HeldOctets::left() const {
-  const uint64_t own = limit_ - std::min(octets_, limit_);
-  return share_ == nullptr ? own : std::min(own, share_->left());
-}
-
 void HeldOctets::count(uint64_t octets) {
   octets_ += octets;
   if (share_ != nullptr) share_->add(octets);
@@ -173,22 +168,15 @@ void HeldOctets::uncount(uint64_t octets) {
   if (share_ != nullptr) share_->give_back(octets);
 }
 
-bool HeldOctets::has_room(base::Range range, bool at_delivery_point, uint32_t parts) const {
-  if (range.empty()) return true;
-  const bool within_limit = range.size() <= left();
-  const uint32_t ranges = 2 * parts;  // an added part takes a node, and splitting it takes another
-  const bool nodes =
-      count_ + ranges <= kRangesMax && store_.ranges().free() > HoldStore::kReserveNodes + ranges;
-  // Mostly there is room even if none of the pages are there.
-  const uint64_t most = (range.end - 1) / kPage - range.begin / kPage + 1;
-  if (within_limit && nodes && most <= store_.general_free()) [[likely]]
-    return true;
+[[gnu::noinline]] bool HeldOctets::has_pages(base::Range range, bool at_delivery_point,
+                                             uint32_t parts) const {
   uint32_t need = 0;
   for_each_page(range, [&](uint64_t window, size_t, size_t, size_t) {
     if (store_.find(id_, window) == nullptr) ++need;
   });
-  if (within_limit && nodes && need <= store_.general_free()) return true;
+  if (is_within_limits(range, parts) && need <= store_.general_free()) return true;
   if (!at_delivery_point || store_.ranges().free() < 2) return false;
+  const bool within_limit = range.size() <= left();
   return need <= store_.reserve_free(id_) + (within_limit ? store_.general_free() : 0);
 }
 

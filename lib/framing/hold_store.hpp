@@ -165,7 +165,15 @@ class HeldOctets {
 
   /// add() would find room for this range. `at_delivery_point`: the reserve may be used.
   /// \param parts number of calls of add() by which the range will be added
-  [[nodiscard]] bool has_room(base::Range range, bool at_delivery_point, uint32_t parts = 1) const;
+  [[nodiscard]] bool has_room(base::Range range, bool at_delivery_point, uint32_t parts = 1) const {
+    if (range.empty()) return true;
+    // Mostly there is room even if none of the pages are there.
+    const uint64_t last = (range.end - 1) / HoldStore::kPageSize;
+    const uint64_t most = last - range.begin / HoldStore::kPageSize + 1;
+    if (is_within_limits(range, parts) && most <= store_.general_free()) [[likely]]
+      return true;
+    return has_pages(range, at_delivery_point, parts);
+  }
   /// The number of octets at the begin of `range` for which add() would find room.
   [[nodiscard]] uint32_t room_in(base::Range range, bool at_delivery_point) const;
   /// Octets for which add() finds room, wherever in a page the delivery point is.
@@ -211,7 +219,18 @@ class HeldOctets {
   bool write(base::Range range, const uint8_t* src, bool at_delivery_point);
   void release(base::Range range);
   /// Octets until the session, or all that have its share, hold as much as they may.
-  [[nodiscard]] uint64_t left() const;
+  [[nodiscard]] uint64_t left() const {
+    const uint64_t own = limit_ - std::min(octets_, limit_);
+    return share_ == nullptr ? own : std::min(own, share_->left());
+  }
+  /// There are octets and nodes for the range, without the reserve.
+  [[nodiscard]] bool is_within_limits(base::Range range, uint32_t parts) const {
+    const uint32_t nodes = 2 * parts;  // an added part takes one, and splitting it takes another
+    return range.size() <= left() && count_ + nodes <= kRangesMax &&
+           store_.ranges().free() > HoldStore::kReserveNodes + nodes;
+  }
+  /// has_room() where it counts which pages are there.
+  [[nodiscard]] bool has_pages(base::Range range, bool at_delivery_point, uint32_t parts) const;
   void count(uint64_t octets);
   void uncount(uint64_t octets);
 

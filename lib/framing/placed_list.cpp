@@ -4,21 +4,13 @@
 
 namespace rnic::framing {
 
-PlacedPdu& PlacedList::insert(const PduSpan& span, bool early) {
-  const uint32_t i = pool_.take();
+[[gnu::noinline]] void PlacedList::link(uint32_t i) {
   PlacedPdu& entry = pool_[i];
-  entry.begin = span.begin;
-  entry.end = span.end;
-  entry.unit_end = span.unit_end;
-  entry.ulpdu_length = span.ulpdu_length;
-  entry.early = early;
-  entry.prev = last_before(span.begin);
+  entry.prev = last_before(entry.begin);
   entry.next = entry.prev == kNone ? head_ : pool_[entry.prev].next;
   (entry.prev == kNone ? head_ : pool_[entry.prev].next) = i;
   (entry.next == kNone ? tail_ : pool_[entry.next].prev) = i;
   if (entry.next != kNone) hint_ = i;
-  early_ += early ? 1 : 0;
-  return entry;
 }
 
 void PlacedList::pop_front() {

@@ -24,12 +24,34 @@ class PlacedList {
   }
   /// Adds an entry at its place in the order; has_room() must be true. The caller fills in the
   /// header.
-  PlacedPdu& insert(const PduSpan& span, bool early);
+  PlacedPdu& insert(const PduSpan& span, bool early) {
+    const uint32_t i = pool_.take();
+    PlacedPdu& entry = pool_[i];
+    entry.begin = span.begin;
+    entry.end = span.end;
+    entry.unit_end = span.unit_end;
+    entry.ulpdu_length = span.ulpdu_length;
+    entry.early = early;
+    early_ += early ? 1 : 0;
+    if (tail_ == kNone || pool_[tail_].begin >= span.begin) [[unlikely]] {
+      link(i);
+      return entry;
+    }
+    entry.prev = tail_;
+    entry.next = kNone;
+    pool_[tail_].next = i;
+    tail_ = i;
+    return entry;
+  }
   void pop_front();
   void clear();
 
   [[nodiscard]] PlacedPdu* front() { return head_ == kNone ? nullptr : &pool_[head_]; }
   [[nodiscard]] bool empty() const { return head_ == kNone; }
+  /// The last PDU in the list ends exactly at `offset`. Behind a hole this is true of most segments.
+  [[nodiscard]] bool last_ends_at(uint64_t offset) const {
+    return tail_ != kNone && pool_[tail_].end == offset;
+  }
   /// A PDU in the list ends exactly at `offset`.
   [[nodiscard]] bool ends_at(uint64_t offset) const;
   /// Start of the first PDU in the list that begins at or behind `offset`; UINT64_MAX when none
@@ -40,6 +62,8 @@ class PlacedList {
   void validate() const;
 
  private:
+  /// Links a new entry at its place in the order.
+  void link(uint32_t i);
   [[nodiscard]] uint32_t last_before(uint64_t offset) const;
 
   Pool<PlacedPdu>& pool_;

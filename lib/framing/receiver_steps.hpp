@@ -107,7 +107,10 @@ template <Locator L>
   LocatedSegment& segment = store_.segment();
   reset(segment, range);
   if (is_early(segment, octets)) {
-    return has_room(segment, octets) ? llp::InspectVerdict::Accept : refuse_for_room(segment);
+    // All of it may have to be held, as in has_room().
+    const SegmentParts::Room room = parts_.with(range, false);
+    return held_.has_room(room.range, false, room.parts) ? llp::InspectVerdict::Accept
+                                                         : refuse_for_room(segment);
   }
   locator_.locate(arrivals(), octets, segment);
   if (!can_drop_) return llp::InspectVerdict::Accept;
@@ -592,6 +595,7 @@ void Receiver<L>::scan(uint32_t node, base::Now now) {
 /// A proven PDU ends at `offset`, so that the octets held behind it begin with a PDU.
 template <Locator L>
 void Receiver<L>::continue_behind(uint64_t offset, base::Now now) {
+  if (held_.empty()) return;
   const uint32_t node = held_.beginning_at(offset);
   if (node == kNone) return;
   if (held_.node(node).next_pdu == kUnlocated) held_.node(node).next_pdu = offset;

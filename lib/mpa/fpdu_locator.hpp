@@ -39,6 +39,8 @@ class FpduLocator final : public framing::LocatorDefaults {
   }
   [[nodiscard]] bool begins_early(const framing::Arrivals& arrivals, base::Range range,
                                   base::ByteView octets) {
+    if (out_of_order_ && arrivals.placed().last_ends_at(range.begin)) [[likely]]
+      return true;
     uint64_t first = 0;
     return find_early(arrivals, range, octets, first) && first == range.begin;
   }
