@@ -11,6 +11,7 @@
 
 #include "base/bytes.hpp"
 #include "base/endian.hpp"
+#include "base/prefetch.hpp"
 #include "ddp/tagged.hpp"
 #include "mem/stag_table.hpp"
 #include "wire/ddp.hpp"
@@ -91,6 +92,13 @@ class PlacementRun {
     if (tagged_control(header) != control_) return nullptr;
     return inside(base::load_be64(header + wire::kDdpToAt), payload, table);
   }
+  /// A tagged segment was found to go to `to`. Those behind it mostly go behind it: where the run is
+  /// so large that its memory is hardly in the caches, the place of the second next one comes to
+  /// this core meanwhile, so that copying does not wait for it. The next one's is on its way.
+  void fetch_behind(const uint8_t* to, uint32_t payload) const {
+    if (payload - kLeastFetching < fetching_) [[unlikely]]
+      fetch(static_cast<uint64_t>(to - at_) + 2 * uint64_t{payload}, payload);
+  }
   /// Does the same for an untagged segment; nullptr also if it is tagged. \param header at least
   /// kDdpUntaggedSize octets
   [[nodiscard]] uint8_t* find_untagged(const uint8_t* header, uint32_t payload,
@@ -103,6 +111,11 @@ class PlacementRun {
  private:
   using Octets = std::array<uint8_t, 8>;
   static constexpr uint64_t kNone = UINT64_MAX;
+  // A second cache of 1 MB keeps the places of a smaller run; then hints would only cost.
+  static constexpr uint64_t kLargeRun = 2u << 20;
+  // Of smaller segments many are on one line, and larger ones the processor fetches well by itself.
+  static constexpr uint32_t kLeastFetching = 1024;  // octets of payload
+  static constexpr uint32_t kMostFetching = 2048;
 
   [[nodiscard]] static uint64_t word(const uint8_t* p) {
     uint64_t value;
@@ -125,6 +138,7 @@ class PlacementRun {
     first_ = run.offsets.begin;
     length_ = run.offsets.size();
     at_ = run.at;
+    fetching_ = length_ < kLargeRun ? 0 : kMostFetching - kLeastFetching;
   }
   [[nodiscard]] uint8_t* inside(uint64_t offset, uint32_t payload,
                                 const mem::StagTable& table) const {
@@ -132,6 +146,13 @@ class PlacementRun {
     const uint64_t from = offset - first_;
     const bool good = from <= length_ && payload <= length_ - from && table.holds_since(ends_);
     return good ? at_ + from : nullptr;
+  }
+
+  /// Has the place of `octets` at `from` of the run fetched, as far as it is inside.
+  [[gnu::noinline, gnu::cold]] void fetch(uint64_t from, uint64_t octets) const {
+    constexpr uint64_t kCacheLine = 64;
+    const uint64_t end = std::min(from + octets, length_);
+    for (; from < end; from += kCacheLine) base::prefetch_for_write(at_ + from);
   }
 
   uint64_t control_ = kNone;  // see tagged_control() and untagged_control()
@@ -142,6 +163,7 @@ class PlacementRun {
   uint64_t ends_ = 0;  // StagTable::ends() when the run began
   uint64_t quiet_octets_ = 0;
   bool quiet_ = false;
+  uint32_t fetching_ = 0;  // fetch_behind() acts for so many sizes from kLeastFetching on
   // See TaggedTarget.
   uint64_t* messages_ = nullptr;
   Coverage* coverage_ = nullptr;

@@ -58,6 +58,7 @@ inline bool Stream::place_run(const llp::UlpduView& ulpdu) {
   const uint32_t payload = ulpdu.length - wire::kDdpTaggedSize;
   uint8_t* const to = run_.find_tagged(ulpdu.pieces[0].data(), payload, memory_);
   if (to == nullptr) return false;
+  run_.fetch_behind(to, payload);
   put_run(ulpdu, wire::kDdpTaggedSize, to);
   return true;
 }
