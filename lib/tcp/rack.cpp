@@ -1,6 +1,7 @@
 #include "tcp/rack.hpp"
 
 #include <algorithm>
+#include <span>
 
 namespace rnic::tcp {
 
@@ -61,15 +62,15 @@ bool Rack::detect(bool recovering, base::Now now) {
   const base::Duration window = reorder_window(recovering);
   base::Duration wait{0};
   bool lost = false;
+  const std::span<const base::Range> sacked = board_.sacked().ranges();
+  size_t range = 0;
   for (uint64_t n = board_.first(); n < board_.past_last();) {
     const Record& record = board_.at(n);
     if (record.offset >= board_.tcb().snd_nxt) break;
     if (record.is(record_flag::kSacked)) {  // skips the whole SACKed range
-      uint64_t end = record.end();
-      for (const base::Range& range : board_.sacked().ranges()) {
-        if (range.contains(record.offset)) end = std::max(end, range.end);
-      }
-      n = std::max(n + 1, board_.find(end));
+      while (range != sacked.size() && sacked[range].end <= record.offset) ++range;
+      const bool inside = range != sacked.size() && sacked[range].contains(record.offset);
+      n = inside ? std::max(n + 1, board_.find(sacked[range].end)) : n + 1;
       continue;
     }
     const bool waits = record.is(record_flag::kLost) && !record.is(record_flag::kRetransmitted);

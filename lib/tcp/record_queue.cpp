@@ -108,6 +108,21 @@ void RecordQueue::clear() {
 uint64_t RecordQueue::find(uint64_t offset) const {
   uint64_t low = first_;
   uint64_t high = past_last_;
+  if (low == high || offset < at(low).offset) return low;
+  // Most records of a flight are as long as the first one, but for the ends of messages.
+  constexpr uint32_t kStepsNear = 4;
+  uint64_t near = std::min(low + (offset - at(low).offset) / at(low).length, high - 1);
+  for (uint32_t steps = 0; steps < kStepsNear; ++steps) {
+    const Record& record = at(near);
+    if (offset < record.offset) {
+      high = near--;
+    } else if (offset < record.end()) {
+      return near;
+    } else {
+      low = ++near;
+    }
+    if (low == high) return low;
+  }
   while (low < high) {
     const uint64_t middle = low + (high - low) / 2;
     if (at(middle).end() <= offset) {

@@ -226,27 +226,22 @@ class Scoreboard {
 template <typename Arrived>
 void Scoreboard::sack(base::Range block, Arrived&& arrived) {
   // Only records that the new parts of the block touch are looked at, so that the work is bounded
-  // by the octets that ACKs newly report, however often they repeat the same ranges.
-  std::array<base::Range, kMaxRanges + 1> news;
-  uint32_t count = 0;
+  // by the octets that ACKs newly report, however often they repeat the same ranges. A record that
+  // reaches into a later part has arrived with that one.
   for (base::Range rest = block; !rest.empty();) {
     const base::Range gap = sacked_.first_gap(rest);
-    if (gap.empty()) break;
-    news[count++] = gap;
-    rest.begin = gap.end;
-  }
-  if (count == 0) return;
-  prediction_.end();
-  if (!sacked_.insert(block)) return;  // there are too many ranges; SACK is only advisory
-  for (uint32_t i = 0; i < count; ++i) {
-    for (uint64_t n = find(news[i].begin); n < past_last(); ++n) {
+    if (gap.empty()) return;
+    prediction_.end();
+    if (!sacked_.insert(gap)) return;  // there are too many ranges; SACK is only advisory
+    for (uint64_t n = find(gap.begin); n < past_last(); ++n) {
       Record& record = records_.at(n);
-      if (record.offset >= news[i].end) break;
+      if (record.offset >= gap.end) break;
       if (record.is(record_flag::kSacked)) continue;
       if (!sacked_.contains({std::max(record.offset, tcb_.snd_una), record.end()})) continue;
       arrived(record, mark_sacked(record));
       fack_ = std::max(fack_, record.end());
     }
+    rest.begin = gap.end;
   }
 }
 
