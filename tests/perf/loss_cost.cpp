@@ -143,7 +143,9 @@ class Clock {
   [[nodiscard]] base::Duration waited() const { return waited_; }
 
  private:
-  static constexpr int64_t kLongTurn = 100'000;  // ns: others have had the processor
+  // ns. Half a turn is 15 us; in a longer one others have had the processor. Let through, that would
+  // look like a round trip in which everything was late, and call for probes of the tail.
+  static constexpr int64_t kLongTurn = 20'000;
 
   void advance(base::Duration by) {
     now_ += by;
