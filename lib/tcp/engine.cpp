@@ -9,11 +9,16 @@ namespace flag = wire::tcp_flag;
 namespace {
 
 constexpr uint64_t kPortPurpose = 0x706f727473;  // names the use of the secret
-// What a connection may send in a turn, in octets, or in segments where that is more: what a turn
-// and an ACK cost is shared by as many segments as go down together, however large they are.
-constexpr uint64_t kQuantum = 64 * 1024;
-constexpr uint32_t kQuantumSegments = TxRun::kMost;
+constexpr uint64_t kQuantum = 64 * 1024;  // payload that one output() sends
 constexpr size_t kQuotedLeast = 8;  // RFC 792: ports and sequence number
+
+/// What a connection may send in a turn: whole runs of segments, as few as take kQuantum. What a
+/// turn and an ACK cost is shared by as many segments as go down together, however large they are,
+/// and what its application means by 64 KB goes out as a whole, with the headers of all layers.
+uint64_t quantum_of(uint32_t emss) {
+  const uint32_t run = TxRun::kMost * emss;
+  return uint64_t{(static_cast<uint32_t>(kQuantum) + run - 1) / run} * run;
+}
 
 }  // namespace
 
@@ -209,8 +214,7 @@ void Engine::serve_round(base::Now now) {
     // Those behind it come nearer in two steps, as what a user works with stands in its connection.
     if (const Connection* const next = behind_front()) next->prefetch_user();
     using Served = Connection::Served;
-    const uint64_t run = uint64_t{kQuantumSegments} * connection->emss();
-    const Served served = connection->serve(std::max(kQuantum, run), now);
+    const Served served = connection->serve(quantum_of(connection->emss()), now);
     const uint64_t sent_by_now = octets_sent() - sent_before;
     text_goes_ = sent_by_now != sent;
     sent = sent_by_now;

@@ -62,8 +62,7 @@ void Flight::pace(uint64_t octets, base::Now now) {
 }
 
 void Flight::restart_after_idle(base::Now now) {
-  if (core_.tcb.flight() != 0 || now - last_sent_at_ <= rto_.rto()) return;
-  if (!config().idle_restart) return;
+  if (!was_idle(now) || !config().idle_restart) return;
   cc_.on_idle(progress_at_);
   ++counters().idle_restarts;
 }

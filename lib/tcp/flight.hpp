@@ -79,7 +79,11 @@ class Flight {
   }
   /// Pacing holds the next segment back.
   [[nodiscard]] bool gate_closed(base::Now now);
-  /// Reduces cwnd after an idle time (RFC 5681 s.4.1). Called before new data is sent.
+  /// Nothing is in flight, nor was sent for longer than the RTO (RFC 5681 s.4.1).
+  [[nodiscard]] bool was_idle(base::Now now) const {
+    return core_.tcb.flight() == 0 && now - last_sent_at_ > rto_.rto();
+  }
+  /// Reduces cwnd after an idle time. Called before new data is sent.
   void restart_after_idle(base::Now now);
   void push(const Record& record) { board_.push(record); }
   void push_segments(std::span<const llp::Pulled> pulled, base::Now sent_at) {

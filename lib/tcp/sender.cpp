@@ -145,7 +145,7 @@ Attempt Sender::send_new(uint64_t& quantum, base::Now now) {
     const uint32_t larger = path_.enabled() ? probe_due(now) : 0;
     const Attempt sent = larger != 0
                              ? send_mtu_probe(larger, now)
-                             : send_burst(burst_room(usable, quantum), quantum, false, now);
+                             : send_burst(burst_room(usable, quantum, now), quantum, false, now);
     if (sent != Attempt::Nothing || user_ready_ || core_.life.over()) return sent;
   }
   return core_.life.owes_fin() && !user_ready_ ? send_fin(now) : Attempt::Nothing;
@@ -184,11 +184,11 @@ void Sender::count_sent(base::Range range, bool aligned, base::Now now) {
   if (binding().trace != nullptr) binding().trace->record(TraceKind::Sent, range, now);
 }
 
-uint64_t Sender::burst_room(uint64_t usable, uint64_t quantum) const {
+uint64_t Sender::burst_room(uint64_t usable, uint64_t quantum, base::Now now) const {
   // Nagle's rule, an MTU probe and pacing look at each segment.
   if (binding().options.nagle || path_.enabled() || flight_.pacing().on()) return 0;
   if (!core_.shared.bursts) return 0;
-  if (core_.tcb.flight() == 0) return 0;  // the first segment may reduce cwnd, after an idle time
+  if (flight_.was_idle(now)) return 0;  // the first segment reduces cwnd
   // The quantum ends with the segment that uses it up.
   return std::min({usable, flight_.window_left(), quantum + emss() - 1});
 }

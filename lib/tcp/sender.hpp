@@ -173,7 +173,7 @@ class Sender {
   }
   /// Octets of new data that may go out now without another look at each segment. \param usable
   /// the part of the peer's window that is left
-  [[nodiscard]] uint64_t burst_room(uint64_t usable, uint64_t quantum) const;
+  [[nodiscard]] uint64_t burst_room(uint64_t usable, uint64_t quantum, base::Now now) const;
   [[nodiscard]] Attempt send_mtu_probe(uint32_t larger, base::Now now);
   [[nodiscard]] Attempt pull_into_saved(base::Now now);
   [[nodiscard]] Attempt send_waiting(base::Now now);
