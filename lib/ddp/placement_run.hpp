@@ -148,7 +148,8 @@ class PlacementRun {
     return good ? at_ + from : nullptr;
   }
 
-  /// Has the place of `octets` at `from` of the run fetched, as far as it is inside.
+  /// Has the place of `octets` at `from` of the run fetched, as far as it is inside. This is a
+  /// function of its own, so that runs for which it does nothing do not pay for its registers.
   [[gnu::noinline, gnu::cold]] void fetch(uint64_t from, uint64_t octets) const {
     constexpr uint64_t kCacheLine = 64;
     const uint64_t end = std::min(from + octets, length_);

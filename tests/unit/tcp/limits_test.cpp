@@ -293,6 +293,29 @@ TEST(Limits, TheRecordRingGrowsShrinksAndFinds) {
   EXPECT_EQ(pool.live(), 0u);
 }
 
+// The search begins where the record would be if all were as long as the first one.
+TEST(Limits, ARecordIsFoundWhateverTheLengthsOfOthers) {
+  tcp::RecordPool pool(1000, 1, 600);
+  tcp::RecordQueue queue(pool);
+  base::Prng random(7);
+  for (const uint32_t longest : {1u, 2u, 40u, 1000u}) {
+    uint64_t end = 0;
+    for (int i = 0; i < 300; ++i) {
+      const auto length = static_cast<uint32_t>(random.between(1, longest));
+      queue.push_back({{.offset = end, .length = length}});
+      end += length;
+    }
+    uint64_t number = queue.first();
+    for (uint64_t at = 0; at < end; ++at) {
+      number += at == queue.at(number).end() ? 1 : 0;
+      ASSERT_EQ(queue.find(at), number) << at << " of " << longest;
+    }
+    EXPECT_EQ(queue.find(end), queue.past_last());
+    EXPECT_EQ(queue.find(end + 100000), queue.past_last());
+    queue.clear();
+  }
+}
+
 // Records that are appended together lie where they would lie if each were appended by itself,
 // across the ends of chunks and from an empty queue on.
 TEST(Limits, RecordsAreAppendedTogetherAsOneByOne) {
