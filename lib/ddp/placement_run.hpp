@@ -92,8 +92,8 @@ class PlacementRun {
     if (tagged_control(header) != control_) return nullptr;
     return inside(base::load_be64(header + wire::kDdpToAt), payload, table);
   }
-  /// A tagged segment was found to go to `to`. Those behind it mostly go behind it: where the run is
-  /// so large that its memory is hardly in the caches, the place of the second next one comes to
+  /// A tagged segment was found to go to `to`. Those behind it mostly go behind it: where the run
+  /// is so large that its memory is hardly in the caches, the place of the second next one comes to
   /// this core meanwhile, so that copying does not wait for it. The next one's is on its way.
   void fetch_behind(const uint8_t* to, uint32_t payload) const {
     if (payload - kLeastFetching < fetching_) [[unlikely]]

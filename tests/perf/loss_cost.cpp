@@ -143,8 +143,8 @@ class Clock {
   [[nodiscard]] base::Duration waited() const { return waited_; }
 
  private:
-  // ns. Half a turn is 15 us; in a longer one others have had the processor. Let through, that would
-  // look like a round trip in which everything was late, and call for probes of the tail.
+  // ns. Half a turn is 15 us; in a longer one others have had the processor. Let through, that
+  // would look like a round trip in which all was late, and call for probes of the tail.
   static constexpr int64_t kLongTurn = 20'000;
 
   void advance(base::Duration by) {
