@@ -48,7 +48,7 @@ class PlacedList {
 
   [[nodiscard]] PlacedPdu* front() { return head_ == kNone ? nullptr : &pool_[head_]; }
   [[nodiscard]] bool empty() const { return head_ == kNone; }
-  /// The last PDU in the list ends exactly at `offset`: true where most segments behind a hole begin.
+  /// The last PDU in the list ends exactly at `offset`: most segments behind a hole begin there.
   [[nodiscard]] bool last_ends_at(uint64_t offset) const {
     return tail_ != kNone && pool_[tail_].end == offset;
   }
