@@ -1,6 +1,8 @@
 #include "rnic-perf/core_floor.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <limits>
 
 namespace rnic::perf {
 
@@ -54,6 +56,28 @@ std::vector<int64_t> CoreFloor::message_trips(uint32_t count) {
     times.push_back(nanoseconds_since(begun));
   }
   return times;
+}
+
+int64_t CoreFloor::work_ns() {
+  constexpr uint32_t kTimes = 50;
+  constexpr uint32_t kSteps = 2'000;
+  int64_t best = std::numeric_limits<int64_t>::max();
+  for (uint32_t time = 0; time < kTimes; ++time) {
+    uint64_t a = 1;
+    uint64_t b = 2;
+    uint64_t c = 3;
+    uint64_t d = 4;
+    const auto begun = Clock::now();
+    for (uint32_t i = 0; i < kSteps; ++i) {
+      a += i;
+      b ^= i;
+      c -= i;
+      d += 3;
+      asm volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d));  // none of it is left out
+    }
+    best = std::min(best, nanoseconds_since(begun));
+  }
+  return best;
 }
 
 void CoreFloor::answer_turn() {

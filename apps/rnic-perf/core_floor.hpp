@@ -22,6 +22,9 @@ class CoreFloor {
   /// Nanoseconds of as many round trips of a message through a pair of rings: it is copied there
   /// and back, and its CRC32C is made and checked at both ends. Empty: a CRC was wrong.
   std::vector<int64_t> message_trips(uint32_t count);
+  /// Nanoseconds of a piece of work that keeps all units of this core busy, at best. Where another
+  /// thread that is at work makes it slower, both are threads of one core.
+  [[nodiscard]] static int64_t work_ns();
   /// Answers what has come.
   void answer_turn();
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -17,12 +18,24 @@ constexpr uint32_t kTrips = 10'000;       // of a round
 constexpr uint32_t kFloorTrips = 5'000;   // the same, of a line and of a message
 constexpr uint32_t kEnough = 100'000;     // round trips under percentiles
 constexpr double kSlowFloor = 1.25;       // a round whose floor is so much above the least one
+constexpr double kSharedCore = 1.25;      // work that takes so much longer beside the other thread
 
-/// One round: what the machine took, and what we took.
-struct TripRound {
+/// What the machine takes at one moment.
+struct Moment {
   double line_ns = 0;     // median
   double message_ns = 0;  // median
+  bool one_core = false;  // both threads are threads of one core
+};
+
+/// One round: what the machine took before and behind it, and what we took.
+struct TripRound {
+  Moment before;
+  Moment behind;
   std::vector<int64_t> times;
+
+  [[nodiscard]] double message_ns() const { return (before.message_ns + behind.message_ns) / 2; }
+  [[nodiscard]] double slower_ns() const { return std::max(before.message_ns, behind.message_ns); }
+  [[nodiscard]] bool one_core() const { return before.one_core || behind.one_core; }
 };
 
 double median_of(std::vector<int64_t> times) { return percentile_us(times, 0.5) * 1000.0; }
@@ -41,6 +54,18 @@ nlohmann::ordered_json spectrum(const std::vector<int64_t>& times) {
   return pairs;
 }
 
+/// Round trips by how many thousandths of the median of their round they took: rounds whose cores
+/// lie elsewhere make no tail of the others.
+std::vector<int64_t> shares_of_median(const std::vector<int64_t>& times) {
+  const double half = median_of(times);
+  std::vector<int64_t> shares;
+  shares.reserve(times.size());
+  for (const int64_t time : times) {
+    shares.push_back(static_cast<int64_t>(static_cast<double>(time) * 1000.0 / half));
+  }
+  return shares;
+}
+
 class PingPongTrial final : public Trial {
  public:
   static Result<std::unique_ptr<Trial>> create(const Options& options, Context& context);
@@ -56,8 +81,14 @@ class PingPongTrial final : public Trial {
   explicit PingPongTrial(const Options& options) : options_(options) {}
 
   Status trips(uint32_t count, std::vector<int64_t>& times);
-  Status measure_floor(TripRound& round);
+  Status measure_floor(Moment& moment);
   [[nodiscard]] double slowest_floor() const;
+  [[nodiscard]] static bool is_disturbed(const TripRound& round, double slowest) {
+    return round.one_core() || round.slower_ns() > slowest;
+  }
+  [[nodiscard]] std::vector<const TripRound*> undisturbed() const;
+  static void report_floor(nlohmann::ordered_json& result,
+                           const std::vector<const TripRound*>& rounds);
 
   Options options_;
   Crowd crowd_;
@@ -96,11 +127,13 @@ Status PingPongTrial::trips(uint32_t count, std::vector<int64_t>& times) {
   return status;
 }
 
-Status PingPongTrial::measure_floor(TripRound& round) {
+Status PingPongTrial::measure_floor(Moment& moment) {
+  const auto alone = static_cast<double>(CoreFloor::work_ns());
   const SecondCore second(1, [this] { floor_.answer_turn(); });
-  round.line_ns = median_of(floor_.line_trips(kFloorTrips));
-  round.message_ns = median_of(floor_.message_trips(kFloorTrips));
-  if (round.message_ns > 0) return {};
+  moment.line_ns = median_of(floor_.line_trips(kFloorTrips));
+  moment.message_ns = median_of(floor_.message_trips(kFloorTrips));
+  moment.one_core = static_cast<double>(CoreFloor::work_ns()) > alone * kSharedCore;
+  if (moment.message_ns > 0) return {};
   return tl::unexpected(Error{ErrorCode::Protocol, "the floor's own verification failed"});
 }
 
@@ -112,65 +145,82 @@ Status PingPongTrial::warm_up() {
 
 Status PingPongTrial::round() {
   TripRound round;
-  if (options_.cores == 2 && options_.floor) {
-    if (Status status = measure_floor(round); !status) return status;
-  }
+  const bool floor = options_.cores == 2 && options_.floor;
+  if (Status status = floor ? measure_floor(round.before) : Status{}; !status) return status;
   round.times.reserve(kTrips);
   if (Status status = trips(kTrips, round.times); !status) return status;
+  if (Status status = floor ? measure_floor(round.behind) : Status{}; !status) return status;
   rounds_.push_back(std::move(round));
   return {};
 }
 
 /// \return the floor of which a round is disturbed that has a slower one, in ns
 double PingPongTrial::slowest_floor() const {
-  const auto least = std::min_element(
-      rounds_.begin(), rounds_.end(),
-      [](const TripRound& a, const TripRound& b) { return a.message_ns < b.message_ns; });
-  return least->message_ns * kSlowFloor;
-}
-
-bool PingPongTrial::has_enough() const {
-  const double limit = slowest_floor();
-  uint64_t undisturbed = 0;
+  double least = std::numeric_limits<double>::max();
   for (const TripRound& round : rounds_) {
-    if (round.message_ns <= limit) undisturbed += round.times.size();
+    if (!round.one_core()) least = std::min(least, round.slower_ns());
   }
-  return undisturbed >= kEnough;
+  return least * kSlowFloor;
 }
 
+std::vector<const TripRound*> PingPongTrial::undisturbed() const {
+  const double slowest = slowest_floor();
+  std::vector<const TripRound*> found;
+  for (const TripRound& round : rounds_) {
+    if (!is_disturbed(round, slowest)) found.push_back(&round);
+  }
+  return found;
+}
+
+bool PingPongTrial::has_enough() const { return undisturbed().size() * kTrips >= kEnough; }
+
+/// Where no round is undisturbed the times are those of all, and none of them is judged.
 void PingPongTrial::report(nlohmann::ordered_json& result) {
-  const double limit = slowest_floor();
+  std::vector<const TripRound*> rounds = undisturbed();
+  result["disturbed_rounds"] = rounds_.size() - rounds.size();
+  result["one_core_rounds"] = std::count_if(rounds_.begin(), rounds_.end(),
+                                            [](const TripRound& r) { return r.one_core(); });
+  result["enough"] = has_enough();
+  if (rounds.empty()) {
+    for (const TripRound& round : rounds_) rounds.push_back(&round);
+  }
   std::vector<int64_t> times;
+  std::vector<int64_t> shares;
   std::vector<double> p50s;
-  std::vector<double> lines;
-  std::vector<double> messages;
-  std::vector<double> ratios;
-  uint64_t disturbed = 0;
-  for (TripRound& round : rounds_) {
-    if (round.message_ns > limit) {
-      ++disturbed;
-      continue;
-    }
-    times.insert(times.end(), round.times.begin(), round.times.end());
-    p50s.push_back(percentile_us(round.times, 0.5));
-    lines.push_back(round.line_ns);
-    messages.push_back(round.message_ns);
-    if (round.message_ns > 0) ratios.push_back(p50s.back() * 1000.0 / round.message_ns);
+  for (const TripRound* round : rounds) {
+    times.insert(times.end(), round->times.begin(), round->times.end());
+    const std::vector<int64_t> of_round = shares_of_median(round->times);
+    shares.insert(shares.end(), of_round.begin(), of_round.end());
+    p50s.push_back(median_of(round->times) / 1000.0);
   }
   result["p50_us"] = percentile_us(times, 0.50);
   result["p90_us"] = percentile_us(times, 0.90);
   result["p99_us"] = percentile_us(times, 0.99);
   result["p999_us"] = percentile_us(times, 0.999);
   result["max_us"] = percentile_us(times, 1.0);
+  result["p99_of_p50"] = percentile_us(shares, 0.99);  // of thousandths
   result["p50_min_us"] = *std::min_element(p50s.begin(), p50s.end());
   result["p50_max_us"] = *std::max_element(p50s.begin(), p50s.end());
   result["round_trips"] = times.size();
-  result["enough"] = times.size() >= kEnough;
-  if (options_.json) result["spectrum_ns"] = spectrum(times);
-  result["disturbed_rounds"] = disturbed;
+  if (options_.json) {
+    result["spectrum_ns"] = spectrum(times);
+    result["spectrum_of_p50"] = spectrum(shares);
+  }
   result["measured_s"] = static_cast<double>(elapsed_ns_) / 1e9;
   result["cpu_s"] = static_cast<double>(cpu_ns_) / 1e9;
-  if (ratios.empty()) return;
+  if (options_.cores == 2 && options_.floor) report_floor(result, rounds);
+}
+
+void PingPongTrial::report_floor(nlohmann::ordered_json& result,
+                                 const std::vector<const TripRound*>& rounds) {
+  std::vector<double> lines;
+  std::vector<double> messages;
+  std::vector<double> ratios;
+  for (const TripRound* round : rounds) {
+    lines.push_back((round->before.line_ns + round->behind.line_ns) / 2);
+    messages.push_back(round->message_ns());
+    ratios.push_back(median_of(round->times) / round->message_ns());
+  }
   result["line_ns"] = median(lines);
   result["message_floor_ns"] = median(messages);
   result["ratio_to_floor"] = median(ratios);

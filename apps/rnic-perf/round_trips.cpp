@@ -82,6 +82,7 @@ void RoundTrips::send(Player& player, uint64_t sequence) const {
     player.error = status.error().message;
   }
   player.side->device.poll();  // what was posted leaves before anything else is done
+  reap(player);
 }
 
 void RoundTrips::reap(Player& player) const {
@@ -110,7 +111,6 @@ void RoundTrips::responder_turn() {
   responder_.side->device.poll();
   if (!responder_.error.empty() || !arrived(responder_, responder_.sequence + 1)) return;
   send(responder_, responder_.sequence + 1);
-  reap(responder_);
 }
 
 void RoundTrips::settle() {
@@ -133,7 +133,6 @@ Status RoundTrips::run(uint32_t count, bool apart, std::vector<int64_t>& times) 
                                   " did not come, or not as it has to be");
       }
     }
-    reap(initiator_);
     const int64_t now = context_.now().count();
     times.push_back(now - begun);
     begun = now;

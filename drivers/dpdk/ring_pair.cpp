@@ -13,6 +13,12 @@
 namespace rnic::dpdk {
 namespace {
 
+/// What becomes of frames that nobody receives any more.
+struct Discarded {
+  void operator()(rte_mbuf* frame) const { rte_pktmbuf_free(frame); }
+  void operator()(const port::Packet&) const {}
+};
+
 /// The rings between the two ports and the pools of both; shared by them, as either may hold
 /// buffers of the other's pool.
 struct Medium {
@@ -21,8 +27,7 @@ struct Medium {
   Medium& operator=(const Medium&) = delete;
   ~Medium() {
     for (FrameRing* ring : {&to_a, &to_b}) {
-      rte_mbuf* frame = nullptr;
-      while (ring->pop(frame)) rte_pktmbuf_free(frame);
+      ring->consume(SIZE_MAX, Discarded{});
     }
   }
 

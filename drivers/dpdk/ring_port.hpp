@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 
+#include "dpdk/frame_ring.hpp"
 #include "dpdk/mbuf_frames.hpp"
 #include "dpdk/transmit_watch.hpp"
 #include "dpdk/wire_alarm.hpp"
@@ -23,8 +24,9 @@ struct RingEnd {
   WireAlarm* wakes_peer;
 };
 
-/// Its two ends may have a thread each. Frames cross by pointer, so one that was received may be of
-/// the peer's pool. Nobody checks sums: the medium is trusted.
+/// Its two ends may have a thread each. Long frames cross by pointer, so one that was received may
+/// be of the peer's pool; short ones are copied into the ring. Nobody checks sums: the medium is
+/// trusted.
 class alignas(64) RingPort final : public port::Port {
  public:
   /// \param wire owns what `end` names
@@ -37,10 +39,12 @@ class alignas(64) RingPort final : public port::Port {
     return allocate_frames(end_.pool, out, counters_);
   }
   uint32_t tx_burst(std::span<port::Packet> packets, base::Now now) override;
-  void free(std::span<const port::Packet> packets) override { free_frames(packets); }
+  void free(std::span<const port::Packet> packets) override;
   std::optional<int> arm() override { return end_.wakes_us->arm(); }
 
  private:
+  [[nodiscard]] bool send(const port::Packet& packet);
+
   std::shared_ptr<void> wire_;
   RingEnd end_;
   TransmitWatch watch_;

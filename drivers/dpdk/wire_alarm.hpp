@@ -5,16 +5,10 @@
 #include <memory>
 
 #include "base/fail.hpp"
-#include "base/stamped_ring.hpp"
+#include "dpdk/frame_ring.hpp"
 #include "wakeup/event_signal.hpp"
 
-struct rte_mbuf;
-
 namespace rnic::dpdk {
-
-/// Frames on their way in one direction. The receiver looks at the place of the next frame and at
-/// no mark of the sender's: a frame's pointer comes to its core with the word that tells of it.
-using FrameRing = base::StampedRing<rte_mbuf*>;
 
 /// The alarm of one direction: the receiver may sleep until the sender has put frames into the
 /// ring.

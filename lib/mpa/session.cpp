@@ -50,7 +50,7 @@ llp::Pulled Session::pull_fpdu(uint32_t n, uint64_t offset, llp::Frame& out, bas
   counters_.markers_out += writer.markers();
   if (ulpdu.length == 0) return {};
   RNIC_CHECK(writer.complete());
-  return {writer.size(), ulpdu.last, true, ulpdu.more, ulpdu.tag};
+  return {writer.size(), ulpdu.last, true, ulpdu.more, {ulpdu.tag.a, ulpdu.tag.b}};
 }
 
 bool Session::all_fits(uint32_t octets) const {

@@ -18,13 +18,14 @@ class Ipv4Output {
 
   /// A header for packets that differ in length and identification.
   struct Prepared {
+    // These come first: a copy of all is written in pieces of 16 octets, and read across none.
+    std::array<uint8_t, wire::kIpv4Header> octets;
     uint32_t source = 0;
     uint32_t destination = 0;
     uint8_t protocol = 0;
     uint8_t traffic_class = 0;
     uint8_t hop_limit = 0;
-    std::array<uint8_t, wire::kIpv4Header> octets;
-    uint32_t sum = 0;  // of them
+    uint32_t sum = 0;  // of the octets
   };
 
   /// The header for these terms, valid until the next call. The last one is remembered.
@@ -64,7 +65,7 @@ class Ipv4Output {
     ip.protocol = protocol;
     ip.source = source;
     ip.destination = destination;
-    last_ = {source, destination, protocol, traffic_class, hop_limit, {}, 0};
+    last_ = {{}, source, destination, protocol, traffic_class, hop_limit, 0};
     wire::write_ipv4(last_.octets.data(), ip);
     base::store_be16(last_.octets.data() + wire::kIpv4ChecksumAt, 0);
     last_.sum = wire::checksum_add(0, last_.octets);

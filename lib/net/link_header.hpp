@@ -16,6 +16,8 @@ namespace rnic::net {
 
 class LinkHeader {
  public:
+  using Octets = std::array<uint8_t, wire::kEtherHeader + wire::kVlanTag>;
+
   /// \param vlan 0: untagged
   LinkHeader(const port::MacAddress& mac, uint16_t vlan) : vlan_(vlan) {
     wire::write_ether(octets_.data(), {}, mac, wire::kEtherTypeVlan);
@@ -36,13 +38,13 @@ class LinkHeader {
     base::store_be16(frame + size_ - 2, type);
   }
 
-  /// The whole header of frames to one station: the first size() octets.
-  [[nodiscard]] std::array<uint8_t, wire::kEtherHeader + wire::kVlanTag> to(
-      const port::MacAddress& destination, uint16_t type) const {
-    std::array<uint8_t, wire::kEtherHeader + wire::kVlanTag> made = octets_;
-    write(made.data(), type);
-    wire::store_mac(made.data() + wire::kEtherDestinationAt, destination);
-    return made;
+  /// The whole header of frames to one station, valid until the next call: the first size() octets.
+  /// The last one is remembered: one that is put together now would be read across its parts, and
+  /// wait until the last of them is in the cache.
+  const Octets& to(const port::MacAddress& destination, uint16_t type) {
+    const uint64_t made_for = word_of(destination, type);
+    if (made_for != made_for_) [[unlikely]] make(destination, type, made_for);
+    return made_;
   }
 
   struct Opened {
@@ -61,6 +63,17 @@ class LinkHeader {
   }
 
  private:
+  static uint64_t word_of(const port::MacAddress& destination, uint16_t type) {
+    return uint64_t{base::load_be32(destination.data())} << 32 |
+           uint64_t{base::load_be16(destination.data() + 4)} << 16 | type;
+  }
+  [[gnu::noinline]] void make(const port::MacAddress& destination, uint16_t type,
+                              uint64_t made_for) {
+    made_ = octets_;
+    write(made_.data(), type);
+    wire::store_mac(made_.data() + wire::kEtherDestinationAt, destination);
+    made_for_ = made_for;
+  }
   // Opens a frame on an interface with a VLAN, or a frame with a tag. A tag with identifier 0 only
   // gives a priority, and its frame belongs to no VLAN (IEEE 802.1Q s.6.9).
   [[nodiscard]] std::optional<Opened> open_tagged(base::ByteView frame, uint16_t type,
@@ -80,9 +93,11 @@ class LinkHeader {
                   frame.subspan(wire::kEtherHeader + wire::kVlanTag)};
   }
 
-  std::array<uint8_t, wire::kEtherHeader + wire::kVlanTag> octets_{};
+  Octets octets_{};
   uint32_t size_;
   uint16_t vlan_;
+  Octets made_{};
+  uint64_t made_for_ = 0;  // destination and type of made_; 0: none was made, as no type is 0
 };
 
 }  // namespace rnic::net

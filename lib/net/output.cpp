@@ -144,7 +144,7 @@ void Output::send_run(TxRun& run, uint8_t protocol, std::span<const uint32_t> l4
   if (mac == nullptr || !run.destination.is_v4()) [[unlikely]]
     return send_each(run, protocol, l4_lengths, now);
   // These are copies, which no octet that is written can change, so that they stay in registers.
-  const auto link = link_.to(*mac, wire::kEtherTypeIpv4);
+  const LinkHeader::Octets link = link_.to(*mac, wire::kEtherTypeIpv4);
   const bool tagged = link_.size() != wire::kEtherHeader;
   const Ipv4Output::Prepared ip =
       ipv4_.prepare(run.source.as_v4(), run.destination.as_v4(), protocol, run.traffic_class,

@@ -66,8 +66,9 @@ void TxQueue::hand_over(base::Now now) {
 // used next have been here for a while; few come at once, as the next burst may be due soon.
 void TxQueue::replace() {
   owes_buffers_ = false;
+  if (spare_count_ > kBurst - kFew) return;
   std::array<port::Packet, kFew> more;
-  if (spare_count_ > kBurst - kFew || !port_.alloc(more)) return;
+  if (!port_.alloc(more)) return;
   for (const port::Packet& packet : more) {
     for (uint32_t i = 0; i < kFirstLines; ++i) {
       base::prefetch_for_write(packet.data + i * kLine);

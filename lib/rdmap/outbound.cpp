@@ -161,13 +161,17 @@ void Outbound::finish_message() {
 llp::PulledUlpdu Outbound::pull(uint32_t max, bool whole_only, llp::UlpduWriter& out,
                                 base::Now now) {
   llp::UlpduRoom room{max, whole_only};
+  llp::PulledUlpdu pulled;  // the only one, so that the caller has it without a copy
   for (;;) {
-    if (has_special()) [[unlikely]] return pull_special(room.max, room.whole_only, out, now);
+    if (has_special()) [[unlikely]] {
+      pulled = pull_special(room.max, room.whole_only, out, now);
+      return pulled;
+    }
     if (goes_direct(room)) {
-      const llp::PulledUlpdu pulled = pull_direct(room, out);
+      pull_direct(room, out, pulled);
       if (pulled.length != 0 || room.max == 0) return pulled;
     }
-    const llp::PulledUlpdu pulled = pull_message(room.max, room.whole_only, out, now);
+    pulled = pull_message(room.max, room.whole_only, out, now);
     if (!pulled.last || !has_unsent() || has_special()) return pulled;
     room = out.next(pulled);
     if (room.max == 0) return pulled;
@@ -188,10 +192,11 @@ inline bool Outbound::goes_direct(const llp::UlpduRoom& room) const {
 /// Pulls messages of the send queue one behind the other, as long as each is direct, goes into one
 /// segment, and its memory is known. What choose(), pull_segments() and finish_message() do to each
 /// is left out where it is known to be nothing. \param room set to that for the next message,
-/// or to none: the call is over \return the last ULPDU; none: one was followed by another
-[[gnu::noinline]] llp::PulledUlpdu Outbound::pull_direct(llp::UlpduRoom& room,
-                                                         llp::UlpduWriter& out) {
-  llp::PulledUlpdu pulled;
+/// or to none: the call is over \param pulled set to the last ULPDU, or to none: one was followed
+/// by another
+[[gnu::noinline]] void Outbound::pull_direct(llp::UlpduRoom& room, llp::UlpduWriter& out,
+                                             llp::PulledUlpdu& pulled) {
+  pulled = {};
   uint32_t messages = 0;
   uint64_t octets = 0;
   const SendSlot* slot = requester_.next_direct();
@@ -210,16 +215,16 @@ inline bool Outbound::goes_direct(const llp::UlpduRoom& room) const {
     octets += piece.length;
     slot = requester_.next_direct();
   } while (slot != nullptr);
-  if (messages == 0) return {};
+  if (messages == 0) return;
   count_direct(messages, octets);
   current_.kind = Kind::None;
   responses_turn_ = true;
   pulled.more = sends_.has_next();
-  if (!pulled.more) return pulled;
+  if (!pulled.more) return;
   room = out.next(pulled);
-  if (room.max == 0) return pulled;
+  if (room.max == 0) return;
   if (slot != nullptr && room.whole_only) begin_direct(*slot, room);
-  return {};
+  pulled = {};
 }
 
 /// Begins a message that does not fit the room, and so goes into the next segment. It is chosen

@@ -128,7 +128,7 @@ class Outbound {
                                         Payload& out) const;
   void refuse_payload(const ddp::Cut& cut, mem::AccessFault fault, base::Now now);
   [[nodiscard]] bool goes_direct(const llp::UlpduRoom& room) const;
-  llp::PulledUlpdu pull_direct(llp::UlpduRoom& room, llp::UlpduWriter& out);
+  void pull_direct(llp::UlpduRoom& room, llp::UlpduWriter& out, llp::PulledUlpdu& pulled);
   void begin_direct(const SendSlot& slot, llp::UlpduRoom& room);
   llp::PulledUlpdu pull_message(uint32_t max, bool whole_only, llp::UlpduWriter& out,
                                 base::Now now);

@@ -53,7 +53,9 @@ struct alignas(64) SendSlot {
     return size != 0 ? size : length();
   }
   /// \return whether that message is the last one of the request
-  [[nodiscard]] bool is_last(uint8_t which) const { return which != 0 || row->then == nullptr; }
+  [[nodiscard]] bool is_last(uint8_t which) const {
+    return direct || which != 0 || row->then == nullptr;  // a direct request is one message
+  }
   /// \return whether the request may complete once everything before it has
   [[nodiscard]] bool done() const {
     if (direct) return released;
@@ -117,9 +119,10 @@ class SendQueue {
     made.msn = 0;
     made.status = CompletionStatus::Success;
     made.cause = CompletionCause::None;
-    made.started = made.released = made.answered = false;
-    made.direct = work.is_direct;
+    // All of them at once, as what is written apart and read back as one word is waited for.
+    made.started = made.released = made.answered = made.direct = false;
     made.part = 0;
+    if (work.is_direct) made.direct = true;
     std::memcpy(made.head.data(), &work, sizeof work);
     if (known_ <= mask_) ++known_;
     return end_++;

@@ -81,11 +81,12 @@ class Perf:
                 for name, arguments in table.items()}
 
 
-def percentiles_of(runs, shares=(0.5, 0.99)):
-    """Percentiles, in us, of the round trips of several runs together."""
+def percentiles_of(runs, shares=(0.5, 0.99), spectrum="spectrum_ns"):
+    """Percentiles of the round trips of several runs together: in us, or, with "spectrum_of_p50",
+    in medians of the slice that each belongs to."""
     counts = {}
     for run in runs:
-        for time, count in run["spectrum_ns"]:
+        for time, count in run[spectrum]:
             counts[time] = counts.get(time, 0) + count
     total = sum(counts.values())
     if total < ENOUGH_TRIPS:
@@ -111,6 +112,16 @@ class Figures:
             self.by_measure[measure] = {"missing": str(reason)}
 
 
+def judged(runs):
+    """The runs of round trips that have undisturbed slices."""
+    some = [run for run in runs if run["disturbed_rounds"] < run["rounds"]]
+    if not some:
+        shared = sum(run.get("one_core_rounds", 0) for run in runs)
+        raise NotMeasured(f"disturbed: no slice was undisturbed, and in {shared} of "
+                          f"{sum(run['rounds'] for run in runs)} both cores were threads of one")
+    return some
+
+
 def share_of_cores(runs):
     """How much of the cores that it spun on a program got."""
     return statistics.median(run["cpu_s"] / run["measured_s"] / run["cores"] for run in runs
@@ -128,7 +139,7 @@ def from_rounds(figures, rounds):
 
     def two_cores(name, take, steady=False):
         """steady: a figure that does not suffer where the cores are seldom ours at once."""
-        runs = rounds.kept(name)
+        runs = judged(rounds.kept(name)) if name == "ping-pong" else rounds.kept(name)
         lines = [run["line_ns"] for run in runs if "line_ns" in run]
         if not lines or len(lines) != len(runs):
             raise NotMeasured("no time of a cache line between the cores")
@@ -153,16 +164,17 @@ def from_rounds(figures, rounds):
 
     def trips():
         """The undisturbed runs, the percentiles of all their round trips, and a text about them."""
-        runs = rounds.kept("ping-pong")
+        runs = judged(rounds.kept("ping-pong"))
         percentiles = percentiles_of(runs)
         count = sum(run["round_trips"] for run in runs)
         return runs, percentiles, f"{conditions(runs[0])}, {count} round trips"
 
     def tail():
-        runs, (p50, p99), how = trips()
-        figure = spread([run["p99_us"] / run["p50_us"] for run in runs], conditions=how,
+        runs, (_, p99), how = trips()
+        figure = spread([run["p99_of_p50"] for run in runs], conditions=how,
                         **rounds.disturbed("ping-pong"), beside=f"p99 {p99:.2f} us")
-        return {**figure, "value": p99 / p50}
+        of_p50, = percentiles_of(runs, (0.99,), "spectrum_of_p50")
+        return {**figure, "value": of_p50}
 
     def ping_pong():
         runs, (p50, _), how = trips()

@@ -160,10 +160,15 @@ def write(floor=60, **more):
             **more}
 
 
+def spectrum(trips, most, few):
+    return [[most, trips * 98 // 100], [few, trips - trips * 98 // 100]]
+
+
 def ping_pong(trips, p99=8000, **more):
     """What a run of round trips says: one of a hundred takes longer."""
     return {**write(), "size": 64, "cores": 2, "round_trips": trips, "ratio_to_floor": 4,
-            "spectrum_ns": [[4000, trips * 98 // 100], [p99, trips - trips * 98 // 100]],
+            "spectrum_ns": spectrum(trips, 4000, p99),
+            "spectrum_of_p50": spectrum(trips, 1000, p99 // 4), "p99_of_p50": p99 / 4000,
             "p50_us": 4, "p99_us": p99 / 1000, "message_floor_ns": 1000, "line_ns": 100,
             "cpu_s": 2, "measured_s": 1, **more}
 
@@ -184,6 +189,23 @@ class Ruled(unittest.TestCase):
         self.assertEqual(told["ping-pong-tail"]["value"], 2)
         self.assertIn("120000 round trips", told["ping-pong-tail"]["conditions"])
         self.assertEqual(told["ping-pong"]["value"], 4)
+
+    def test_a_tail_is_that_of_slices_and_not_of_where_their_cores_lie(self):
+        far = ping_pong(60_000, p50_us=12, p99_us=13.2, p99_of_p50=1.1,
+                        spectrum_ns=spectrum(60_000, 12_000, 13_200),
+                        spectrum_of_p50=spectrum(60_000, 1000, 1100))
+        near = ping_pong(60_000, p99=4400)
+        told = figures_of(**{"write-1500": [write()] * 2, "ping-pong": [near, far]})
+        self.assertEqual(told["ping-pong-tail"]["value"], 1.1)
+
+    def test_runs_without_an_undisturbed_slice_are_not_judged(self):
+        none = ping_pong(120_000, ratio_to_floor=10, rounds=5, disturbed_rounds=5,
+                         one_core_rounds=4)
+        told = figures_of(**{"write-1500": [write()] * 2, "ping-pong": [none, ping_pong(120_000)]})
+        self.assertEqual(told["ping-pong"]["value"], 4)
+        told = figures_of(**{"write-1500": [write()], "ping-pong": [none]})
+        for name in ("ping-pong", "ping-pong-tail"):
+            self.assertRegex(told[name]["missing"], "4 of 5 both cores were threads of one")
 
     def test_few_round_trips_make_no_percentile(self):
         told = figures_of(**{"write-1500": [write()] * 2, "ping-pong": [ping_pong(49_999)] * 2})
