@@ -70,16 +70,15 @@ class FrameRing {
     size_t taken = 0;
     for (; taken < most; ++taken) {
       const size_t position = head + taken;
-      Slot& slot = read_slots_[position & (kSlots - 1)];
       const Place& place = read_places_[position & read_mask_];
-      if (slot.stamp.load(std::memory_order_acquire) == position + 1) {
-        slot.expect();
-        show(port::Packet{slot.octets, slot.length, kCarried, slot.as_buffer()});
-      } else if (place.stamp.load(std::memory_order_acquire) == position + 1) {
+      if (place.stamp.load(std::memory_order_acquire) == position + 1) {
         show(place.frame);
-      } else {
-        break;
+        continue;
       }
+      Slot& slot = read_slots_[position & (kSlots - 1)];
+      if (slot.stamp.load(std::memory_order_acquire) != position + 1) break;
+      slot.expect();
+      show(port::Packet{slot.octets, slot.length, kCarried, slot.as_buffer()});
     }
     if (taken != 0) head_.store(head + taken, std::memory_order_release);
     return taken;
