@@ -23,10 +23,10 @@ void AckPolicy::note_other_size(uint32_t size, bool push) {
 }
 
 [[gnu::noinline, gnu::cold]] void AckPolicy::note_part(uint32_t behind) {
-  // No part is worth less than two segments. Octets that come again are in octets_, too, but no ACK
-  // of them would say anything new.
+  // A part is worth a segment at least: of a flight of two, too, one ACK may be lost. Octets that
+  // come again are in octets_, too, but no ACK of them would say anything new.
   const uint64_t worth = std::min<uint64_t>(octets_, tcb_.rcv_nxt - last_ack_sent_);
-  if (worth < uint64_t{behind} + 2 * rcv_mss_) return;
+  if (worth < uint64_t{behind} + rcv_mss_) return;
   if (parts_count_ == most_parts()) take_part();
   parts_[parts_count_++] = tcb_.rcv_seq(tcb_.rcv_nxt - behind);
 }
