@@ -134,8 +134,8 @@ class LinkWorld {
     pair_.a.row = pair_.b.row = 8;
     pair_.link.egress_a.room = pair_.link.egress_b.room = LinkEgress::kMostRoom;
   }
-  /// Many records fill a segment. By the seed, segments have their checksum made in software and are
-  /// traced, as random_config() chooses ECN: what is asked of each segment by itself.
+  /// Many records fill a segment. By the seed, checksums are made in software and segments traced,
+  /// as random_config() chooses ECN: what is asked of each segment by itself.
   void send_long_messages() {
     long_messages_ = true;
     traced_ = random_.below(4) == 0;
