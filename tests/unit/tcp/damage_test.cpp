@@ -192,6 +192,8 @@ TEST(Damage, OfAConnection) {
           [&] { seat_(s.connection).of_listener = &places; });
   notices(s.connection, "tcp/connection.cpp: handshake_.is_done() != opening",
           [&] { state_(handshake_(s.connection)) = tcp::HandshakeState::Sent; });
+  notices(s.connection, "tcp/connection.cpp: !sender_.is_quiet() ||",
+          [&] { state_(handshake_(s.connection)) = tcp::HandshakeState::Due; });
   notices(handshake_(s.connection), "tcp/handshake.cpp: tries_ == 0 || ambiguous", [&] {
     state_(handshake_(s.connection)) = tcp::HandshakeState::Sent;
     tries_(handshake_(s.connection)) = 1;
