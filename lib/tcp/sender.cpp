@@ -189,6 +189,8 @@ uint64_t Sender::burst_room(uint64_t usable, uint64_t quantum, base::Now now) co
   if (binding().options.nagle || path_.enabled() || flight_.pacing().on()) return 0;
   if (!core_.shared.bursts) return 0;
   if (flight_.was_idle(now)) return 0;  // the first segment reduces cwnd
+  // In a conversation one segment goes at a time, and room for several is asked for in vain.
+  if (core_.tcb.flight() == 0 && !sent_several_) return 0;
   // The quantum ends with the segment that uses it up.
   return std::min({usable, flight_.window_left(), quantum + emss() - 1});
 }
@@ -203,7 +205,8 @@ Attempt Sender::send_burst(uint64_t room, uint64_t& quantum, bool probe, base::N
   while (sent == Attempt::Sent && run.goes_on() && user_ready_ && !core_.life.fin_wanted()) {
     sent = send_segments(run, probe, now);
   }
-  if (run.segments() > 1) quantum -= uint64_t{run.segments() - 1} * emss;
+  sent_several_ = run.segments() > 1;
+  if (sent_several_) quantum -= uint64_t{run.segments() - 1} * emss;
   writer_.send(run, now);
   if (core_.life.over() || core_.tcb.snd_nxt == begin) return sent;
   // Nothing goes out behind these segments, so that they need not wait for what is noted of them.

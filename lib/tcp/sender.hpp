@@ -224,9 +224,10 @@ class Sender {
   Persist persist_;
   SegmentWriter writer_;
   CutProgress cut_;
-  bool user_ready_ = false;  // the user's pull() may give octets
-  uint8_t last_octet_ = 0;   // the octet at SND.NXT - 1, for window probes
-  uint64_t small_end_ = 0;   // end of the last segment that was not full (Nagle)
+  bool sent_several_ = false;  // at once, when it last sent new data
+  bool user_ready_ = false;    // the user's pull() may give octets
+  uint8_t last_octet_ = 0;     // the octet at SND.NXT - 1, for window probes
+  uint64_t small_end_ = 0;     // end of the last segment that was not full (Nagle)
 };
 
 [[gnu::always_inline]] inline bool Sender::take_plain_ack(uint32_t acked, uint32_t echo,
