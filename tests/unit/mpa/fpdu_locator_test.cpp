@@ -240,6 +240,32 @@ TEST(FpduRx, FoundBehindAProvenOne_MPA_6_04_MPA00_7_4_01) {
   EXPECT_GT(only_behind, 0u);
 }
 
+// It need not be the last one that was proven.
+TEST(FpduRx, FoundBehindAProvenOneBeforeOthers_MPA_6_04_MPA00_7_4_01) {
+  constexpr size_t kFpdus = 20;
+  const auto located = [](Receiver& rx) { return rx.end.user.placed.size(); };
+  size_t found = 0;
+  for (size_t i = 1; i + 8 <= kFpdus; ++i) {
+    Receiver rx(config_of(true)), alone(config_of(true));
+    for (uint32_t k = 0; k < kFpdus; ++k) {
+      rx.add(k, 100);
+      alone.add(k, 100);
+    }
+    alone.give(alone.boundary(i + 1), alone.boundary(i + 2));
+    if (located(alone) != 0) continue;  // a marker tells of it
+    rx.give(rx.boundary(i), rx.boundary(i + 1));
+    if (located(rx) == 0) continue;
+    for (size_t later = i + 3; later < kFpdus && located(rx) == 1; ++later) {
+      rx.give(rx.boundary(later), rx.boundary(later + 1));
+    }
+    ASSERT_EQ(located(rx), 2u) << i;
+    rx.give(rx.boundary(i + 1), rx.boundary(i + 2));
+    EXPECT_EQ(located(rx), 3u) << i;
+    ++found;
+  }
+  EXPECT_GT(found, 0u);
+}
+
 // Parts of located FPDUs complete out of order, whichever part is first.
 TEST(FpduRx, HeldPartsAreCompletedOutOfOrder_MPA_6_03_MPA_6_04) {
   for (const bool head_first : {false, true}) {
