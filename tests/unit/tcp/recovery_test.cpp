@@ -402,9 +402,9 @@ TEST(Idle, TheWindowIsNotKeptWithoutUse_TCP_5681_4_1_01) {
     const uint32_t grown = p.c().cc.cwnd();
     ASSERT_GT(grown, 20 * kMss);
     p.wait(milliseconds(150));  // shorter than the RTO
-    p.send(1);
+    p.send(4);                  // a burst, behind which another one may begin
     EXPECT_EQ(p.c().cc.cwnd(), grown);
-    p.ack(41);
+    p.ack(44);
     p.sent();
     p.wait(seconds(2));
     p.send(40);
