@@ -131,7 +131,9 @@ TEST(FrameRing, DoesNotTakeBackWhatIsNotItsOwn) {
   Wire other;
   ASSERT_TRUE(other.send(1, 100));
   EXPECT_FALSE(wire.ring().release(other.take_one().buffer));
-  EXPECT_FALSE(wire.ring().release(reinterpret_cast<port::Buffer*>(Wire::mbuf(3))));
+  alignas(64) std::array<uint8_t, 256> elsewhere{};
+  EXPECT_FALSE(wire.ring().release(reinterpret_cast<port::Buffer*>(elsewhere.data())));
+  EXPECT_EQ(std::count(elsewhere.begin(), elsewhere.end(), 0), 256);
 }
 
 // Frames of any length, taken in bursts, kept, and given back in any order.
