@@ -214,17 +214,20 @@ TEST(FpduRx, AllPermutationsOfFiveSegments_MPA_6_03_MPA_6_04_MPA_3_07) {
   }
 }
 
+/// FPDUs so small that a marker tells of some of them alone.
+void add_small(Receiver& rx, uint32_t count) {
+  for (uint32_t k = 0; k < count; ++k) rx.add(k, 100);
+}
+
+size_t located(const Receiver& rx) { return rx.end.user.placed.size(); }
+
 // Without a marker of its own an FPDU is found behind a proven one.
 TEST(FpduRx, FoundBehindAProvenOne_MPA_6_04_MPA00_7_4_01) {
-  constexpr size_t kFpdus = 20;
-  const auto located = [](Receiver& rx) { return rx.end.user.placed.size(); };
+  constexpr uint32_t kFpdus = 20;
   size_t only_behind = 0;
   for (size_t i = 1; i + 2 <= kFpdus; ++i) {
     Receiver rx(config_of(true)), alone(config_of(true));
-    for (uint32_t k = 0; k < kFpdus; ++k) {
-      rx.add(k, 100);
-      alone.add(k, 100);
-    }
+    for (Receiver* of : {&rx, &alone}) add_small(*of, kFpdus);
     rx.give(rx.boundary(i), rx.boundary(i + 1));
     if (located(rx) == 0) continue;
     rx.give(rx.boundary(i + 1), rx.boundary(i + 2));
@@ -242,15 +245,11 @@ TEST(FpduRx, FoundBehindAProvenOne_MPA_6_04_MPA00_7_4_01) {
 
 // It need not be the last one that was proven.
 TEST(FpduRx, FoundBehindAProvenOneBeforeOthers_MPA_6_04_MPA00_7_4_01) {
-  constexpr size_t kFpdus = 20;
-  const auto located = [](Receiver& rx) { return rx.end.user.placed.size(); };
+  constexpr uint32_t kFpdus = 20;
   size_t found = 0;
   for (size_t i = 1; i + 8 <= kFpdus; ++i) {
     Receiver rx(config_of(true)), alone(config_of(true));
-    for (uint32_t k = 0; k < kFpdus; ++k) {
-      rx.add(k, 100);
-      alone.add(k, 100);
-    }
+    for (Receiver* of : {&rx, &alone}) add_small(*of, kFpdus);
     alone.give(alone.boundary(i + 1), alone.boundary(i + 2));
     if (located(alone) != 0) continue;  // a marker tells of it
     rx.give(rx.boundary(i), rx.boundary(i + 1));
