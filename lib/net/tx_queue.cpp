@@ -8,6 +8,11 @@
 
 namespace rnic::net {
 
+TxQueue::TxQueue(port::Port& port, Counters& counters)
+    : port_(port),
+      counters_(counters),
+      kept_(std::clamp(kKeptOctets / std::max(port.info().mtu, 1u), 1u, kBurst)) {}
+
 TxQueue::~TxQueue() {
   port_.free(std::span(unsent_).first(unsent_count_));
   while (spare_count_ != 0) port_.free({{take_spare()}});
@@ -36,8 +41,8 @@ void TxQueue::cancel(port::Packet& packet) {
 
 uint32_t TxQueue::open(std::span<port::Packet> packets, base::Now now) {
   if (unsent_count_ + open_ >= kBurst && !make_room(now)) return 0;
-  if (spare_count_ == 0 && !refill()) return 0;
   const auto most = static_cast<uint32_t>(packets.size());
+  if (spare_count_ == 0 && !refill(most)) return 0;
   const uint32_t count = std::min({most, kBurst - unsent_count_ - open_, spare_count_});
   for (uint32_t i = 0; i < count; ++i) packets[i] = take_spare();
   open_ += count;
@@ -66,7 +71,7 @@ void TxQueue::hand_over(base::Now now) {
 // used next have been here for a while; few come at once, as the next burst may be due soon.
 void TxQueue::replace() {
   owes_buffers_ = false;
-  if (spare_count_ > kBurst - kFew) return;
+  if (spare_count_ + kFew > kept_) return;
   std::array<port::Packet, kFew> more;
   if (!port_.alloc(more)) return;
   for (const port::Packet& packet : more) {
@@ -82,10 +87,10 @@ bool TxQueue::make_room(base::Now now) {
   return unsent_count_ + open_ < kBurst;
 }
 
-// Takes spare buffers from the port. It asks for fewer if the pool is nearly empty and refuses a
-// whole burst.
-bool TxQueue::refill() {
-  for (const uint32_t n : {kBurst, 4u, 1u}) {
+// Takes spare buffers from the port. It asks for fewer if the pool is nearly empty and refuses so
+// many.
+bool TxQueue::refill(uint32_t wanted) {
+  for (const uint32_t n : {std::clamp(wanted, kept_, kBurst), 4u, 1u}) {
     if (port_.alloc(std::span(spare_).first(n))) {
       first_spare_ = 0;
       spare_count_ = n;

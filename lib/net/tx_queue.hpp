@@ -17,7 +17,7 @@ class TxQueue {
  public:
   static constexpr uint32_t kBurst = 32;
 
-  TxQueue(port::Port& port, Counters& counters) : port_(port), counters_(counters) {}
+  TxQueue(port::Port& port, Counters& counters);
   ~TxQueue();
   TxQueue(const TxQueue&) = delete;
   TxQueue& operator=(const TxQueue&) = delete;
@@ -26,7 +26,7 @@ class TxQueue {
   /// the burst stays full, or the pool is empty (counted).
   bool open(port::Packet& packet, base::Now now) {
     if (unsent_count_ + open_ >= kBurst && !make_room(now)) return false;
-    if (spare_count_ == 0 && !refill()) return false;
+    if (spare_count_ == 0 && !refill(1)) return false;
     packet = take_spare();
     ++open_;
     return true;
@@ -81,6 +81,9 @@ class TxQueue {
   static constexpr uint32_t kFew = 8;         // buffers that are taken behind a burst
   static constexpr uint32_t kFirstLines = 3;  // of a frame: all headers, and a small message
   static constexpr uint32_t kLine = 64;
+  // Buffers that were used last are used next while the caches have them. Spare ones stand between,
+  // so they are few where they are large: eight of jumbo frames would take as much as eighty others.
+  static constexpr uint32_t kKeptOctets = 64 * 1024;
 
   void append(const port::Packet& packet, base::Now now) {
     unsent_[unsent_count_++] = packet;
@@ -99,11 +102,12 @@ class TxQueue {
     spare_[(first_spare_ + spare_count_++) % kBurst] = packet;
   }
   bool make_room(base::Now now);
-  bool refill();
+  bool refill(uint32_t wanted);
   void replace();
 
   port::Port& port_;
   Counters& counters_;
+  const uint32_t kept_;  // spare buffers that are taken ahead of need
   uint32_t unsent_count_ = 0;
   uint32_t spare_count_ = 0;
   uint32_t first_spare_ = 0;  // place of the oldest spare buffer

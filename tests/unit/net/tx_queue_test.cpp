@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <set>
 #include <vector>
 
 #include "support/fake_port.hpp"
@@ -12,7 +14,9 @@ namespace {
 
 constexpr base::Now kNow = base::from_nanos(1'000'000'000);
 
-port::PortInfo info() { return {"fake", {2, 0, 0, 0, 0, 1}, 1500, port::ChecksumMode::Software}; }
+port::PortInfo info(uint32_t mtu = 1500) {
+  return {"fake", {2, 0, 0, 0, 0, 1}, mtu, port::ChecksumMode::Software};
+}
 
 /// Sends one frame alone. \return where its octets are
 const uint8_t* send_one(TxQueue& queue) {
@@ -52,6 +56,36 @@ TEST(TxQueue, TheBufferThatCameFirstIsUsedFirst) {
     EXPECT_GT(next, last) << "the port's buffers lie in the order in which it gives them";
     last = next;
   }
+}
+
+// Turns of sixteen jumbo frames do with sixteen buffers, as the port gives those first that came
+// back last: others would drive source and target out of the caches.
+TEST(TxQueue, LargeBuffersThatWereUsedLastAreUsedNext) {
+  test::FakePort port(info(9000));
+  Counters counters;
+  TxQueue queue(port, counters);
+  std::set<const uint8_t*> used;
+  for (int turn = 0; turn < 20; ++turn) {
+    std::array<port::Packet, 16> packets;
+    ASSERT_EQ(queue.open(packets, kNow), packets.size());
+    for (port::Packet& packet : packets) {
+      used.insert(packet.data);
+      packet.length = 9000;
+    }
+    queue.push(packets, kNow);
+    EXPECT_TRUE(queue.flush(kNow));
+    queue.validate();
+  }
+  EXPECT_EQ(used.size(), 16u);
+}
+
+// A port may say anything about its MTU.
+TEST(TxQueue, OneBufferIsTakenWhereItIsHuge) {
+  test::FakePort port(info(1u << 20), 4);
+  Counters counters;
+  TxQueue queue(port, counters);
+  send_one(queue);
+  EXPECT_EQ(port.outstanding(), 0u);
 }
 
 // Somebody waits for the frames, and nobody for the buffers of the next ones.
