@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "llp/spaced_copy.hpp"
+
 namespace rnic::ddp {
 
 uint32_t Pieces::octets() const {
@@ -51,6 +53,12 @@ mem::AccessFault locate(const mem::StagTable& memory, const Identity& who,
 
 [[gnu::noinline]] void gather_run(const llp::UlpduView& ulpdu, uint32_t skip,
                                   base::ByteSpan target) {
+  if (ulpdu.gap != 0 && target.size() >= llp::Spacing::kMany && skip < ulpdu.pieces[0].size()) {
+    const auto first = static_cast<uint32_t>(ulpdu.pieces[0].size()) - skip;
+    llp::spaced_kernel().gather(target.data(), ulpdu.pieces[0].data() + skip, target.size(),
+                                {first, ulpdu.between, ulpdu.gap});
+    return;
+  }
   uint8_t* to = target.data();
   uint8_t* const end = to + target.size();
   for (const base::ByteView piece : ulpdu.pieces) {

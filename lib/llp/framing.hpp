@@ -77,6 +77,10 @@ class UlpduWriter {
 struct UlpduView {
   std::span<const base::ByteView> pieces;
   uint32_t length = 0;  ///< sum of the pieces
+  /// Not 0: the pieces are those of one run that has gaps, of as many octets, and all but the first
+  /// and the last one have `between` octets.
+  uint32_t gap = 0;
+  uint32_t between = 0;
 
   /// Copies min(n, length) octets from the start into dst; \return how many.
   uint32_t copy_prefix(uint8_t* dst, uint32_t n) const;

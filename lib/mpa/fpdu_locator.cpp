@@ -167,7 +167,8 @@ llp::UlpduView FpduLocator::view_between_markers(const framing::PduSpan& span,
     *piece++ = {data, kBetween};
   }
   if (left != 0) *piece++ = {data, left};
-  return {{store_.pieces(), piece}, span.ulpdu_length};
+  const uint32_t gap = grid.on() ? wire::kMpaMarkerSize : 0;
+  return {{store_.pieces(), piece}, span.ulpdu_length, gap, kBetween};
 }
 
 }  // namespace rnic::mpa

@@ -8,6 +8,7 @@
 #include "base/endian.hpp"
 #include "crc/crc.hpp"
 #include "framing/mulpdu.hpp"
+#include "llp/spaced_copy.hpp"
 
 namespace rnic::mpa {
 namespace {
@@ -247,6 +248,19 @@ class MarkedOctets {
     }
     copy(src, n);
   }
+  /// Does the same for many octets.
+  void put_run(const uint8_t* src, uint32_t n) {
+    const llp::Spacing spacing{to_marker_, kBetween, wire::kMpaMarkerSize};
+    llp::spaced_kernel().spread(at_, src, n, spacing);
+    uint8_t* const begin = at_;
+    const uint32_t markers = spacing.gaps(n);
+    for (uint32_t i = 0; i < markers; ++i) {
+      at_ = begin + spacing.first + i * wire::kMpaMarkerInterval;
+      write_marker();
+    }
+    at_ = begin + n + markers * wire::kMpaMarkerSize;
+    to_marker_ = spacing.first + markers * kBetween - n;
+  }
   void write_due_marker() {
     if (to_marker_ == 0) write_marker();
   }
@@ -254,6 +268,8 @@ class MarkedOctets {
   [[nodiscard]] uint32_t markers() const { return markers_; }
 
  private:
+  static constexpr uint32_t kBetween = wire::kMpaMarkerInterval - wire::kMpaMarkerSize;
+
   void copy(const uint8_t* src, uint32_t n) {
     std::memcpy(at_, src, n);
     at_ += n;
@@ -265,7 +281,7 @@ class MarkedOctets {
     const uint32_t fpduptr = at_ < header_ ? 0 : static_cast<uint32_t>(at_ - header_);
     wire::store_mpa_marker(at_, fpduptr);
     at_ += wire::kMpaMarkerSize;
-    to_marker_ = wire::kMpaMarkerInterval - wire::kMpaMarkerSize;
+    to_marker_ = kBetween;
     ++markers_;
   }
 
@@ -293,7 +309,12 @@ void FpduWriter::write_between_markers(uint32_t ulpdu_length, base::ByteView hea
   for (const base::ByteSpan piece : payload) {
     RNIC_CHECK(piece.size() <= left);
     left -= piece.size();
-    octets.put(piece.data(), static_cast<uint32_t>(piece.size()));
+    const auto n = static_cast<uint32_t>(piece.size());
+    if (n < llp::Spacing::kMany) {
+      octets.put(piece.data(), n);
+    } else {
+      octets.put_run(piece.data(), n);
+    }
   }
   RNIC_CHECK(left == 0);
   constexpr std::array<uint8_t, 4> kZeros{};
