@@ -81,8 +81,8 @@ class TxQueue {
   static constexpr uint32_t kFew = 8;         // buffers that are taken behind a burst
   static constexpr uint32_t kFirstLines = 3;  // of a frame: all headers, and a small message
   static constexpr uint32_t kLine = 64;
-  // Buffers that were used last are used next while the caches have them. Spare ones stand between,
-  // so they are few where they are large: eight of jumbo frames would take as much as eighty others.
+  // Buffers that were used last are used next, while the caches have them. Spare ones come between,
+  // so they are few where they are large (decision 82).
   static constexpr uint32_t kKeptOctets = 64 * 1024;
 
   void append(const port::Packet& packet, base::Now now) {

@@ -105,6 +105,16 @@ class FakeFramingUser final : public llp::FramingUser {
     bool delivered = false;
   };
 
+  /// \return the pieces are those of one run with equal gaps, where the view says so
+  static bool lies_as_said(const llp::UlpduView& ulpdu) {
+    for (size_t i = 1; ulpdu.gap != 0 && i < ulpdu.pieces.size(); ++i) {
+      const base::ByteView piece = ulpdu.pieces[i];
+      if (piece.data() != ulpdu.pieces[i - 1].end().base() + ulpdu.gap) return false;
+      if (i + 1 < ulpdu.pieces.size() && piece.size() != ulpdu.between) return false;
+    }
+    return true;
+  }
+
   llp::PulledUlpdu pull_ulpdu(uint32_t max, bool whole_only, llp::UlpduWriter& out,
                               base::Now) override {
     last_max = max;
@@ -129,7 +139,7 @@ class FakeFramingUser final : public llp::FramingUser {
       entry.octets.insert(entry.octets.end(), piece.begin(), piece.end());
     }
     entry.in_order = in_order;
-    if (entry.octets.size() != ulpdu.length) ++faults;
+    if (entry.octets.size() != ulpdu.length || !lies_as_said(ulpdu)) ++faults;
     if (hold_early && !in_order) return llp::PlaceVerdict::Hold;
     placed.push_back(std::move(entry));
     return llp::PlaceVerdict::Placed;

@@ -130,6 +130,30 @@ TEST(FpduWriter, PiecesOfAnySizeGiveTheSameFpdu_MPA_3_01) {
   }
 }
 
+// MPA-4.3-02 MPA-4.3-08: pieces that are copied at once, and what comes behind them, in front of
+// each place of the grid.
+TEST(FpduWriter, LongPiecesBetweenMarkersEqualTheSlowEncoder_MPA_4_3_04) {
+  for (uint32_t shift = 12; shift < 512; shift += 4) {
+    SlowEncoder slow(20, true, true);
+    slow.add(Octets(shift - 10, 0x55));
+    ASSERT_EQ(slow.stream.size() % 512, shift);
+    const size_t from = slow.stream.size();
+    Octets ulpdu = numbered_ulpdu(shift, 14 + 2048 + 2500 + 700);
+    slow.add(ulpdu);
+    const MarkerGrid grid(true, 20);
+    Octets room(6000);
+    llp::Frame frame(room.data(), 6000);
+    FpduWriter writer(grid, 20 + from, true, 5800, frame);
+    const base::ByteSpan all(ulpdu);
+    const std::array<base::ByteSpan, 3> pieces{all.subspan(14, 2048), all.subspan(2062, 2500),
+                                               all.subspan(4562)};
+    writer.write(static_cast<uint32_t>(ulpdu.size()), all.first(14), pieces);
+    room.resize(frame.length());
+    ASSERT_EQ(room, Octets(slow.stream.begin() + static_cast<long>(from), slow.stream.end()))
+        << shift;
+  }
+}
+
 // Without markers an FPDU is that of the slow encoder, at every length and pad.
 // MPA-4.1-01 MPA-4.1-02 MPA-4.1-03: without markers.
 TEST(FpduWriter, EveryLengthEqualsTheSlowEncoder_MPA_3_01_MPA_4_4_07) {
