@@ -94,22 +94,18 @@ RNIC_TARGET_AVX512 inline __m512i fold_vectors(uint32_t crc, uint8_t* dst, const
   return x0;
 }
 
-// The register of what the four parts of a vector are together, side by side.
-RNIC_TARGET_AVX512 inline uint32_t sum_parts(__m512i x) {
-  const __m128i acc = _mm_xor_si128(_mm_xor_si128(quarter<0>(x), quarter<1>(x)),
-                                    _mm_xor_si128(quarter<2>(x), quarter<3>(x)));
-  const uint64_t low = _mm_crc32_u64(0, static_cast<uint64_t>(_mm_cvtsi128_si64(acc)));
-  return static_cast<uint32_t>(
-      _mm_crc32_u64(low, static_cast<uint64_t>(_mm_extract_epi64(acc, 1))));
-}
-
 // The four parts of a vector are folded onto the last one, side by side.
 RNIC_TARGET_AVX512 inline uint32_t finish(__m512i x) {
   const __m512i k =
       _mm512_set_epi64(0, 0, kHighMultiplier<16>, kLowMultiplier<16>, kHighMultiplier<32>,
                        kLowMultiplier<32>, kHighMultiplier<48>, kLowMultiplier<48>);
   const __m512i last = _mm512_maskz_mov_epi64(0xc0, x);
-  return sum_parts(fold(x, k, last));
+  const __m512i folded = fold(x, k, last);
+  const __m128i acc = _mm_xor_si128(_mm_xor_si128(quarter<0>(folded), quarter<1>(folded)),
+                                    _mm_xor_si128(quarter<2>(folded), quarter<3>(folded)));
+  const uint64_t low = _mm_crc32_u64(0, static_cast<uint64_t>(_mm_cvtsi128_si64(acc)));
+  return static_cast<uint32_t>(
+      _mm_crc32_u64(low, static_cast<uint64_t>(_mm_extract_epi64(acc, 1))));
 }
 
 /// What is short is folded alone; fewer octets than kAlone are as quick by crc32q.
