@@ -17,7 +17,7 @@ namespace rnic::crc::internal {
 namespace {
 
 constexpr uint32_t kLine = 64;
-constexpr size_t kLeast = 512;    // below, the way of crc32c_avx512.cpp has fewer instructions
+constexpr size_t kLeast = 1280;   // below, the way of crc32c_avx512.cpp has fewer instructions
 constexpr size_t kLong = 2560;    // below, joining the lanes takes what they save
 constexpr size_t kBlock = 12288;  // of one run at most
 constexpr size_t kAhead = 512;    // octets by which a copy asks for its lines

@@ -30,7 +30,7 @@ inline constexpr uint32_t kPolynomial = 0x82f63b78u;
 /// makes up for the bit that a reflected carry-less product is short of.
 [[nodiscard]] constexpr uint64_t fold_constant(unsigned n) { return uint64_t{x_power(n)} << 1; }
 
-/// The same for bits that are 32 fewer, of which there may be less than none: x is invertible.
+/// The multiplier for 32 bits fewer, which may be less than none: x is invertible.
 [[nodiscard]] constexpr uint64_t fold_constant_below(unsigned n) {
   uint32_t v = x_power(n);
   for (int i = 0; i < 32; ++i) v = (v >> 31) != 0 ? (v ^ kPolynomial) << 1 | 1 : v << 1;
