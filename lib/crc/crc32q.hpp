@@ -47,7 +47,7 @@ RNIC_TARGET_SSE42 inline uint32_t crc32q_run(uint32_t crc, uint8_t* dst, const u
 }
 
 /// Longest distance, in words of 8 octets, that join() can bridge.
-inline constexpr size_t kJoinWords = 768;
+inline constexpr size_t kJoinWords = 1536;
 
 /// kJoin[i]: multiplier that carries a register i words down the message. The missing 33 bits are
 /// those of the reflected product and of the crc32q that reduces it.

@@ -18,6 +18,8 @@ constexpr Kernel kAvx2{"avx2", internal::update_short_sse42, internal::update_av
                        internal::copy_avx2};
 constexpr Kernel kAvx512{"avx512", internal::update_short_sse42, internal::update_avx512,
                          internal::copy_avx512};
+constexpr Kernel kWide{"avx512wide", internal::update_short_sse42, internal::update_wide,
+                       internal::copy_wide};
 
 // ISA-L runs on each CPU, whose short way is behind some questions about it.
 Kernel isal(bool sse42) {
@@ -37,6 +39,11 @@ bool has_avx512() {
   return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512vl");
 }
+
+bool has_wide() { return has_avx512() && __builtin_cpu_supports("bmi2"); }
+
+// Intel's CPUs with VPCLMULQDQ begin a product of 512 bits in each cycle, a Zen 4 every other one.
+bool begins_one_each_cycle() { return __builtin_cpu_is("intel") != 0; }
 
 // A kernel that does not agree with the reference on this CPU is not offered. The lengths are such
 // that each kernel's way for long runs is taken, too.
@@ -60,7 +67,7 @@ bool agrees_with_reference(const Kernel& kernel) {
 }
 
 struct Available {
-  std::array<Kernel, 6> kernels;
+  std::array<Kernel, 7> kernels;
   size_t count = 0;
 
   void offer(const Kernel& kernel, bool runs) {
@@ -74,7 +81,13 @@ struct Available {
     offer(kSse42, has_sse42());
     offer(isal(has_sse42()), true);
     offer(kAvx2, has_avx2());
-    offer(kAvx512, has_avx512());
+    if (begins_one_each_cycle()) {
+      offer(kAvx512, has_avx512());
+      offer(kWide, has_wide());
+    } else {
+      offer(kWide, has_wide());
+      offer(kAvx512, has_avx512());
+    }
   }
 };
 

@@ -30,6 +30,13 @@ inline constexpr uint32_t kPolynomial = 0x82f63b78u;
 /// makes up for the bit that a reflected carry-less product is short of.
 [[nodiscard]] constexpr uint64_t fold_constant(unsigned n) { return uint64_t{x_power(n)} << 1; }
 
+/// The multiplier for 32 bits fewer, which may be less than none: x is invertible.
+[[nodiscard]] constexpr uint64_t fold_constant_below(unsigned n) {
+  uint32_t v = x_power(n);
+  for (int i = 0; i < 32; ++i) v = (v >> 31) != 0 ? (v ^ kPolynomial) << 1 | 1 : v << 1;
+  return uint64_t{v} << 1;
+}
+
 uint32_t update_ref(uint32_t crc, const uint8_t* data, size_t n);
 uint32_t copy_ref(uint32_t crc, uint8_t* dst, const uint8_t* src, size_t n);
 
@@ -50,5 +57,9 @@ uint32_t copy_avx2(uint32_t crc, uint8_t* dst, const uint8_t* src, size_t n);
 /// Needs AVX-512 F, BW and VL, PCLMULQDQ and VPCLMULQDQ.
 uint32_t update_avx512(uint32_t crc, const uint8_t* data, size_t n);
 uint32_t copy_avx512(uint32_t crc, uint8_t* dst, const uint8_t* src, size_t n);
+
+/// Needs BMI2 besides. For CPUs that begin a product of 512 bits in each cycle.
+uint32_t update_wide(uint32_t crc, const uint8_t* data, size_t n);
+uint32_t copy_wide(uint32_t crc, uint8_t* dst, const uint8_t* src, size_t n);
 
 }  // namespace rnic::crc::internal

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -176,6 +177,30 @@ TEST_P(EachKernel, EveryFpduLength) {
   }
 }
 
+// Vectors that are lines of the cache: whatever is before the first line and behind the last one,
+// and whatever number of vectors is left in between, by both ways for long runs.
+TEST_P(EachKernel, WhereverLinesBegin) {
+  constexpr size_t kLine = 64;
+  const std::vector<uint8_t> octets = random_octets(4500, 8);
+  std::vector<uint8_t> to(octets.size() + 2 * kLine);
+  for (size_t offset = 0; offset < kLine; ++offset) {
+    const auto start = static_cast<uint32_t>(offset * 0x9e3779b9u);
+    const uint8_t* from = octets.data() + offset;
+    uint32_t expected = start;
+    for (size_t n = 0; n < octets.size() - kLine; ++n) {
+      if (n > 1000 && n % 7 == offset % 7) {
+        ASSERT_EQ(GetParam().update(start, from, n), expected) << n << " octets at " << offset;
+        uint8_t* at = to.data() + kLine + n % kLine;
+        at[-1] = at[n] = 0xee;
+        ASSERT_EQ(GetParam().copy(start, at, from, n), expected) << n << " octets to " << n % kLine;
+        ASSERT_TRUE(std::equal(from, from + n, at)) << n;
+        ASSERT_TRUE(at[-1] == 0xee && at[n] == 0xee) << n;
+      }
+      expected = reference().update(expected, from + n, 1);
+    }
+  }
+}
+
 TEST_P(EachKernel, SplitUpdatesEqualOne) {
   const std::vector<uint8_t> octets = random_octets(9000, 6);
   const uint32_t expected = reference().update(kInit, octets.data(), octets.size());
@@ -197,6 +222,17 @@ TEST(Selection, ReferenceIsFirstAndTheLastIsTheDefault) {
   ASSERT_GE(available_kernels().size(), 2u);
   EXPECT_EQ(available_kernels().front().name, "ref");
   EXPECT_EQ(active().name, available_kernels().back().name);
+}
+
+// What begins a product of 512 bits in each cycle has a kernel of its own; the others keep theirs.
+TEST(Selection, WideProductsAreChosenWhereTheyAreQuick) {
+  std::vector<std::string_view> names;
+  for (const Kernel& kernel : available_kernels()) names.push_back(kernel.name);
+  const auto wide = std::find(names.begin(), names.end(), "avx512wide");
+  const auto plain = std::find(names.begin(), names.end(), "avx512");
+  if (wide == names.end()) GTEST_SKIP() << "not run on this CPU: avx512wide";
+  ASSERT_NE(plain, names.end());
+  EXPECT_EQ(plain < wide, __builtin_cpu_is("intel") != 0);
 }
 
 TEST(Selection, ByName) {
@@ -228,6 +264,11 @@ TEST(Powers, AreThoseOfTheReference) {
       ASSERT_EQ(internal::shift_octet(v), x_power(n + 8)) << n;
     }
     ASSERT_EQ(internal::fold_constant(n), uint64_t{v} * 2) << n;
+    uint64_t below = internal::fold_constant_below(n) / 2;
+    for (int octet = 0; octet < 4; ++octet) {
+      below = internal::shift_octet(static_cast<uint32_t>(below));
+    }
+    ASSERT_EQ(below, v) << n;
   }
 }
 
