@@ -300,7 +300,7 @@ class alignas(64) Device {
     return {doorbells_, resources_, receive_waits_, own_ ? &*own_ : nullptr, now};
   }
   uint32_t receive(base::Now now);
-  uint32_t receive_burst(base::Now now, DoorbellTurn& doorbells);
+  bool receive_burst(base::Now now, DoorbellTurn& doorbells, uint32_t& taken);
   template <class Kind>
   Result<SocketListener<Kind>*> listen_for(const Endpoint& local, std::optional<uint32_t> backlog,
                                            const tcp::ConnectionOptions& options,

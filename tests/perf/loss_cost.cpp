@@ -17,7 +17,7 @@
 // measured_carry() takes. Goodput and shares are then those of this clock.
 //
 // --strict: to the letter of RFC 8985, and one ACK for a burst (tcp.loss_acks, tcp.reordering_max
-// and tcp.recovery_probe off). Exit status: 0 measured, whatever the figures are; 1 wrong octets; 2
+// and tcp.recovery_probe off), whose segments are taken as they come (device.order_bursts off). Exit status: 0 measured, whatever the figures are; 1 wrong octets; 2
 // usage, or it hangs.
 
 #include <algorithm>
@@ -288,6 +288,7 @@ class World {
       made.tcp.loss_acks = 0;
       made.tcp.reordering_max = base::Duration(0);
       made.tcp.recovery_probe = false;
+      made.order_bursts = false;
     }
     made.mpa.markers_receive = row_.markers;
     made.limits.max_connections = made.tcp.max_connections = 16;
