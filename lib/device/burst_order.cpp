@@ -129,12 +129,14 @@ uint32_t BurstOrder::Lane::settle(uint32_t waited, uint32_t room) {
   return 0;
 }
 
-void BurstOrder::look_on() {
-  if (!on()) {  // what the lanes know is from long ago
-    disorder_ = 0;
-    for (Lane& lane : lanes_) lane.flow_octets = 0;
+void BurstOrder::begin_to_look() {
+  if (rest_ != 0) {
+    --rest_;
+    return;
   }
   left_ = kLooks;
+  disorder_ = 0;
+  for (Lane& lane : lanes_) lane.flow_octets = 0;  // what they know is from long ago
 }
 
 uint8_t BurstOrder::lane_of(const Segment& segment) {
@@ -168,11 +170,9 @@ uint32_t BurstOrder::arrange(std::span<port::Packet> burst) {
   for (uint32_t i = held_; i != frames; ++i) lane_of_frame_[i] = enter(burst[i], i);
   const bool waited = held_ != 0;
   settle();
-  if (overtaken_ || waited || held_ != 0) {
-    left_ = kLooks;
-    move(burst);
-  }
+  if (overtaken_ || waited || held_ != 0) move(burst);
   keep_held();
+  if (!on()) rest_ = kRest;
   return frames - held_;
 }
 
@@ -182,7 +182,9 @@ void BurstOrder::settle() {
   } else if (disorder_ != 0) {
     --disorder_;
   }
-  const uint32_t most = disorder_ >= kHighDisorder ? kMostHeld : 0;
+  const bool high = disorder_ >= kHighDisorder;
+  if (high) left_ = kLooks;
+  const uint32_t most = high ? kMostHeld : 0;
   held_ = 0;
   for (Lane& lane : lanes_) held_ += lane.settle(waited_, most - held_);
   waited_ = 0;
@@ -225,8 +227,11 @@ void BurstOrder::keep_held() {
 }
 
 void BurstOrder::validate() const {
-  RNIC_CHECK(held_ <= kMostHeld && (held_ == 0 || on()));
-  RNIC_CHECK(waited_ <= held_ && disorder_ <= kMostDisorder);
+  RNIC_CHECK(held_ <= kMostHeld);
+  RNIC_CHECK(held_ == 0 || on());
+  RNIC_CHECK(waited_ <= held_);
+  RNIC_CHECK(disorder_ <= kMostDisorder);
+  RNIC_CHECK(rest_ == 0 || !on());
   RNIC_CHECK(enabled_ || !on());
   uint32_t waiting = 0;
   for (const Lane& lane : lanes_) waiting += lane.count;

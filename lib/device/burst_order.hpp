@@ -47,12 +47,17 @@ class BurstOrder {
   void note_ahead(uint64_t ahead) {
     if (ahead == ahead_) return;
     ahead_ = ahead;
-    if (enabled_) look_on();
+    if (enabled_ && !on()) begin_to_look();
   }
   void validate() const;
 
  private:
-  static constexpr uint32_t kLooks = 16;  // bursts that are looked at behind the latest disorder
+  // Bursts that are looked at behind the latest one of high disorder.
+  static constexpr uint32_t kLooks = 16;
+  // Where a look found less disorder, the next so many bursts with text ahead of its order are
+  // taken as they come: segments are lost there, and to look at bursts would cost more than it
+  // gives.
+  static constexpr uint32_t kRest = 256;
   // Disorder, which each burst with an overtaken segment adds to and each other one takes from, by
   // one. It is high where segments are overtaken in more than one burst of four. One of a thousand
   // that is sent again comes in one burst of twenty, and is no reason to wait.
@@ -105,7 +110,7 @@ class BurstOrder {
     std::array<Place, kMost> places;
   };
 
-  void look_on();
+  void begin_to_look();
   [[nodiscard]] static bool read(const port::Packet& frame, Segment& segment);
   [[nodiscard]] uint8_t lane_of(const Segment& segment);
   /// \return the lane of the frame, or kNoLane: the frame keeps its place
@@ -114,10 +119,11 @@ class BurstOrder {
   void move(std::span<port::Packet> burst);
   void keep_held();
 
-  const bool enabled_;
+  bool enabled_;
   DeviceCounters& counters_;
   uint64_t ahead_ = 0;
   uint32_t left_ = 0;    // bursts that will be looked at
+  uint32_t rest_ = 0;    // bursts with text ahead of its order that will not be
   uint32_t held_ = 0;    // Invariant: 0 unless on()
   uint32_t waited_ = 0;  // of these, came before this turn
   uint32_t disorder_ = 0;

@@ -98,9 +98,7 @@ uint32_t Device::receive(base::Now now) {
   DoorbellTurn bells = doorbells(now);
   uint32_t frames = 0;
   own_->order.begin_turn();
-  for (uint32_t turn = 0; turn < kBurstsPerPoll; ++turn) {
-    if (!receive_burst(now, bells, frames)) break;
-  }
+  while (receive_burst(now, bells, frames) && frames < kFramesPerPoll) {}
   return frames + bells.served();
 }
 

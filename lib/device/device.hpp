@@ -292,7 +292,7 @@ class alignas(64) Device {
   void count_starved_turn() { ++counters_.starved_turns; }
 
  private:
-  static constexpr uint32_t kBurstsPerPoll = 4;
+  static constexpr uint32_t kFramesPerPoll = 128;  // behind which no further burst is taken
 
   Device(const DeviceConfig& config, base::Now now);
   uint32_t poll_transport(base::Now now, Turn what);
