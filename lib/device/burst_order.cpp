@@ -141,14 +141,16 @@ void BurstOrder::begin_to_look() {
 
 uint8_t BurstOrder::lane_of(const Segment& segment) {
   if (lanes_[last_lane_].is_of(segment)) return last_lane_;
-  uint8_t idle = kNoLane;
   for (uint8_t i = 0; i != kLanes; ++i) {
     if (lanes_[i].is_of(segment)) return last_lane_ = i;
-    if (lanes_[i].count == 0) idle = i;
   }
-  if (idle == kNoLane) return kNoLane;
-  lanes_[idle].begin(segment);
-  return last_lane_ = idle;
+  for (uint8_t tried = 0; tried != kLanes; ++tried) {
+    const uint8_t next = next_lane_++ % kLanes;
+    if (lanes_[next].count != 0) continue;
+    lanes_[next].begin(segment);
+    return last_lane_ = next;
+  }
+  return kNoLane;
 }
 
 uint8_t BurstOrder::enter(const port::Packet& frame, uint32_t index) {

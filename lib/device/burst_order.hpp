@@ -129,6 +129,7 @@ class BurstOrder {
   uint32_t disorder_ = 0;
   bool overtaken_ = false;  // a segment of this burst was
   uint8_t last_lane_ = 0;
+  uint8_t next_lane_ = 0;  // modulo kLanes: the next flow's, unless the burst has some of its own
   std::array<Lane, kLanes> lanes_;
   std::array<uint8_t, kMost> lane_of_frame_;  // of the latest burst, and then of what waits
   std::array<port::Packet, kMost> came_;      // room for the burst as it came
