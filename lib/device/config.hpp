@@ -74,6 +74,7 @@ struct DeviceConfig {
   ResourceCounts quotas;             ///< of each consumer that sets none itself; 0: none
   bool rdma_extensions = true;       ///< RFC 7306: atomics and Immediate Data
   bool check_aliases = false;        ///< mem::TableLimits::watch_aliases
+  bool order_bursts = true;          ///< where a path reorders: see BurstOrder
   bool shortcuts = true;             ///< false, for tests: everything takes the longer way
   std::vector<PlannedFault> faults;  ///< of these the device commits those that need no frames
   /// The source of ports, STags, keys and initial sequence numbers (RFC 6528). The caller draws it

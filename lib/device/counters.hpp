@@ -38,6 +38,8 @@
   X(link_downs, "events", "times that the port's link was found down")                        \
   X(link_ups, "events", "times that it was found up again")                                   \
   X(ports_gone, "ports", "taken away from the device")                                        \
+  X(overtaken_in, "segments", "put before others of their burst that had overtaken them")     \
+  X(waited_in, "segments", "behind a hole, and taken a turn later, when it was filled or not") \
   X(starved_turns, "turns", "ended early: the machine had no memory for what came")           \
   X(starved_connections, "connections", "refused or ended: no memory for their start-up")     \
   X(starved_texts, "events", "given without their text or private data: no memory for them")  \

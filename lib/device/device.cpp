@@ -97,52 +97,60 @@ uint32_t Device::poll_transport(base::Now now, Turn what) {
 uint32_t Device::receive(base::Now now) {
   DoorbellTurn bells = doorbells(now);
   uint32_t frames = 0;
-  for (uint32_t turn = 0; turn < kBurstsPerPoll; ++turn) {
-    const uint32_t n = receive_burst(now, bells);
-    frames += n;
-    if (n < PortStack::kBurst) break;
-  }
+  own_->order.begin_turn();
+  while (receive_burst(now, bells, frames) && frames < kFramesPerPoll) {}
   return frames + bells.served();
 }
 
 namespace {
 
-/// Gives the frames of a burst back to the port, at once or later.
+/// Gives the frames of a burst that were taken back to the port, at once or later. The others of it
+/// wait, in front of the next burst.
 class BurstOwner {
  public:
-  BurstOwner(PortStack& own, std::span<port::Packet> burst) : own_(own), burst_(burst) {}
+  BurstOwner(PortStack& own, std::span<port::Packet> taken) : own_(own), taken_(taken) {}
   ~BurstOwner() {
-    if (!own_.kept.keep(burst_)) own_.port.free(burst_);
+    if (!own_.kept.keep(taken_)) own_.port.free(taken_);
+    const port::Packet* const waiting = taken_.data() + taken_.size();
+    if (own_.order.held() != 0) std::copy_n(waiting, own_.order.held(), own_.burst.data());
   }
   BurstOwner(const BurstOwner&) = delete;
   BurstOwner& operator=(const BurstOwner&) = delete;
 
  private:
   PortStack& own_;
-  std::span<port::Packet> burst_;
+  std::span<port::Packet> taken_;
 };
 
 }  // namespace
 
-uint32_t Device::receive_burst(base::Now now, DoorbellTurn& doorbells) {
-  const std::span<port::Packet> burst = own_->burst;
-  const uint32_t n = own_->port.rx_burst(burst, now);
+/// \param taken frames that were taken are added to it. \return the port may have more
+bool Device::receive_burst(base::Now now, DoorbellTurn& doorbells, uint32_t& taken) {
+  BurstOrder& order = own_->order;
+  const uint32_t waiting = order.held();
+  const std::span<port::Packet> room = own_->burst;
+  const uint32_t most = order.on() ? BurstOrder::kMostFresh : PortStack::kBurst;
+  const uint32_t fresh = own_->port.rx_burst(room.subspan(waiting, most), now);
+  uint32_t n = waiting + fresh;
   if (n == 0) {
     doorbells.serve();
-    return 0;
+    return false;
   }
+  for (uint32_t i = 0; i < n; ++i) __builtin_prefetch(room[i].data);
+  if (order.on()) [[unlikely]] n = order.arrange(room.first(n));
   // The frames go back even if the processing of one of them throws.
-  const BurstOwner owner(*own_, burst.first(n));
-  for (uint32_t i = 0; i < n; ++i) __builtin_prefetch(burst[i].data);
+  const BurstOwner owner(*own_, room.first(n));
   doorbells.serve();
   for (uint32_t i = 0; i < n; ++i) {
     // Not const: a constant that a call initializes stays out of registers (GCC 12).
-    std::optional<net::TcpIn> ip = own_->interface.input(burst[i], now);
+    std::optional<net::TcpIn> ip = own_->interface.input(room[i], now);
     if (!ip) continue;
     own_->stack.input({ip->source, ip->destination, ip->payload, ip->l4_checksum_good, ip->ecn},
                       now);
   }
-  return n;
+  order.note_ahead(own_->stack.counters().out_of_order_octets_in);
+  taken += n;
+  return fresh == most;
 }
 
 void Device::fire_timers(base::Now now) {
@@ -166,6 +174,7 @@ void Device::reap(base::Now now) {
 
 base::Now Device::next_deadline() const {
   if (doorbell_ringing()) return base::Now{};
+  if (own_ && own_->order.held() != 0) return base::Now{};
   // A post to a shared receive queue rings no doorbell.
   if (receive_waits_.any() && resources_.can_resume()) return base::Now{};
   base::Now next = base::earlier(transport_->next_deadline(), connections_.next_deadline());
@@ -181,8 +190,8 @@ base::Now Device::next_deadline() const {
 std::optional<int> Device::arm() {
   if (!own_) return transport_->arm();
   // A port's descriptor tells of frames that have come, not of room for frames that wait to be
-  // sent.
-  if (own_->interface.unsent() != 0) return std::nullopt;
+  // sent, or of frames that were received and wait for the next turn.
+  if (own_->interface.unsent() != 0 || own_->order.held() != 0) return std::nullopt;
   return own_->port.arm();
 }
 
@@ -205,7 +214,8 @@ bool Device::quiescent() const {
   if (connections_.live() != 0 || framing::held_octets(*framing_.hold) != 0) return false;
   if (tuf::packed_ulpdus(*framing_.pack) != 0 || connections_.has_orphans()) return false;
   return !own_ ||
-         (own_->live_sockets() == 0 && own_->stack.quiescent() && own_->interface.unsent() == 0);
+         (own_->live_sockets() == 0 && own_->stack.quiescent() && own_->interface.unsent() == 0 &&
+          own_->order.held() == 0);
 }
 
 namespace {

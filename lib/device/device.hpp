@@ -292,7 +292,7 @@ class alignas(64) Device {
   void count_starved_turn() { ++counters_.starved_turns; }
 
  private:
-  static constexpr uint32_t kBurstsPerPoll = 4;
+  static constexpr uint32_t kFramesPerPoll = 128;  // behind which no further burst is taken
 
   Device(const DeviceConfig& config, base::Now now);
   uint32_t poll_transport(base::Now now, Turn what);
@@ -300,7 +300,7 @@ class alignas(64) Device {
     return {doorbells_, resources_, receive_waits_, own_ ? &*own_ : nullptr, now};
   }
   uint32_t receive(base::Now now);
-  uint32_t receive_burst(base::Now now, DoorbellTurn& doorbells);
+  bool receive_burst(base::Now now, DoorbellTurn& doorbells, uint32_t& taken);
   template <class Kind>
   Result<SocketListener<Kind>*> listen_for(const Endpoint& local, std::optional<uint32_t> backlog,
                                            const tcp::ConnectionOptions& options,

@@ -7,6 +7,7 @@
 #include <string>
 #include <type_traits>
 
+#include "device/burst_order.hpp"
 #include "device/config.hpp"
 #include "device/counters.hpp"
 #include "device/egress.hpp"
@@ -53,10 +54,14 @@ struct PortStack {
         framed(config.limits, first_socket_doorbell(config.limits) + config.limits.max_streams,
                stack, counters),
         link(name, carrier, counters, now),
+        order(config.order_bursts, counters),
         kept(carrier) {
     interface.set_error_user(&error_relay);
     stack.set_bursts(config.shortcuts);
   }
+  ~PortStack() { port.free(std::span(burst).first(order.held())); }
+  PortStack(const PortStack&) = delete;
+  PortStack& operator=(const PortStack&) = delete;
 
   /// Our end of a connection with `remote`: the route to the peer decides which of our addresses
   /// speaks to it (RFC 9293 MUST-44).
@@ -93,6 +98,7 @@ struct PortStack {
     streams.validate();
     framed.validate();
     link.validate();
+    order.validate();
   }
   [[nodiscard]] uint32_t live_sockets() const { return streams.live() + framed.live(); }
 
@@ -105,9 +111,11 @@ struct PortStack {
   StreamTable streams;
   FramedTable framed;
   LinkWatch link;
-  /// Room for the frames of one burst, which owns none of them in between: to make it anew would
-  /// cost a turn that receives nothing a quarter of its instructions.
-  std::array<port::Packet, kBurst> burst;
+  BurstOrder order;
+  /// Room for the frames of one burst, and before them those that wait, which alone it owns in
+  /// between. To make it anew would cost a turn that receives nothing a quarter of its
+  /// instructions.
+  std::array<port::Packet, BurstOrder::kMost> burst;
   KeptFrames kept;
 };
 

@@ -569,6 +569,9 @@ constexpr Key kKeys[] = {
      "to find mistakes: a warning, and device aliased_stags, where memory is given to peers for "
      "writing who may not trust each other, of two domains or two queue pairs; each such "
      "registration walks over all regions"},
+    {"device", "order_bursts", Conformance, in_config<&Nic::order_bursts>, "", kNone,
+     "where a path reorders, the segments of a burst are taken in the order of their sequence "
+     "numbers, and those behind a hole with the next burst"},
     {"device", "rdma_extensions", Advanced, in_config<&Nic::rdma_extensions>, "", kNone,
      "atomics and Immediate Data (RFC 7306); false: a message of theirs is an unexpected opcode"},
     {"device", "several_threads", Advanced, in_device<&Dev::several_threads>, "", kNone,

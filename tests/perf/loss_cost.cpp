@@ -16,9 +16,9 @@
 // frames instead of time, so that each run is like the one before: callgrind counts what
 // measured_carry() takes. Goodput and shares are then those of this clock.
 //
-// --strict: to the letter of RFC 8985, and one ACK for a burst (tcp.loss_acks, tcp.reordering_max
-// and tcp.recovery_probe off). Exit status: 0 measured, whatever the figures are; 1 wrong octets; 2
-// usage, or it hangs.
+// --strict: to the letter of RFC 8985, one ACK for a burst, and bursts taken as they come
+// (tcp.loss_acks, tcp.reordering_max, tcp.recovery_probe and device.order_bursts off). Exit status:
+// 0 measured, whatever the figures are; 1 wrong octets; 2 usage, or it hangs.
 
 #include <algorithm>
 #include <array>
@@ -288,6 +288,7 @@ class World {
       made.tcp.loss_acks = 0;
       made.tcp.reordering_max = base::Duration(0);
       made.tcp.recovery_probe = false;
+      made.order_bursts = false;
     }
     made.mpa.markers_receive = row_.markers;
     made.limits.max_connections = made.tcp.max_connections = 16;
