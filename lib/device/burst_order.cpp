@@ -135,6 +135,7 @@ void BurstOrder::begin_to_look() {
     return;
   }
   left_ = kLooks;
+  most_fresh_ = kMostFresh;
   disorder_ = 0;
   for (Lane& lane : lanes_) lane.flow_octets = 0;  // what they know is from long ago
 }
@@ -174,7 +175,10 @@ uint32_t BurstOrder::arrange(std::span<port::Packet> burst) {
   settle();
   if (overtaken_ || waited || held_ != 0) move(burst);
   keep_held();
-  if (!on()) rest_ = kRest;
+  if (!on()) {
+    rest_ = kRest;
+    most_fresh_ = kBurst;
+  }
   return frames - held_;
 }
 
@@ -234,6 +238,7 @@ void BurstOrder::validate() const {
   RNIC_CHECK(waited_ <= held_);
   RNIC_CHECK(disorder_ <= kMostDisorder);
   RNIC_CHECK(rest_ == 0 || !on());
+  RNIC_CHECK(most_fresh_ == (on() ? kMostFresh : kBurst));
   RNIC_CHECK(enabled_ || !on());
   uint32_t waiting = 0;
   for (const Lane& lane : lanes_) waiting += lane.count;

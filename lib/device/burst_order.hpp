@@ -25,7 +25,8 @@ namespace rnic::device {
 /// behind a hole goes out at once then (RFC 5681 s.4.2).
 class BurstOrder {
  public:
-  static constexpr uint32_t kMostFresh = 64;  ///< frames of a burst that is arranged
+  static constexpr uint32_t kBurst = 32;      ///< frames of a burst that is taken as it comes,
+  static constexpr uint32_t kMostFresh = 64;  ///< and of one that is arranged
   static constexpr uint32_t kMostHeld = 64;   ///< frames that wait for the next turn
   static constexpr uint32_t kMost = kMostFresh + kMostHeld;
 
@@ -34,6 +35,8 @@ class BurstOrder {
 
   /// The bursts are to be arranged.
   [[nodiscard]] bool on() const { return left_ != 0; }
+  /// Frames that are to be received at once.
+  [[nodiscard]] uint32_t most_fresh() const { return most_fresh_; }
   /// Frames that wait. They are the first ones of the next burst.
   [[nodiscard]] uint32_t held() const { return held_; }
 
@@ -123,6 +126,7 @@ class BurstOrder {
   DeviceCounters& counters_;
   uint64_t ahead_ = 0;
   uint32_t left_ = 0;    // bursts that will be looked at
+  uint32_t most_fresh_ = kBurst;
   uint32_t rest_ = 0;    // bursts with text ahead of its order that will not be
   uint32_t held_ = 0;    // Invariant: 0 unless on()
   uint32_t waited_ = 0;  // of these, came before this turn

@@ -98,7 +98,11 @@ uint32_t Device::receive(base::Now now) {
   DoorbellTurn bells = doorbells(now);
   uint32_t frames = 0;
   own_->order.begin_turn();
-  while (receive_burst(now, bells, frames) && frames < kFramesPerPoll) {}
+  for (bool more = true; more && frames < kFramesPerPoll;) {
+    const Burst burst = receive_burst(now, bells);
+    frames += burst.taken;
+    more = burst.more;
+  }
   return frames + bells.served();
 }
 
@@ -124,17 +128,16 @@ class BurstOwner {
 
 }  // namespace
 
-/// \param taken frames that were taken are added to it. \return the port may have more
-bool Device::receive_burst(base::Now now, DoorbellTurn& doorbells, uint32_t& taken) {
+Device::Burst Device::receive_burst(base::Now now, DoorbellTurn& doorbells) {
   BurstOrder& order = own_->order;
   const uint32_t waiting = order.held();
   const std::span<port::Packet> room = own_->burst;
-  const uint32_t most = order.on() ? BurstOrder::kMostFresh : PortStack::kBurst;
+  const uint32_t most = order.most_fresh();
   const uint32_t fresh = own_->port.rx_burst(room.subspan(waiting, most), now);
   uint32_t n = waiting + fresh;
   if (n == 0) {
     doorbells.serve();
-    return false;
+    return {};
   }
   for (uint32_t i = 0; i < n; ++i) __builtin_prefetch(room[i].data);
   if (order.on()) [[unlikely]] n = order.arrange(room.first(n));
@@ -149,8 +152,7 @@ bool Device::receive_burst(base::Now now, DoorbellTurn& doorbells, uint32_t& tak
                       now);
   }
   order.note_ahead(own_->stack.counters().out_of_order_octets_in);
-  taken += n;
-  return fresh == most;
+  return {n, fresh == most};
 }
 
 void Device::fire_timers(base::Now now) {

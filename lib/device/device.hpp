@@ -300,7 +300,11 @@ class alignas(64) Device {
     return {doorbells_, resources_, receive_waits_, own_ ? &*own_ : nullptr, now};
   }
   uint32_t receive(base::Now now);
-  bool receive_burst(base::Now now, DoorbellTurn& doorbells, uint32_t& taken);
+  struct Burst {
+    uint32_t taken = 0;  // frames
+    bool more = false;   // the port may have more
+  };
+  Burst receive_burst(base::Now now, DoorbellTurn& doorbells);
   template <class Kind>
   Result<SocketListener<Kind>*> listen_for(const Endpoint& local, std::optional<uint32_t> backlog,
                                            const tcp::ConnectionOptions& options,

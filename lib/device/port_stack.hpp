@@ -39,8 +39,6 @@ namespace rnic::device {
 }
 
 struct PortStack {
-  static constexpr uint32_t kBurst = 32;  ///< frames that are received at once
-
   /// \param port, reassembler, counters outlive it
   PortStack(const DeviceConfig& config, port::Port& carrier, net::Reassembler* reassembler,
             DeviceCounters& counters, base::Now now)

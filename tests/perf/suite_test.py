@@ -257,6 +257,26 @@ class Ruled(unittest.TestCase):
             self.assertIn(f"{size}, MTU 1500, CRC, no markers, {depth} deep, region",
                           figures.by_measure[f"instructions-{name}"]["conditions"])
 
+    def test_a_checksum_is_compared_with_what_its_cpu_would_have(self):
+        def told_by(kernels):
+            said = "".join(f"{length} {name} {ns}\n" for length in (1444, 8944)
+                           for name, ns in kernels.items())
+            figures = measures.Figures()
+            with unittest.mock.patch.object(measures, "output_of", lambda _: said):
+                measures.from_crc(figures, "/nowhere")
+            return figures.by_measure
+        old = {"sse42": 46, "isal": 40, "isal-00": 48, "isal-01": 45}
+        told = told_by({**old, "isal": 22, "avx2": 30, "avx512": 11})
+        self.assertEqual(told["crc-1444"]["value"], 1.5)
+        self.assertIn("30.0 of 45.0 ns", told["crc-1444"]["beside"])
+        self.assertIn("avx2; isal-01", told["crc-1444"]["conditions"])
+        self.assertEqual(told["crc-8944-best"]["value"], 2)
+        self.assertIn("avx512 of sse42, avx2, avx512;", told["crc-8944-best"]["conditions"])
+        told = told_by(old)
+        self.assertIn("no AVX2", told["crc-1444"]["missing"])
+        self.assertEqual(told["crc-1444-best"]["value"], 40 / 46)
+        self.assertIn("no figure of ISA-L", told_by({"avx2": 30})["crc-8944-best"]["missing"])
+
     def test_processor_time_is_that_of_whole_transfers(self):
         perf = measures.Perf("/nowhere")
         for measured, fits in ((1.9, False), (2.1, True)):

@@ -13,6 +13,7 @@ RNIC_OPEN(Device, own_)
 RNIC_OPEN(BurstOrder, enabled_)
 RNIC_OPEN(BurstOrder, held_)
 RNIC_OPEN(BurstOrder, left_)
+RNIC_OPEN(BurstOrder, most_fresh_)
 RNIC_OPEN(BurstOrder, rest_)
 RNIC_OPEN(BurstOrder, waited_)
 RNIC_OPEN(BurstOrder, disorder_)
@@ -207,6 +208,8 @@ TEST_F(DamageOfBurstOrder, IsNoticed) {
           [](BurstOrder& order) { disorder_(order) = 17; });
   notices("device/burst_order.cpp: rest_ == 0 || !on()",
           [](BurstOrder& order) { rest_(order) = 1; });
+  notices("device/burst_order.cpp: most_fresh_ ==",
+          [](BurstOrder& order) { most_fresh_(order) = BurstOrder::kBurst; });
   notices("device/burst_order.cpp: enabled_ || !on()",
           [](BurstOrder& order) { enabled_(order) = false; });
   notices("device/burst_order.cpp: waiting == held_",
