@@ -8,6 +8,8 @@
 #include <thread>
 #include <utility>
 
+#include "rnic-perf/processor_time.hpp"
+
 namespace rnic::perf {
 
 /// Moves the calling thread to a core.
@@ -21,6 +23,11 @@ class SecondCore {
   ~SecondCore();
   SecondCore(const SecondCore&) = delete;
   SecondCore& operator=(const SecondCore&) = delete;
+
+  /// Processor time of its thread.
+  [[nodiscard]] int64_t processor_time_ns() {
+    return perf::processor_time_ns(thread_.native_handle());
+  }
 
  private:
   void work(uint32_t core);
