@@ -271,7 +271,7 @@ class MarkedOctets {
   static constexpr uint32_t kBetween = wire::kMpaMarkerInterval - wire::kMpaMarkerSize;
 
   void copy(const uint8_t* src, uint32_t n) {
-    std::memcpy(at_, src, n);
+    if (n != 0) std::memcpy(at_, src, n);  // no octets may come from nowhere
     at_ += n;
     to_marker_ -= n;
   }
