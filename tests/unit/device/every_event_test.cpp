@@ -3,6 +3,7 @@
 // that everything that was posted completes once, before the event that ends the connection.
 
 #include <algorithm>
+#include <utility>
 
 #include "crc/crc.hpp"
 #include "device/link_watch.hpp"
@@ -241,7 +242,7 @@ class EventWorld : public Operations {
     }
   }
   void reset(State state) {
-    if (state == State::Dialling) return listener_->stop(now_);
+    if (state == State::Dialling) return std::exchange(listener_, nullptr)->stop(now_);
     if (peer_is_raw(state)) return tell(right(), raw_, StreamSocket::kAbort);
     for (const auto& one : right().device->connections(now_)) {
       EXPECT_TRUE(right().device->abort(one.id).has_value());
