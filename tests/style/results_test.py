@@ -2,6 +2,7 @@
 """Tests scripts/test_results.py: a program of tests that tests nothing has not passed."""
 
 import os
+import re
 import sys
 import tempfile
 import unittest
@@ -61,6 +62,21 @@ class LongTests(unittest.TestCase):
         self.assertTrue(test_results.is_long({"suite": ["softrnic:style", "softrnic:long"]}))
         self.assertFalse(test_results.is_long({"suite": ["softrnic:style"]}))
         self.assertFalse(test_results.is_long({"suite": ["softrnic"]}))
+
+
+class Skips(unittest.TestCase):
+    """A case that skips where a machine lacks something runs on the machine of whoever wrote it."""
+
+    def test_each_reason_that_a_case_gives_is_allowed(self):
+        given = {}
+        for folder, _, names in os.walk(os.path.join(ROOT, "tests")):
+            for path in (os.path.join(folder, n) for n in names if n.endswith((".cpp", ".hpp"))):
+                with open(path, encoding="utf-8") as file:
+                    for said in re.findall(r'GTEST_SKIP\(\)\s*<<((?:\s*"[^"]*")+);', file.read()):
+                        given["".join(re.findall(r'"([^"]*)"', said))] = path
+        self.assertGreater(len(given), 3)
+        allowed = test_results.allowed_skips()
+        self.assertEqual({r: p for r, p in given.items() if r not in allowed}, {})
 
 
 if __name__ == "__main__":
