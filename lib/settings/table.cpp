@@ -203,8 +203,9 @@ constexpr Key kKeys[] = {
      "a segment that others have overtaken counts as lost after this at the latest, where some "
      "came so late before; 0: after one round trip (RFC 8985 section 6.2)"},
     {"tcp", "loss_acks", Conformance, in_tcp<&Tcp::loss_acks>, "", {0, 2},
-     "behind a hole, for 4 MB: ACKs that go before the one of a burst, so that one lost ACK stops "
-     "nobody; 0: one ACK answers what arrived between two turns"},
+     "behind two holes within 384 KB: ACKs that go before the one of a burst, so that one lost ACK "
+     "stops nobody; 0: nor is that ACK repeated where nothing follows it, up to 4 MB behind a "
+     "hole"},
     {"tcp", "pacing", Conformance, in_tcp<&Tcp::pacing>, "", kNone,
      "spread each window over the round-trip time"},
     {"tcp", "pacing_slow_start_percent", Conformance, in_tcp<&Tcp::pacing_slow_start_percent>, "%",

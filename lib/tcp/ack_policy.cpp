@@ -22,6 +22,13 @@ void AckPolicy::note_other_size(uint32_t size, bool push) {
   short_count_ = 0;
 }
 
+/// A segment is missing at RCV.NXT.
+void AckPolicy::note_hole() {
+  if (config_.loss_acks == 0 || lossy_until_ == tcb_.rcv_nxt + kLossy) return;  // it is known
+  if (tcb_.rcv_nxt + kLossy < lossy_until_ + kNear) parts_until_ = tcb_.rcv_nxt + kNear;
+  lossy_until_ = tcb_.rcv_nxt + kLossy;
+}
+
 [[gnu::noinline, gnu::cold]] void AckPolicy::note_part(uint32_t behind) {
   // A part is worth a segment at least: of a flight of two, too, one ACK may be lost. Octets that
   // come again are in octets_, too, but no ACK of them would say anything new.
@@ -70,7 +77,7 @@ bool AckPolicy::note_partial_duplicate(base::Range old) {
 }
 
 void AckPolicy::note_beyond(uint32_t size, bool push, uint64_t begin) {
-  if (config_.loss_acks != 0) often_until_ = tcb_.rcv_nxt + kOften;
+  note_hole();
   note_range(begin);
   // If an ACK of earlier text in order is being delayed, it goes out now and serves as the ACK of
   // this segment, too.
@@ -148,8 +155,9 @@ void AckPolicy::sent() {
   last_ack_sent_ = tcb_.ack_offset();
 }
 
-void AckPolicy::sent_alone() {
+void AckPolicy::sent_alone(base::Now now) {
   const bool moved = moves();
+  const bool of_burst = octets_ >= 2 * rcv_mss_;
   // RFC 5681 s.4.2 has an ACK for each segment behind a hole. One for all of them is enough, and
   // another one where the path may have lost it.
   const bool repeat = beyond_ > 1 && config_.loss_acks != 0;
@@ -161,7 +169,11 @@ void AckPolicy::sent_alone() {
   // arrival it is not told of.
   if (duplicates_ != 0 && !moved) --duplicates_;
   alone_ = duplicates_ != 0 || dsack_count_ != 0 || fresh_ != 0 || repeat;
-  if (alone_) due_ = Due::Now;
+  if (alone_) {
+    due_ = Due::Now;
+  } else if (of_burst && moved && committed_.empty() && may_repeat()) [[unlikely]] {
+    timers_.set(Timer::DelayedAck, now + kRepeatAfter);
+  }
 }
 
 void AckPolicy::validate() const {

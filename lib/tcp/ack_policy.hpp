@@ -43,7 +43,7 @@ class AckPolicy {
   /// rode on data, the user is likely to answer this text, too.
   [[nodiscard]] bool may_wait() const {
     if (due_ != Due::Pushed || !rode_) return false;
-    return octets_ < 2 * rcv_mss_ && tcb_.rcv_nxt >= often_until_;
+    return octets_ < 2 * rcv_mss_ && tcb_.rcv_nxt >= lossy_until_;
   }
   /// Octets received since the last ACK.
   [[nodiscard]] uint32_t unacknowledged() const { return octets_; }
@@ -64,7 +64,7 @@ class AckPolicy {
     due_ = Due::Now;
     alone_ = true;
   }
-  /// The delayed-ACK timer has expired.
+  /// The delayed-ACK timer has expired, or nothing has followed an ACK that may be lost.
   void delay_over() {
     timers_.clear(Timer::DelayedAck);
     due_ = Due::Now;
@@ -79,7 +79,7 @@ class AckPolicy {
       if (due_ == Due::No) due_ = Due::Pushed;  // or full: may_wait() tells them apart
       // A part ends before the segment with which octets_ reaches another power of two.
       const uint32_t before = octets_ - size;
-      if (tcb_.rcv_nxt < often_until_ && (octets_ ^ before) > before) [[unlikely]]
+      if (tcb_.rcv_nxt < parts_until_ && (octets_ ^ before) > before) [[unlikely]]
         note_part(size);
       return true;
     }
@@ -103,7 +103,7 @@ class AckPolicy {
   /// A segment with the ACK field went out.
   void sent();
   /// An ACK without text went out. Further ones may be due.
-  void sent_alone();
+  void sent_alone(base::Now now);
   void validate() const;
 
  private:
@@ -119,9 +119,14 @@ class AckPolicy {
   static constexpr uint8_t kMaxRecent = 16;
   static constexpr uint8_t kMaxDuplicates = 64;
   static constexpr uint8_t kMaxParts = 2;
-  // Octets behind a hole for which ACKs come more often: with one loss in a thousand segments, both
-  // ways, the next hole is not farther away.
-  static constexpr uint64_t kOften = 4u << 20;
+  // Octets behind a hole in which the path counts as one that loses segments: with one loss in a
+  // thousand, both ways, the next hole is not farther away.
+  static constexpr uint64_t kLossy = 4u << 20;
+  // Octets behind the second of two holes, with no more between them, in which it counts as one
+  // that loses many: with one loss in a hundred, all holes but a few have another one so near.
+  static constexpr uint64_t kNear = 384u << 10;
+  // Longer than a burst lets wait for itself in a round trip of 20 us.
+  static constexpr base::Duration kRepeatAfter = std::chrono::microseconds(40);
 
   /// The next ACK covers more than the last one did.
   [[nodiscard]] bool moves() const { return last_ack_sent_ != tcb_.ack_offset(); }
@@ -134,9 +139,13 @@ class AckPolicy {
     const int64_t offset = tcb_.rcv_offset(seq);
     return offset >= 0 && range.contains(static_cast<uint64_t>(offset));
   }
+  /// An ACK that is said again says something to the peer if the first one was lost, and nothing
+  /// otherwise: without SACK it could be taken for the sign of a loss (RFC 5681 s.2).
+  [[nodiscard]] bool may_repeat() const { return tcb_.sack_ok && tcb_.rcv_nxt < lossy_until_; }
   [[nodiscard]] uint32_t most_parts() const {
     return std::min<uint32_t>(config_.loss_acks, kMaxParts);
   }
+  void note_hole();
   void note_part(uint32_t behind);
   void note_range(uint64_t offset);
   bool note_dsack(base::Range old);
@@ -157,9 +166,12 @@ class AckPolicy {
   uint32_t short_size_ = 0;  // size of the last segments below rcv_mss_
   uint64_t last_ack_sent_ = 0;
   // Segments that arrive between two turns are answered together. While the path loses segments,
-  // ACKs of the first parts go before that answer: RCV.NXT just below 4 KB, 8 KB, 16 KB, ...
-  // of it, of which the latest are kept, oldest first.
-  uint64_t often_until_ = 0;  // ACKs come more often until RCV.NXT reaches this offset
+  // until RCV.NXT reaches lossy_until_, an answer to two segments or more is repeated once if
+  // nothing follows it; while it loses many, until parts_until_, ACKs of the first parts go before
+  // the answer: RCV.NXT just below 4 KB, 8 KB, 16 KB, ... of it, of which the latest are kept,
+  // oldest first.
+  uint64_t lossy_until_ = 0;  // kLossy behind the latest hole; 0: there was none
+  uint64_t parts_until_ = 0;
   std::array<base::Seq32, kMaxParts> parts_{};
   uint8_t parts_count_ = 0;
   uint8_t beyond_ = 0;  // with SACK: segments behind a hole since the last ACK, at most two

@@ -42,6 +42,7 @@
   X(acks_in, "segments", "segments without payload received")                                    \
   X(acks_out, "segments", "segments without payload sent")                                       \
   X(part_acks_out, "segments", "of these, for the first part of a burst behind a hole")            \
+  X(repeated_acks_out, "segments", "of these, said again: nothing followed them, behind a hole") \
   X(checksum_errors, "segments", "dropped: TCP checksum wrong")                                  \
   X(malformed, "segments", "dropped: header or option lengths impossible")                       \
   X(paws_rejected, "segments", "dropped: timestamp too old (RFC 7323 s.5)")                      \

@@ -143,13 +143,14 @@ class Receiver {
     core_.ask_turn();
   }
   void delay_over() {
+    if (ack_.unacknowledged() == 0) ++counters().repeated_acks_out;
     ack_.delay_over();
     core_.ask_turn();
   }
   /// The ACK that is owed waits for one turn. AckPolicy::may_wait() is true.
   void put_off_ack() { ack_.put_off(); }
   void ack_sent() { ack_.sent(); }
-  void ack_sent_alone() { ack_.sent_alone(); }
+  void ack_sent_alone(base::Now now) { ack_.sent_alone(now); }
   [[nodiscard]] base::Seq32 take_ack_part() { return ack_.take_part(); }
   void forget_ack_parts() { ack_.forget_parts(); }
   [[nodiscard]] uint32_t fill_sack(AckPolicy::SackBlocks& blocks) { return ack_.fill_sack(blocks); }

@@ -119,7 +119,7 @@ bool SegmentWriter::send_ack(base::Now now) {
                  .flags = static_cast<uint8_t>(flag::kAck | (core_.ecn.on() ? ecn_flags(slot) : 0)),
                  .window = receiver_.advertise(),
                  .header_length = header});
-  receiver_.ack_sent_alone();
+  receiver_.ack_sent_alone(now);
   ++core_.shared.counters.acks_out;
   core_.shared.out.complete(slot, core_.binding().local, core_.binding().remote, header, now);
   return true;

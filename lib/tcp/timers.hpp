@@ -17,7 +17,7 @@ enum class Timer : uint8_t {
   Probe,       ///< tail loss probe (RFC 8985 s.7)
   Reorder,     ///< RACK's reordering window (RFC 8985 s.6.3)
   Persist,     ///< zero window (RFC 9293 s.3.8.6.1), or the silly-window override (s.3.8.6.2.1)
-  DelayedAck,  ///< RFC 9293 s.3.8.6.3
+  DelayedAck,  ///< RFC 9293 s.3.8.6.3, or an ACK is repeated (AckPolicy)
   Pacing,      ///< the next segment may leave
   Life,        ///< connect, keep-alive, close
 };

@@ -21,7 +21,10 @@ void IdleAcks::asked(Question question, bool sack, uint32_t end) {
       // What came behind the hole was owed the old number: the ACK that moves says more than that.
       if (!sack) behind_hole_.clear();
       break;
-    case Question::BehindHole: behind_hole_.push_back(end); break;
+    case Question::BehindHole:
+      behind_hole_.push_back(end);
+      hole_seen_ |= sack;
+      break;
     case Question::Refused: ++refused_; break;
   }
 }
@@ -29,6 +32,7 @@ void IdleAcks::asked(Question question, bool sack, uint32_t end) {
 bool IdleAcks::idle(SaidBySegment says, bool pure, bool sack) {
   if (!spoken_ || says.ack != said_.ack) {
     news_ = 0;
+    repeatable_ = spoken_ && hole_seen_;
     if (!sack) {
       refused_ = 0;
       // Of what it covers a further one tells nothing. What lies beyond is owed its own, even if
@@ -50,7 +54,7 @@ bool IdleAcks::idle(SaidBySegment says, bool pure, bool sack) {
     --*open;
     return false;
   }
-  return true;
+  return !std::exchange(repeatable_, false);
 }
 
 }  // namespace rnic::simulation

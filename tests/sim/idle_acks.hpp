@@ -49,6 +49,8 @@ class IdleAcks {
   bool spoken_ = false;
   uint32_t news_ = 0;
   std::deque<uint32_t> behind_hole_;  // their ends
+  bool hole_seen_ = false;            // with SACK: the path may have lost an ACK, too, and ...
+  bool repeatable_ = false;           // ... one that moves may be said again (AckPolicy)
   uint32_t refused_ = 0;
 };
 

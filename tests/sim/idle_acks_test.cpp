@@ -62,8 +62,23 @@ TEST_F(IdleAcksTest, WhatBringsTheOrderForwardEndsWhatTheHoleWasOwed) {
 TEST_F(IdleAcksTest, WithSackWhatCameTwiceIsReportedBehindTheAckThatMoves) {
   judge_.asked(Question::BehindHole, true, 120);
   EXPECT_FALSE(idle(120, true));
-  EXPECT_FALSE(idle(120, true));
+  EXPECT_FALSE(idle(120, true)) << "of the duplicate";
+  EXPECT_FALSE(idle(120, true)) << "once more, see below";
   EXPECT_TRUE(idle(120, true));
+}
+
+// Behind a hole a device says once more what nothing follows, since the path may have lost it.
+TEST_F(IdleAcksTest, BehindAHoleAnAckThatMovesMayBeSaidTwice) {
+  judge_.asked(Question::News, true, 120);
+  EXPECT_FALSE(idle(120, true));
+  EXPECT_TRUE(idle(120, true)) << "nothing was missing";
+  judge_.asked(Question::BehindHole, true, 150);
+  EXPECT_FALSE(idle(120, true)) << "of the hole";
+  for (const uint32_t ack : {150u, 160u}) {
+    EXPECT_FALSE(idle(ack, true));
+    EXPECT_FALSE(idle(ack, true)) << "once more";
+    EXPECT_TRUE(idle(ack, true)) << "not twice more";
+  }
 }
 
 }  // namespace

@@ -176,8 +176,8 @@ class FaultyPath : public ReorderedPath {
         told += std::string(layer) + " " + row.name + " " + std::to_string(row.value) + "\n";
       });
     }
-    EXPECT_GT(counted().overtaken_in, 30u);
-    EXPECT_GT(counted().waited_in, 30u);
+    EXPECT_GT(counted().overtaken_in, 10u);
+    EXPECT_GT(counted().waited_in, 10u);
     return told;
   }
 };

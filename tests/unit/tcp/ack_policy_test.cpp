@@ -38,7 +38,7 @@ struct Acks {
       named.push_back({static_cast<uint64_t>(tcb.rcv_offset(blocks[i].left)),
                        static_cast<uint64_t>(tcb.rcv_offset(blocks[i].right))});
     }
-    policy.sent_alone();
+    policy.sent_alone(now);
     return named;
   }
 
@@ -81,7 +81,7 @@ TEST(AckPolicy, WhatIsOwedForPushedTextWaitsOnceWhereTheLatestOneRode) {
   a.in_order(10, true);
   a.policy.ask();
   EXPECT_FALSE(a.policy.may_wait()) << "it is owed for another reason, too";
-  a.policy.sent_alone();
+  a.policy.sent_alone(a.now);
   a.in_order(10, true);
   EXPECT_FALSE(a.policy.may_wait()) << "the latest one went alone";
 }
@@ -144,21 +144,37 @@ std::vector<int64_t> parts(Acks& a) {
   return found;
 }
 
-/// A burst of 12 segments in order behind a hole that was filled.
-void burst_behind_a_hole(Acks& a) {
-  a.beyond(1000, 2000);
+/// A segment came ahead of the order, and the hole before it was filled.
+void hole(Acks& a) {
+  a.beyond(a.tcb.rcv_nxt + 1000, a.tcb.rcv_nxt + 2000);
   a.send();
   a.committed.clear();
+  a.in_order(2000);
+  a.send();
+}
+
+void burst(Acks& a) {
   for (int i = 0; i < 12; ++i) a.in_order(Acks::kSegment);
 }
 
-TEST(AckPolicy, BehindAHoleTheFirstPartsOfABurstAreAcknowledgedToo) {
+/// A burst of 12 segments in order behind two holes near each other.
+void burst_behind_holes(Acks& a) {
+  hole(a);
+  hole(a);
+  burst(a);
+}
+
+TEST(AckPolicy, BehindTwoHolesTheFirstPartsOfABurstAreAcknowledgedToo) {
   Acks a(true);
-  for (int i = 0; i < 12; ++i) a.in_order(Acks::kSegment);
+  burst(a);
   EXPECT_FALSE(a.policy.owes_parts()) << "nothing was missing yet";
   a.send();
-  burst_behind_a_hole(a);
-  const int64_t begin = 12'000;
+  hole(a);
+  burst(a);
+  EXPECT_FALSE(a.policy.owes_parts()) << "one hole is no habit";
+  a.send();
+  burst_behind_holes(a);
+  const auto begin = static_cast<int64_t>(a.tcb.rcv_nxt) - 12'000;
   EXPECT_EQ(parts(a), (std::vector<int64_t>{begin + 4'000, begin + 8'000}))
       << "the last ones below 4,096 and 8,192 octets are 4 and 8";
   EXPECT_TRUE(a.policy.due()) << "the ACK of all of it";
@@ -173,9 +189,9 @@ TEST(AckPolicy, BehindAHoleTheFirstPartsOfABurstAreAcknowledgedToo) {
 
 TEST(AckPolicy, NoPartEndsBelowTheLatestAck) {
   Acks a(true);
-  burst_behind_a_hole(a);
+  burst_behind_holes(a);
   a.send();
-  ASSERT_EQ(a.policy.last_ack_sent(), 12u * Acks::kSegment);
+  ASSERT_EQ(a.policy.last_ack_sent(), 16u * Acks::kSegment);
   // Seven segments come again, then one that adds an octet: 8,192 octets are passed.
   for (uint64_t at = 0; at < 7'000; at += Acks::kSegment) {
     a.policy.note_text({.size = Acks::kSegment, .whole = {at, at + Acks::kSegment}}, a.now);
@@ -189,32 +205,104 @@ TEST(AckPolicy, NoPartEndsBelowTheLatestAck) {
   EXPECT_EQ(parts(a), std::vector<int64_t>{}) << "the peer knows of all but one octet";
 }
 
-TEST(AckPolicy, PartsEndFourMegabytesBehindTheHole) {
+TEST(AckPolicy, HolesFarFromEachOtherCallForNoParts) {
+  constexpr uint64_t kNear = 384u << 10;
+  for (const uint64_t apart : {kNear - 1, kNear}) {
+    Acks a(true);
+    hole(a);
+    a.tcb.rcv_nxt += apart - 2000;
+    a.send();
+    hole(a);
+    burst(a);
+    EXPECT_EQ(a.policy.owes_parts(), apart < kNear) << apart;
+  }
+}
+
+TEST(AckPolicy, PartsEnd384KilobytesBehindTheHole) {
   Acks a(true);
-  burst_behind_a_hole(a);
+  burst_behind_holes(a);
   a.send();
-  const uint32_t begin = (4u << 20) - 4 * Acks::kSegment;
+  const uint32_t begin = 2000 + (384u << 10) - 4 * Acks::kSegment;
   a.tcb.rcv_nxt = begin;
-  for (int i = 0; i < 12; ++i) a.in_order(Acks::kSegment);
+  burst(a);
   EXPECT_EQ(parts(a), (std::vector<int64_t>{begin + 1'000, begin + 2'000}))
       << "another one would end beyond";
   a.send();
-  for (int i = 0; i < 12; ++i) a.in_order(Acks::kSegment);
+  burst(a);
   EXPECT_FALSE(a.policy.owes_parts());
+}
+
+TEST(AckPolicy, BehindAHoleAnAckThatNothingFollowsIsRepeatedOnce) {
+  Acks a(true);
+  burst(a);
+  a.send();
+  EXPECT_FALSE(a.timers.runs(Timer::DelayedAck)) << "nothing was missing yet";
+  hole(a);
+  burst(a);
+  a.send();
+  const base::Now repeat = a.now + std::chrono::microseconds(40);
+  ASSERT_EQ(a.timers.at(Timer::DelayedAck), repeat);
+  EXPECT_FALSE(a.policy.due());
+  burst(a);
+  a.now += std::chrono::microseconds(30);
+  a.send();
+  ASSERT_EQ(a.timers.at(Timer::DelayedAck), a.now + std::chrono::microseconds(40)) << "put off";
+  a.policy.delay_over();
+  EXPECT_TRUE(a.policy.due());
+  a.send();
+  EXPECT_FALSE(a.policy.due());
+  EXPECT_FALSE(a.timers.runs(Timer::DelayedAck)) << "once";
+}
+
+TEST(AckPolicy, NoAckIsRepeatedThatAnswersOneSegmentOrTellsOfAHole) {
+  Acks a(true);
+  hole(a);
+  a.policy.delay_over();
+  a.send();
+  a.in_order(Acks::kSegment, true);
+  a.send();
+  EXPECT_FALSE(a.timers.runs(Timer::DelayedAck)) << "of one segment";
+  burst(a);
+  a.beyond(a.tcb.rcv_nxt + 1000, a.tcb.rcv_nxt + 2000);
+  a.send();
+  EXPECT_FALSE(a.timers.runs(Timer::DelayedAck)) << "the hole's segment will come, and have one";
+}
+
+TEST(AckPolicy, RepeatingEndsFourMegabytesBehindTheHole) {
+  constexpr uint64_t kLossy = 4u << 20;
+  for (const uint64_t at : {kLossy - 1, kLossy}) {
+    Acks a(true);
+    hole(a);
+    burst(a);
+    a.tcb.rcv_nxt = at;
+    a.timers.clear(Timer::DelayedAck);
+    a.send();
+    EXPECT_EQ(a.timers.runs(Timer::DelayedAck), at < kLossy) << at;
+  }
+}
+
+TEST(AckPolicy, WithoutSackNoAckIsRepeated) {
+  Acks a(false);
+  hole(a);
+  burst(a);
+  a.send();
+  EXPECT_FALSE(a.timers.runs(Timer::DelayedAck)) << "it would count as a sign of a loss";
 }
 
 TEST(AckPolicy, WithoutLossAcksABurstHasOne) {
   Acks a(true);
   a.config.loss_acks = 0;
-  burst_behind_a_hole(a);
+  burst_behind_holes(a);
   EXPECT_FALSE(a.policy.owes_parts());
   a.send();
+  EXPECT_FALSE(a.timers.runs(Timer::DelayedAck)) << "nor is it repeated";
   a.beyond(20'000, 21'000);
   a.beyond(21'000, 22'000);
   a.send();
   EXPECT_FALSE(a.policy.due());
+  a.committed.clear();
   a.config.loss_acks = 1;
-  burst_behind_a_hole(a);
+  burst_behind_holes(a);
   EXPECT_EQ(parts(a).size(), 1u);
 }
 

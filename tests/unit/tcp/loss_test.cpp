@@ -87,6 +87,30 @@ TEST(Loss, BehindAProbeWithoutAnAnswerComesTheRto_TCP_8985_7_02) {
   EXPECT_TRUE(p.b.clean());
 }
 
+// The same loss, where a segment was lost not long before.
+TEST(Loss, BehindAHoleTheAckThatStandsForAWindowIsSaidAgain) {
+  for (const bool lost_before : {false, true}) {
+    Pair p;
+    ASSERT_TRUE(p.open());
+    p.link.hook = drop_data(lost_before ? std::set<int>{100} : std::set<int>{});
+    for (int i = 0; i < 200; ++i) p.a.queue(1448);
+    ASSERT_TRUE(p.drain());
+    p.link.run(milliseconds(1));
+    const uint64_t resent = p.link.a.counters().retransmitted_segments;
+    ASSERT_EQ(resent, lost_before ? 1u : 0u);
+    const uint64_t repeated = p.link.b.counters().repeated_acks_out;
+    int to_drop = 1;
+    p.link.hook = [&](const LinkFrame& f) { return Fate{.drop = !f.from_a && to_drop-- > 0}; };
+    for (int i = 0; i < 20; ++i) p.a.queue(1448);
+    ASSERT_TRUE(p.drain());
+    EXPECT_LT(to_drop, 1);
+    EXPECT_EQ(p.link.b.counters().repeated_acks_out - repeated, lost_before ? 1u : 0u);
+    EXPECT_EQ(p.link.a.counters().retransmitted_segments - resent, lost_before ? 0u : 1u)
+        << "a probe";
+    EXPECT_TRUE(p.b.clean());
+  }
+}
+
 // The last retransmission of a recovery is lost, and nothing is sent behind it.
 TEST(Loss, ALostTailOfARecoveryIsProbed) {
   Pair p;

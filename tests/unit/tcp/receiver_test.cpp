@@ -45,7 +45,7 @@ struct Receiving : CoreParts {
   /// As when the ACK that is owed goes out.
   uint32_t send_ack() {
     const uint32_t window = receiver.advertise();
-    receiver.ack_sent_alone();
+    receiver.ack_sent_alone(now);
     return window;
   }
   [[nodiscard]] uint64_t rcv_nxt() const { return core.tcb.rcv_nxt; }
