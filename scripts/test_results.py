@@ -17,6 +17,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ALLOWED_SKIPS = os.path.join(ROOT, "tests", "allowed-skips.txt")
 SAVED = "test-results.json"  # in the build directory
 SHOWN_LINES = 40  # of a failure's output
+UNITTEST_FAILURE = "=" * 70  # the line of Python's unittest before each failure
 LONG = "long"  # the suite that ./scripts/test leaves to --long
 
 Case = collections.namedtuple("Case", "test name result detail")  # result: passed, failed, skipped
@@ -52,10 +53,16 @@ def gtest_case(test, element):
     return Case(test, name, "passed", "")
 
 
-def output_tail(record):
+def output_shown(record):
+    """The end of what a test said. A Python test's first failure is kept, too: the ones behind it
+    are often its consequences."""
     text = (record.get("stdout") or "") + "\n" + (record.get("stderr") or "")
     lines = [line for line in text.splitlines() if line.strip()]
-    return "\n".join(lines[-SHOWN_LINES:])
+    first = next((at for at, line in enumerate(lines) if line == UNITTEST_FAILURE), len(lines))
+    if first >= len(lines) - SHOWN_LINES:
+        return "\n".join(lines[-SHOWN_LINES:])
+    half = SHOWN_LINES // 2
+    return "\n".join([*lines[first:first + half], "...", *lines[half + 1 - SHOWN_LINES:]])
 
 
 def gtest_cases(test, path):
@@ -87,7 +94,7 @@ def cases_of(record, xml_of, filtered=False):
     elif status in ("OK", "EXPECTEDFAIL"):
         return [Case(test, test, "passed", "")]
     what = f"{status.lower()}, exit status {record['returncode']}"
-    return cases + [Case(test, test, "failed", f"{what}\n{output_tail(record)}")]
+    return cases + [Case(test, test, "failed", f"{what}\n{output_shown(record)}")]
 
 
 def allowed_skips():
@@ -191,7 +198,7 @@ def report(cases, filtered, left):
     failures = [c for c in cases if c.result == "failed"]
     for case in failures:
         print(f"\nFAILED {case.test}: {case.name}")
-        print("\n".join("  " + line for line in case.detail.splitlines()[:SHOWN_LINES]))
+        print("\n".join("  " + line for line in case.detail.splitlines()[:SHOWN_LINES + 1]))
     for case in bad_skips:
         print(f"\nFAILED {case.test}: {case.name}\n  skipped for a reason that "
               f"tests/allowed-skips.txt does not list: {case.detail}")

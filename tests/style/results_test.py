@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Tests scripts/test_results.py: a program of tests that tests nothing has not passed."""
 
+import contextlib
+import io
 import os
 import re
 import sys
@@ -37,6 +39,32 @@ class Programs(unittest.TestCase):
     def test_a_program_without_a_case_failed_unless_a_filter_took_them(self):
         self.assertEqual(self.results(""), ["failed"])
         self.assertEqual(self.results("", filtered=True), [])
+
+
+class Output(unittest.TestCase):
+    """What a failed script said: as much as fits a screen, with the first failure."""
+
+    def shown(self, text):
+        record = {"name": "softrnic / script", "result": "FAIL", "returncode": 1, "stdout": text}
+        case, = test_results.cases_of(record, {})
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            test_results.report([case], False, [])
+        return [line.strip() for line in out.getvalue().splitlines()]
+
+    def test_its_end(self):
+        shown = self.shown("\n".join(f"line {n}" for n in range(100)))
+        self.assertNotIn("line 59", shown)
+        self.assertIn("line 60", shown)
+        self.assertIn("line 99", shown)
+
+    def test_the_first_of_many_failures(self):
+        failures = "".join(f"{'=' * 70}\nFAIL: test {n}\n" + "why\n" * 10 for n in range(9))
+        shown = self.shown("begins\n" * 50 + failures + "FAILED (failures=9)")
+        self.assertIn("FAIL: test 0", shown)
+        self.assertNotIn("FAIL: test 4", shown)
+        self.assertIn("FAIL: test 8", shown)
+        self.assertIn("FAILED (failures=9)", shown)
 
 
 class Needs(unittest.TestCase):
