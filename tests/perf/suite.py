@@ -74,7 +74,7 @@ class Run:
 
     def quick(self):
         self.told["instructions"] = measures.from_instructions(
-            self.figures, self.options.build_dir, whole=not self.options.quick)
+            self.figures, self.options.counted_dir, whole=not self.options.quick)
         measures.from_crc(self.figures, self.options.build_dir)
         measures.from_queue_pairs(self.figures, self.options.build_dir)
         rounds = 7 if self.options.quick else 11
@@ -109,6 +109,7 @@ class Run:
 def main():
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument("--build-dir", required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--counted-dir", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--quick", action="store_true", help="two minutes, the rows that fit")
     parser.add_argument("--limit", type=float, default=120,
                         help="with --quick: begin no round so many seconds after the beginning")

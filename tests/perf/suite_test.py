@@ -288,8 +288,8 @@ class Ruled(unittest.TestCase):
                     self.assertRaisesRegex(NotMeasured, "only 1.9 s", perf.whole, seconds=4)
 
     def test_shorter_transfers_are_refused(self):
-        with unittest.mock.patch.object(sys, "argv", ["bench", "--build-dir", "x", "--seconds",
-                                                      "1"]), \
+        arguments = ["bench", "--build-dir", "x", "--counted-dir", "x", "--seconds", "1"]
+        with unittest.mock.patch.object(sys, "argv", arguments), \
                 unittest.mock.patch.object(sys, "stderr"), self.assertRaises(SystemExit):
             suite.main()
 
@@ -323,7 +323,8 @@ class EveryRow(unittest.TestCase):
             self.addCleanup(patch.stop)
 
     def run_of(self, quick):
-        run = suite.Run(argparse.Namespace(build_dir="/nowhere", quick=quick, limit=1, seconds=4))
+        run = suite.Run(argparse.Namespace(build_dir="/nowhere", counted_dir="/nowhere",
+                                           quick=quick, limit=1, seconds=4))
         run.quick() if quick else run.whole()
         return run.finish()
 
