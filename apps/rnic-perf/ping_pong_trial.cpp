@@ -24,6 +24,7 @@ constexpr double kSharedCore = 1.25;      // work that takes so much longer besi
 struct Moment {
   double line_ns = 0;     // median
   double message_ns = 0;  // median
+  std::vector<int64_t> message_shares;  // what each took, in thousandths of it
   bool one_core = false;  // both threads are threads of one core
 };
 
@@ -135,7 +136,9 @@ Status PingPongTrial::measure_floor(Moment& moment) {
   const auto alone = static_cast<double>(CoreFloor::work_ns());
   const SecondCore second(1, [this] { floor_.answer_turn(); });
   moment.line_ns = median_of(floor_.line_trips(kFloorTrips));
-  moment.message_ns = median_of(floor_.message_trips(kFloorTrips));
+  const std::vector<int64_t> messages = floor_.message_trips(kFloorTrips);
+  moment.message_ns = median_of(messages);
+  moment.message_shares = shares_of_median(messages);
   moment.one_core = static_cast<double>(CoreFloor::work_ns()) > alone * kSharedCore;
   if (moment.message_ns > 0) return {};
   return tl::unexpected(Error{ErrorCode::Protocol, "the floor's own verification failed"});
@@ -220,13 +223,18 @@ void PingPongTrial::report_floor(nlohmann::ordered_json& result,
   std::vector<double> lines;
   std::vector<double> messages;
   std::vector<double> ratios;
+  std::vector<int64_t> shares;
   for (const TripRound* round : rounds) {
+    for (const Moment* moment : {&round->before, &round->behind}) {
+      shares.insert(shares.end(), moment->message_shares.begin(), moment->message_shares.end());
+    }
     lines.push_back((round->before.line_ns + round->behind.line_ns) / 2);
     messages.push_back(round->message_ns());
     ratios.push_back(median_of(round->times) / round->message_ns());
   }
   result["line_ns"] = median(lines);
   result["message_floor_ns"] = median(messages);
+  result["message_floor_p99_of_p50"] = percentile_us(shares, 0.99);  // of thousandths
   result["ratio_to_floor"] = median(ratios);
   result["ratio_min"] = *std::min_element(ratios.begin(), ratios.end());
   result["ratio_max"] = *std::max_element(ratios.begin(), ratios.end());

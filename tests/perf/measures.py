@@ -1,5 +1,7 @@
 """What each measure of goals.toml is taken from: variants of rnic-perf, and programs of one figure."""
 
+import functools
+import itertools
 import json
 import os
 import re
@@ -13,6 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 EMSS = {1500: 1428, 9000: 8928}  # octets of a segment with timestamps, less MPA's and DDP's headers
 CORE_SHARE = 0.8  # of its core: whoever gets less shares it
 ENOUGH_TRIPS = 100_000  # under a percentile
+LONGEST_FLOOR_TAIL = 1.7  # of its median: what goes between the cores itself is interrupted more often
 WHOLE = 2  # seconds that a transfer has at least which is measured by processor time
 
 # Variants of rnic-perf loopback: what is compared is compared within a round.
@@ -171,8 +174,12 @@ def from_rounds(figures, rounds):
 
     def tail():
         runs, (_, p99), how = trips()
+        floor = statistics.median(run["message_floor_p99_of_p50"] for run in runs)
         figure = spread([run["p99_of_p50"] for run in runs], conditions=how,
-                        **rounds.disturbed("ping-pong"), beside=f"p99 {p99:.2f} us")
+                        **rounds.disturbed("ping-pong"),
+                        beside=f"p99 {p99:.2f} us; the message floor's own {floor:.2f}")
+        if floor > LONGEST_FLOOR_TAIL:
+            figure["disturbed_run"] = "the machine interrupts its cores"
         of_p50, = percentiles_of(runs, (0.99,), "spectrum_of_p50")
         return {**figure, "value": of_p50}
 
@@ -328,22 +335,32 @@ LOSS_ROWS = ("loss-0.1", "loss-1", "loss-0.1-rtt20", "loss-1-rtt20", "loss-0.1-r
              "loss-1-rtt100", "reorder-20us", "reorder-1ms")
 
 
-def from_loss(figures, build_dir, seconds):
-    """Rows of loss_cost: name, share, and what else it tells."""
+def loss_rounds(build_dir, count, seconds):
+    """What loss_cost says of each row, in words; another seed in each round."""
     program = os.path.join(build_dir, "tests/perf/loss_cost")
 
+    def told(row, seeds):
+        said = output_of([program, "--seconds", str(seconds), "--seed", str(next(seeds)), row],
+                         timeout=600)
+        return next(line.split() for line in said.splitlines() if line.startswith(row + " "))
+
+    return Rounds({row: functools.partial(told, row, itertools.count(1))
+                   for row in LOSS_ROWS}).run(count)
+
+
+def from_loss(figures, rounds, seconds):
+    """Rows of loss_cost: share, and what else it tells."""
     def take(row):
-        said = output_of([program, "--seconds", str(seconds), row], timeout=600)
-        words = next(line.split() for line in said.splitlines() if line.startswith(row + " "))
-        value = float(words[1])
-        reorders = row.startswith("reorder")
-        rtt = row.partition("-rtt")[2] or "0"
-        return {"value": value, "low": value, "high": value, "rounds": 1,
-                "fault": words[8] != "0",  # no time-out may be spurious
-                "conditions": f"1 MB, MTU 1500, CRC, {'markers' if reorders else 'no markers'}, "
-                              f"8 deep, region 8192 KB, 1 core, RTT of the wire {rtt} us, "
-                              f"{seconds} s of CPU time and waiting",
-                "beside": f"{words[4]} of {words[5]} Gb/s; {words[7]} time-outs, {words[8]} of them "
-                          "spurious"}
+        runs = rounds.of(row)
+        ours, without = (statistics.median(float(words[at]) for words in runs) for at in (4, 5))
+        outs, spurious = (sum(int(words[at]) for words in runs) for at in (7, 8))
+        markers = "markers" if row.startswith("reorder") else "no markers"
+        return spread([float(words[1]) for words in runs],
+                      fault=spurious != 0,  # no time-out may be spurious
+                      conditions=f"1 MB, MTU 1500, CRC, {markers}, 8 deep, region 8192 KB, 1 core, "
+                                 f"RTT of the wire {row.partition('-rtt')[2] or '0'} us, "
+                                 f"{seconds} s of CPU time and waiting a round",
+                      beside=f"{ours:.2f} of {without:.2f} Gb/s; {outs} time-outs, {spurious} of "
+                             "them spurious")
     for row in LOSS_ROWS:
         figures.add(row, lambda r=row: take(r))

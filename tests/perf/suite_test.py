@@ -170,6 +170,7 @@ def ping_pong(trips, p99=8000, **more):
             "spectrum_ns": spectrum(trips, 4000, p99),
             "spectrum_of_p50": spectrum(trips, 1000, p99 // 4), "p99_of_p50": p99 / 4000,
             "p50_us": 4, "p99_us": p99 / 1000, "message_floor_ns": 1000, "line_ns": 100,
+            "message_floor_p99_of_p50": 1.3,
             "cpu_s": 2, "measured_s": 1, **more}
 
 
@@ -197,6 +198,16 @@ class Ruled(unittest.TestCase):
         near = ping_pong(60_000, p99=4400)
         told = figures_of(**{"write-1500": [write()] * 2, "ping-pong": [near, far]})
         self.assertEqual(told["ping-pong-tail"]["value"], 1.1)
+
+    def test_a_tail_is_not_judged_where_the_floor_has_one_itself(self):
+        told = figures_of(**{"write-1500": [write()] * 2, "ping-pong": [
+            ping_pong(60_000, message_floor_p99_of_p50=tail) for tail in (1.6, 1.9)]})
+        row = table.cells(goal(measure="ping-pong-tail"), {"figures": told}, None)
+        self.assertIn("disturbed", row)
+        self.assertRegex(told["ping-pong-tail"]["beside"], "the message floor's own 1.75")
+        self.assertNotIn("disturbed_run", told["ping-pong"])
+        told = figures_of(**{"write-1500": [write()] * 2, "ping-pong": [ping_pong(60_000)] * 2})
+        self.assertNotIn("disturbed_run", told["ping-pong-tail"])
 
     def test_runs_without_an_undisturbed_slice_are_not_judged(self):
         none = ping_pong(120_000, ratio_to_floor=10, rounds=5, disturbed_rounds=5,
@@ -293,20 +304,29 @@ class Ruled(unittest.TestCase):
                 unittest.mock.patch.object(sys, "stderr"), self.assertRaises(SystemExit):
             suite.main()
 
-    def test_a_time_out_of_a_row_of_loss_is_told(self):
-        said = ("row share must Gbit/s\n"
-                "reorder-1ms 0.61 0.60 met 6.10 10.00 - 3 2 0 0 0 0.00\n")
+    def of_loss(self, *said):
+        """What becomes of the rows where one has these words, round by round, and others none."""
+        lines = ["row share must Gbit/s\nreorder-1ms " + words for words in said]
+        lines[:1] = lines[:1] * len(measures.LOSS_ROWS)  # the others are not asked again
         figures = measures.Figures()
-        with unittest.mock.patch.object(measures, "output_of", return_value=said):
-            measures.from_loss(figures, "/nowhere", 4)
-        self.assertRegex(figures.by_measure["reorder-1ms"]["beside"], "3 time-outs, 2 of them spur")
-        self.assertRegex(figures.by_measure["reorder-1ms"]["conditions"], "RTT of the wire 0 us")
-        self.assertEqual(goal(must=0.6).verdict(figures.by_measure["reorder-1ms"]), goals.SHORT)
-        fine = said.replace(" 3 2 ", " 3 0 ")
-        with unittest.mock.patch.object(measures, "output_of", return_value=fine):
-            measures.from_loss(figures, "/nowhere", 4)
-        self.assertEqual(goal(must=0.6).verdict(figures.by_measure["reorder-1ms"]), goals.MET)
-        self.assertIn("missing", figures.by_measure["loss-1"])
+        with unittest.mock.patch.object(measures, "output_of", side_effect=lines):
+            measures.from_loss(figures, measures.loss_rounds("/nowhere", len(said), 4), 4)
+        return figures.by_measure
+
+    def test_a_time_out_of_a_row_of_loss_is_told(self):
+        none = "0.61 0.60 met 6.10 10.00 - 1 0 0 0 0 0.00"
+        told = self.of_loss(none, "0.61 0.60 met 6.10 10.00 - 3 2 0 0 0 0.00")["reorder-1ms"]
+        self.assertRegex(told["beside"], "4 time-outs, 2 of them spur")
+        self.assertRegex(told["conditions"], "RTT of the wire 0 us")
+        self.assertEqual(goal(must=0.6).verdict(told), goals.SHORT)
+        self.assertEqual(goal(must=0.6).verdict(self.of_loss(none)["reorder-1ms"]), goals.MET)
+        self.assertIn("missing", self.of_loss(none)["loss-1"])
+
+    def test_loss_is_the_median_of_its_rounds(self):
+        told = self.of_loss(*(f"{share} 0.60 met {gbps} 10.00 - 0 0 0 0 0 0.00" for share, gbps in
+                              ((0.9, 9), (0.7, 7), (0.8, 8))))["reorder-1ms"]
+        self.assertEqual((told["value"], told["low"], told["high"]), (0.8, 0.7, 0.9))
+        self.assertRegex(told["beside"], "8.00 of 10.00 Gb/s")
 
 
 class EveryRow(unittest.TestCase):
