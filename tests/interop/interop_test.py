@@ -408,7 +408,8 @@ class Impaired(Case):
 
     BAD = {"loss": {"drop": 0.01},
            # Half of the frames end a burst. A sender whose window is lost sends one frame a
-           # time-out: at 0.2 each of them is lost four times of five while its timer doubles.
+           # time-out: at 0.2 each of them is lost four times of five while its timer doubles. So
+           # bursts are of two frames on average; those of five are the simulator's.
            "burst": {"burst_enter": 0.01, "burst_leave": 0.5},
            "reorder": {"reorder": 0.05, "reorder_max": 16},
            "duplicate": {"duplicate": 0.05},

@@ -199,15 +199,21 @@ class Ruled(unittest.TestCase):
         told = figures_of(**{"write-1500": [write()] * 2, "ping-pong": [near, far]})
         self.assertEqual(told["ping-pong-tail"]["value"], 1.1)
 
-    def test_a_tail_is_not_judged_where_the_floor_has_one_itself(self):
-        told = figures_of(**{"write-1500": [write()] * 2, "ping-pong": [
-            ping_pong(60_000, message_floor_p99_of_p50=tail) for tail in (1.6, 1.9)]})
-        row = table.cells(goal(measure="ping-pong-tail"), {"figures": told}, None)
-        self.assertIn("disturbed", row)
-        self.assertRegex(told["ping-pong-tail"]["beside"], "the message floor's own 1.75")
+    def tail(self, ours, floor):
+        return figures_of(**{"write-1500": [write()] * 2, "ping-pong": [
+            ping_pong(60_000, p99=int(ours * 4000), message_floor_p99_of_p50=floor)] * 2})
+
+    def test_a_tail_is_not_judged_where_the_floor_has_the_same(self):
+        told = self.tail(ours=2.25, floor=1.9)
+        self.assertIn("disturbed", table.cells(goal(measure="ping-pong-tail"), {"figures": told},
+                                               None))
+        self.assertRegex(told["ping-pong-tail"]["beside"], "p99 / p50 of the message floor 1.90")
         self.assertNotIn("disturbed_run", told["ping-pong"])
-        told = figures_of(**{"write-1500": [write()] * 2, "ping-pong": [ping_pong(60_000)] * 2})
-        self.assertNotIn("disturbed_run", told["ping-pong-tail"])
+
+    def test_a_tail_is_judged_that_is_its_own_or_short(self):
+        for ours, floor in ((2.25, 1.6), (2.5, 1.9), (1.5, 1.9)):
+            with self.subTest(ours=ours, floor=floor):
+                self.assertNotIn("disturbed_run", self.tail(ours, floor)["ping-pong-tail"])
 
     def test_runs_without_an_undisturbed_slice_are_not_judged(self):
         none = ping_pong(120_000, ratio_to_floor=10, rounds=5, disturbed_rounds=5,
