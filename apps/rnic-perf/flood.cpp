@@ -119,7 +119,7 @@ Status Flood::post(uint32_t lane, uint32_t count) {
   Lane& state = lanes_[lane];
   for (uint32_t i = 0; i < count; ++i) {
     const uint64_t index = state.posted + i;
-    const uint64_t offset = place(lane, index);
+    const uint64_t offset = place(receives() ? number_of(lane, index) : posted_ + i);
     SendRequest& request = requests_[i];
     request.id = index << kLaneBits | lane;
     request.sges[0].address = local + offset;
@@ -154,8 +154,8 @@ Status Flood::post_receive(uint32_t lane) {
   Sink& sink = sinks_[lane];
   ReceiveRequest request;
   request.id = sink.posted << kLaneBits | lane;
-  request.sges = {
-      target_region_.sge(place(lane, sink.posted), static_cast<uint32_t>(options_.size))};
+  const uint64_t offset = place(number_of(lane, sink.posted));
+  request.sges = {target_region_.sge(offset, static_cast<uint32_t>(options_.size))};
   ++sink.posted;
   return crowd_.responder->qps[lane].post_receive(request);
 }

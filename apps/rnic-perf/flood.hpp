@@ -38,8 +38,10 @@ struct FloodResult {
 };
 
 /// Keeps `depth` messages of each queue pair on their way, from the initiator to the responder, or
-/// with Read the other way. A message has a place of its own in the region as long as they last;
-/// content depends on the place, so that the comparison behind a run sees each octet.
+/// with Read the other way. A message has a place of its own in the region as long as they last, in
+/// the order in which Writes and Reads are posted: so the region is gone through in the same way by
+/// one queue pair and by many. Content depends on the place, so that the comparison behind a run
+/// sees each octet.
 class Flood {
  public:
   static Result<std::unique_ptr<Flood>> create(Context& context, Crowd& crowd,
@@ -84,8 +86,11 @@ class Flood {
   Status register_memory();
   Status register_target(Side& to);
   void make_requests();
-  [[nodiscard]] uint64_t place(uint32_t lane, uint64_t index) const {
-    return (index * lanes_.size() + lane) % slots_ * slot_octets_;
+  /// \param number of a message among those of all lanes
+  [[nodiscard]] uint64_t place(uint64_t number) const { return number % slots_ * slot_octets_; }
+  /// The number of a message whose place both ends have to know before it is posted.
+  [[nodiscard]] uint64_t number_of(uint32_t lane, uint64_t index) const {
+    return index * lanes_.size() + lane;
   }
   [[nodiscard]] bool receives() const { return options_.operation == workload::Operation::Send; }
   Status fill_lane(uint32_t lane, int64_t now);

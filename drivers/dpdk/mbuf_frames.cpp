@@ -38,11 +38,8 @@ void free_frames(std::span<const port::Packet> packets) {
   rte_mbuf* mbufs[kChunk];
   while (!packets.empty()) {
     const size_t n = std::min(packets.size(), kChunk);
-    for (size_t i = 0; i < n; ++i) {
-      mbufs[i] = to_mbuf(packets[i].buffer);
-      hand_over(mbufs[i]);
-    }
-    rte_pktmbuf_free_bulk(mbufs, static_cast<unsigned>(n));  // sorts mbufs of several pools itself
+    for (size_t i = 0; i < n; ++i) mbufs[i] = to_mbuf(packets[i].buffer);
+    free_mbufs(mbufs, static_cast<unsigned>(n));
     packets = packets.subspan(n);
   }
 }

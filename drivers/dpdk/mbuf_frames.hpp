@@ -25,7 +25,6 @@ inline void expect(const rte_mbuf* mbuf) {
   rte_prefetch0(octets);
   rte_prefetch0(octets + RTE_CACHE_LINE_SIZE);
   rte_prefetch0(octets + 2 * RTE_CACHE_LINE_SIZE);
-  rte_prefetch0(header + RTE_CACHE_LINE_SIZE);
 }
 
 /// The octets of a received mbuf, which is one segment, as a packet. Checksums are not set.

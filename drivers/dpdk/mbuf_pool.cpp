@@ -22,11 +22,47 @@ std::string unique_name(char kind) {
   return std::string("rnic_") + kind + std::to_string(next.fetch_add(1));
 }
 
+namespace {
+
+/// What rte_pktmbuf_reset() does to the first line of an mbuf. The second one, with the chain and
+/// the lengths for offloads, is not touched: in a pool it has no chain, and who asks for an offload
+/// sets its lengths.
+void begin(rte_mbuf& mbuf) {
+  mbuf.data_off = RTE_PKTMBUF_HEADROOM;
+  mbuf.port = RTE_MBUF_PORT_INVALID;
+  mbuf.ol_flags = 0;
+  mbuf.packet_type = 0;
+  mbuf.pkt_len = 0;
+  mbuf.data_len = 0;
+  mbuf.vlan_tci = 0;
+}
+
+/// It goes back into its pool as it is: nobody else holds it, and it is no chain.
+bool is_plain(const rte_mbuf& mbuf) {
+  return mbuf.refcnt == 1 && mbuf.nb_segs == 1 && RTE_MBUF_DIRECT(&mbuf);
+}
+
+}  // namespace
+
+void free_mbufs(rte_mbuf** mbufs, unsigned count) {
+  rte_mempool* const pool = mbufs[0]->pool;
+  bool all_plain = true;
+  for (unsigned i = 0; i < count; ++i) {
+    hand_over(mbufs[i]);
+    all_plain = all_plain && mbufs[i]->pool == pool && is_plain(*mbufs[i]);
+  }
+  if (all_plain) [[likely]] {
+    rte_mempool_put_bulk(pool, reinterpret_cast<void**>(mbufs), count);
+  } else {
+    rte_pktmbuf_free_bulk(mbufs, count);  // sorts mbufs of several pools itself
+  }
+}
+
 bool allocate_mbufs(rte_mempool* pool, rte_mbuf** mbufs, unsigned count) {
   if (rte_mempool_get_bulk(pool, reinterpret_cast<void**>(mbufs), count) != 0) return false;
   for (unsigned i = 0; i < count; ++i) {
     take_over(mbufs[i]);
-    rte_pktmbuf_reset(mbufs[i]);
+    begin(*mbufs[i]);
   }
   return true;
 }
@@ -74,8 +110,9 @@ Result<MbufPool> make_pool(uint32_t count, uint32_t frame_octets, bool rings_kee
                                                       " octets do not fit one DPDK buffer");
   }
   // A thread's cache may hold one and a half times its size; the pool must not drain into caches.
-  // What is moved at once between a cache and the pool keeps a frame waiting meanwhile.
-  const uint32_t cache = std::min<uint32_t>(64, count / 8);
+  // What is moved at once between a cache and the pool keeps a frame waiting meanwhile; but where
+  // a cache does not hold what a turn sends, each turn moves some of it.
+  const uint32_t cache = std::min<uint32_t>(192, count / 8);
   rte_mempool* pool = rte_pktmbuf_pool_create(unique_name('p').c_str(), count, cache, 0,
                                               static_cast<uint16_t>(room), SOCKET_ID_ANY);
   if (pool == nullptr) {

@@ -151,10 +151,9 @@ void Connection::bind(QueuePair& qp, base::Now now) {
   qp.begin_connection(handle_);
   qp.bind(*session_);
   session_->share_hold(qp.spec().hold_share);
-  if (mpa_session_ != nullptr) {
-    const auto* const session = reinterpret_cast<const uint8_t*>(mpa_session_);
-    mpa_session_->set_working_set(
-        {{{{session, sizeof *mpa_session_}, qp.endpoint_memory(), qp.send_queue_memory()}}});
+  if (mpa_session_ != nullptr && stream_ != nullptr) {
+    stream_->set_working_set(
+        {{{mpa_session_->working_part(), qp.endpoint_part(), qp.send_queue_part()}}});
   }
   // What a system's TCP does not take of it is counted.
   if (stream_ != nullptr) static_cast<void>(owner_.choose_tcp(*stream_, qp.tcp_choice(), now));

@@ -147,10 +147,10 @@ class alignas(64) QueuePair final : public rdmap::EndpointOwner {
   void answer_stalled(base::Now now) { endpoint_.answer_stalled(now); }
   /// Makes the endpoint the user of what the session frames.
   void bind(framing::StartSession& session) { session.bind(endpoint_.framing_user()); }
-  /// The memory that its endpoint and its send queue work with.
-  [[nodiscard]] base::ByteView endpoint_memory() const { return endpoint_.memory(); }
-  [[nodiscard]] base::ByteView send_queue_memory() const {
-    return {reinterpret_cast<const uint8_t*>(&sends_), sizeof sends_};
+  /// What its endpoint and its send queue work with.
+  [[nodiscard]] llp::WorkingSet::Part endpoint_part() const { return endpoint_.working_part(); }
+  [[nodiscard]] llp::WorkingSet::Part send_queue_part() const {
+    return {.at = &sends_, .sending = sizeof sends_};
   }
   /// Begins RDMA on the session that the queue pair is bound to. \param agreement the outcome of
   /// the session's start-up

@@ -35,7 +35,13 @@ enum class InspectVerdict : uint8_t {
 /// The memory that a user of a stream works with at nearly every segment. It is never read through
 /// this, and may be gone.
 struct WorkingSet {
-  std::array<base::ByteView, 3> parts;
+  // Packed, since each connection has some.
+  struct [[gnu::packed]] Part {
+    const void* at = nullptr;
+    uint16_t taking = 0;   ///< octets from there that are needed where text of the peer comes
+    uint16_t sending = 0;  ///< the same where it has its turn to send
+  };
+  std::array<Part, 3> parts;
 };
 
 /// The half that is called up: the user of a Stream. Received octets that were not committed before
@@ -153,10 +159,6 @@ class StreamUser {
   /// The last call: the stream is gone, the Stream object must not be used any more. Unreleased
   /// records will not be asked for again.
   virtual void ended(StreamEnd how, base::Now now) = 0;
-
-  /// A transport with many streams may fetch this memory into the caches when the turn of the
-  /// stream is near. nullptr: none is known
-  [[nodiscard]] virtual const WorkingSet* working_set() const { return nullptr; }
 };
 
 /// The half that is called down: the service to a StreamUser.
@@ -191,6 +193,10 @@ class Stream {
   /// Calls go to `user` from now on, which knows the state that it takes over. Must not be called
   /// within a call up.
   virtual void set_user(StreamUser& user) = 0;
+
+  /// A transport with many streams may fetch what its user works with into the caches when the turn
+  /// of the stream is near. Another user has none at first.
+  virtual void set_working_set(const WorkingSet& used) { (void)used; }
 
   /// nullptr: no tracing. The sink outlives the stream or is removed first.
   virtual void set_trace(base::TraceSink* sink) = 0;

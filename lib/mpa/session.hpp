@@ -68,6 +68,13 @@ class alignas(64) Session final : public framing::SessionBase<FpduLocator> {
     return role_ == framing::Role::Initiator || is_sending(state_);
   }
 
+  /// The memory that it works with: what only arrivals need stands behind all else.
+  [[nodiscard]] llp::WorkingSet::Part working_part() const {
+    const auto* const arrivals = reinterpret_cast<const uint8_t*>(&locator_);
+    const auto sending = arrivals - reinterpret_cast<const uint8_t*>(this);
+    return {.at = this, .taking = sizeof *this, .sending = static_cast<uint16_t>(sending)};
+  }
+
   // Receiving and the end: session.cpp
   llp::InspectVerdict inspect(base::Range range, base::ByteView octets, base::Now now) override;
   void place(base::Range range, base::ByteView octets, bool in_order, base::Now now) override;
@@ -76,8 +83,6 @@ class alignas(64) Session final : public framing::SessionBase<FpduLocator> {
                                    base::Now now) override;
   void peer_finished(base::Now now) override;
   void ended(StreamEnd how, base::Now now) override;
-  [[nodiscard]] const llp::WorkingSet* working_set() const override { return &working_set_; }
-  void set_working_set(const llp::WorkingSet& used) { working_set_ = used; }
 
  private:
   // framing::ReceiverOwner
@@ -129,7 +134,6 @@ class alignas(64) Session final : public framing::SessionBase<FpduLocator> {
   framing::Role role_;
   StartState state_ = StartState::Idle;
   bool peer_finished_ = false;  // the peer closed its half before the stream had another user
-  llp::WorkingSet working_set_;  // nothing until the device tells it
   Counters& counters_;
   framing::StartEvents& events_;
   framing::Negotiated agreed_;

@@ -376,9 +376,7 @@ Endpoint::~Endpoint() = default;
 Endpoint::Endpoint(Endpoint&&) noexcept = default;
 Endpoint& Endpoint::operator=(Endpoint&&) noexcept = default;
 
-base::ByteView Endpoint::memory() const {
-  return {reinterpret_cast<const uint8_t*>(impl_.get()), sizeof *impl_};
-}
+llp::WorkingSet::Part Endpoint::working_part() const { return impl_->working_part(); }
 llp::FramingUser& Endpoint::framing_user() { return impl_->framing_user(); }
 void Endpoint::bind(llp::Framing& framing, const Agreement& agreement) {
   impl_->bind(framing, agreement);

@@ -28,6 +28,11 @@ class alignas(64) Endpoint::Impl final : public ddp::User,
        EndpointOwner& owner, const Queues& queues);
 
   [[nodiscard]] llp::FramingUser& framing_user() { return stream_; }
+  [[nodiscard]] llp::WorkingSet::Part working_part() const {
+    const auto* const placement_end = reinterpret_cast<const uint8_t*>(&stream_ + 1);
+    const auto taking = placement_end - reinterpret_cast<const uint8_t*>(this);
+    return {.at = this, .taking = static_cast<uint16_t>(taking), .sending = sizeof *this};
+  }
   void bind(llp::Framing& framing, const Agreement& agreement);
   void plan(const EndpointFaults& faults);
   Status commit(const PlannedFault& fault, base::Now now);

@@ -102,8 +102,8 @@ class Endpoint {
 
   /// The FramingUser to give to mpa::Session::bind().
   [[nodiscard]] llp::FramingUser& framing_user();
-  /// The memory that it works with (llp::WorkingSet).
-  [[nodiscard]] base::ByteView memory() const;
+  /// The memory that it works with. That of a Write which comes is the placement's alone.
+  [[nodiscard]] llp::WorkingSet::Part working_part() const;
   /// The connection is made: from now on the endpoint calls `framing`, which must outlive the
   /// endpoint or end first.
   void bind(llp::Framing& framing, const Agreement& agreement = {});

@@ -17,6 +17,7 @@ struct Binding {
   llp::StreamUser* user = nullptr;  ///< nullptr while the connection is half open and after ended()
   base::TraceSink* trace = nullptr;
   ConnectionOptions options;
+  llp::WorkingSet used;  ///< what the user works with, as far as it has told
 
   /// The connection uses DCTCP, so each mark is echoed by itself (RFC 8257).
   [[nodiscard]] bool dctcp() const {

@@ -49,7 +49,11 @@ class Connection final : public llp::Stream {
   void close() override;
   void abort() override;
   void room_grew() override { receiver_.room_grew(); }
-  void set_user(llp::StreamUser& next) override { core_.binding_.user = &next; }
+  void set_user(llp::StreamUser& next) override {
+    core_.binding_.user = &next;
+    core_.binding_.used = {};
+  }
+  void set_working_set(const llp::WorkingSet& used) override { core_.binding_.used = used; }
   void set_trace(base::TraceSink* sink) override { core_.binding_.trace = sink; }
   [[nodiscard]] base::TraceSink* trace() const override { return core_.binding_.trace; }
 
@@ -110,14 +114,9 @@ class Connection final : public llp::Stream {
   // The connection gets a segment or a turn soon, and others have been at work since its last one.
   /// Fetches the connection into the caches.
   void prefetch() const { base::prefetch(*this); }
-  /// Fetches what its user works with, too.
-  void prefetch_user() const {
-    const llp::StreamUser* const user = core_.binding().user;
-    const llp::WorkingSet* const used = user == nullptr ? nullptr : user->working_set();
-    if (used == nullptr) return;
-    for (const base::ByteView& part : used->parts) {
-      base::prefetch(part.data(), part.size());
-    }
+  /// Fetches what its user needs where text comes. The connection itself has to be near.
+  void prefetch_for_taking() const {
+    for (const auto& part : core_.binding().used.parts) base::prefetch(part.at, part.taking);
   }
   /// \param predicting whether the next segment may be predicted
   void input(Segment& segment, bool predicting, base::Now now);

@@ -35,10 +35,12 @@ class ConnectionList {
   [[nodiscard]] bool empty() const { return ends_.next == &ends_; }
   /// nullptr: the list is empty.
   [[nodiscard]] Connection* front() const { return ends_.next->owner; }
-  /// The one behind front(); nullptr: there is none. The place of the next one is fetched into the
-  /// caches, for when it is asked for in its turn.
-  [[nodiscard]] const Connection* second() const {
-    const ConnectionLink* const link = ends_.next->next;
+  /// The one behind front(); nullptr: there is none.
+  [[nodiscard]] const Connection* second() const { return ends_.next->next->owner; }
+  /// The one behind second(), which there is; nullptr: there is none. The place of the next one is
+  /// fetched into the caches, for when it is asked for in its turn.
+  [[nodiscard]] const Connection* third() const {
+    const ConnectionLink* const link = ends_.next->next->next;
     __builtin_prefetch(link->next);
     return link->owner;
   }
@@ -97,6 +99,7 @@ class Round {
   [[nodiscard]] bool pending() const { return pending_ || !put_off_.empty(); }
   [[nodiscard]] Connection* front() const { return list_.front(); }
   [[nodiscard]] const Connection* second() const { return list_.second(); }
+  [[nodiscard]] const Connection* third() const { return list_.third(); }
   /// The only connection that output() has to serve; nullptr: there are none, or several.
   [[nodiscard]] Connection* only() const { return put_off_.empty() ? list_.only() : nullptr; }
   /// The connection that is being served is the last one.

@@ -9,12 +9,12 @@ namespace flag = wire::tcp_flag;
 namespace {
 
 constexpr uint64_t kPortPurpose = 0x706f727473;  // names the use of the secret
-constexpr uint64_t kQuantum = 64 * 1024;  // payload that one output() sends
+constexpr uint64_t kQuantum = 128 * 1024;  // payload that one output() sends
 constexpr size_t kQuotedLeast = 8;  // RFC 792: ports and sequence number
 
 /// What a connection may send in a turn: whole runs of segments, as few as take kQuantum. What a
 /// turn and an ACK cost is shared by as many segments as go down together, however large they are,
-/// and what its application means by 64 KB goes out as a whole, with the headers of all layers.
+/// and what its application means by 128 KB goes out as a whole, with the headers of all layers.
 uint64_t quantum_of(uint32_t emss) {
   const uint32_t run = TxRun::kMost * emss;
   return uint64_t{(static_cast<uint32_t>(kQuantum) + run - 1) / run} * run;
@@ -91,7 +91,7 @@ inline bool Engine::find_flow(const SegmentIn& in, Connection*& found) {
     if (found == nullptr) return false;
     if (found != last) {
       found->prefetch();
-      found->prefetch_user();
+      found->prefetch_for_taking();
     }
   }
   return found->expects_header(header);
@@ -192,6 +192,15 @@ bool Engine::only_puts_off(base::Now now) {
   return true;
 }
 
+/// Those behind the connection whose turn it is come nearer in two steps, as what a user works with
+/// stands in its connection.
+inline void Engine::look_ahead() {
+  const Connection* const next = shared_.round.second();
+  if (next == nullptr) return;
+  const Connection* const after = shared_.round.third();
+  shared_.ahead.begin(next->binding().used, after, after == nullptr ? 0 : sizeof *after);
+}
+
 void Engine::serve_round(base::Now now) {
   if (!shared_.closed.empty()) finish_closed(now);
   shared_.round.begin(now);
@@ -211,8 +220,7 @@ void Engine::serve_round(base::Now now) {
       quantum_up = true;
       break;
     }
-    // Those behind it come nearer in two steps, as what a user works with stands in its connection.
-    if (const Connection* const next = behind_front()) next->prefetch_user();
+    if (text_goes_) look_ahead();
     using Served = Connection::Served;
     const Served served = connection->serve(quantum_of(connection->emss()), now);
     const uint64_t sent_by_now = octets_sent() - sent_before;
@@ -223,7 +231,7 @@ void Engine::serve_round(base::Now now) {
     if (connection->over()) continue;  // it has left the round
     if (served == Served::PortFull) break;
     connection->turn_over(served, now);
-    if (const Connection* const next = behind_front()) next->prefetch();
+    shared_.ahead.finish();
     if (served == Served::Starved && first_starved == nullptr) first_starved = connection;
   }
   if (!shared_.closed.empty()) {

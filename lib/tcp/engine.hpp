@@ -114,11 +114,7 @@ class Engine {
   [[nodiscard]] uint64_t octets_sent() const {
     return shared_.counters.octets_out + shared_.counters.retransmitted_octets;
   }
-  /// The connection behind the one whose turn it is, if it has to be fetched. Where nothing but
-  /// ACKs goes out, each connection has just had the segments that it acknowledges.
-  [[nodiscard]] const Connection* behind_front() const {
-    return text_goes_ ? shared_.round.second() : nullptr;
-  }
+  void look_ahead();
   void finish_closed(base::Now now);
 
   Egress& egress_;

@@ -243,6 +243,7 @@ Attempt Sender::send_segments(SegmentRun& run, bool probe, base::Now now) {
   }
   const uint32_t emss = emss_.octets();
   if (!writer_.begin(run, emss, now)) return Attempt::PortFull;
+  core_.shared.ahead.step();
   flight_.restart_after_idle(now);
   // A tail loss probe asks for a prompt ACK by PSH: a peer of this implementation does not delay
   // the ACK of such a segment.

@@ -13,6 +13,7 @@
 #include "tcp/counters.hpp"
 #include "tcp/half_open.hpp"
 #include "tcp/holdings.hpp"
+#include "tcp/look_ahead.hpp"
 #include "tcp/range_pool.hpp"
 #include "tcp/record_queue.hpp"
 #include "tcp/reply_queue.hpp"
@@ -81,6 +82,7 @@ struct Shared {
   RangePool ranges;
   SavedRecords saved;
   Round round;
+  LookAhead ahead;  ///< of the turn to send that is under way
   ConnectionList closed;  ///< connections that have ended and wait for finish()
   HalfOpen half_open;
   ChallengeAcks challenges;

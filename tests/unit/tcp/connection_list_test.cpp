@@ -51,6 +51,18 @@ TEST(ConnectionList, TellsWhoIsSecond) {
   EXPECT_EQ(t.number(list.second()), 0u);
 }
 
+TEST(ConnectionList, TellsWhoIsThird) {
+  Three t;
+  tcp::ConnectionList list;
+  list.push_back(t.links[1]);
+  list.push_back(t.links[2]);
+  EXPECT_EQ(list.third(), nullptr);
+  list.push_back(t.links[0]);
+  EXPECT_EQ(t.number(list.third()), 0u);
+  tcp::ConnectionList::erase(t.links[2]);
+  EXPECT_EQ(list.third(), nullptr);
+}
+
 TEST(ConnectionList, TellsWhetherThereIsOneOrSeveral) {
   Three t;
   tcp::ConnectionList list;

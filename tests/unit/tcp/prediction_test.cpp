@@ -341,18 +341,18 @@ TEST(Bursts, NobodyIsAskedForWhatIsNotThere) {
   EXPECT_TRUE(pair.everything_returned());
 }
 
-// 64 KB at least, in runs of 16; a segment that goes first, behind an idle time, counts as well.
+// 128 KB at least, in runs of 16; a segment that goes first, behind an idle time, counts as well.
 TEST(Bursts, ATurnSendsWholeRuns) {
   for (const bool idle : {false, true}) {
-    for (const auto& [mss, most] : {std::pair{1460, 48}, {536, 128}}) {
+    for (const auto& [mss, most] : {std::pair{1460, 96}, {536, 256}}) {
       tcp::Config config = RawPeer::bare();
       config.window_scaling = true;
-      config.initial_window_segments = 400;
+      config.initial_window_segments = 600;
       config.idle_restart = false;
       RawPeer p(config);
       p.accept(option_mss(static_cast<uint16_t>(mss)) + std::vector<uint8_t>{1, 3, 3, 6});
       if (idle) p.wait(std::chrono::seconds(5));
-      for (int i = 0; i < 300; ++i) p.user.queue(static_cast<uint32_t>(mss));
+      for (int i = 0; i < 600; ++i) p.user.queue(static_cast<uint32_t>(mss));
       for (int turn = 1; turn <= 2; ++turn) {
         p.stack.output(p.now);
         EXPECT_EQ(p.egress.sent.size(), static_cast<size_t>(turn * most)) << mss;

@@ -211,7 +211,7 @@ TEST_P(DelaySpike, IsUndone) {
   p.link.delay = milliseconds(20);
   ASSERT_TRUE(p.open());
   for (int i = 0; i < 6000; ++i) p.a.queue(1400);
-  p.link.run(milliseconds(400));
+  p.link.run(milliseconds(500));
   const tcp::Inside sender(*p.a.stream);
   const uint32_t cwnd = sender.cc.cwnd();
   const uint32_t ssthresh = sender.cc.ssthresh();

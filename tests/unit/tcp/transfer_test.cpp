@@ -87,7 +87,7 @@ TEST(Transfer, PushMarksTheLastRecordOfAMessage) {
 // One turn of output sends so much in all, so that arrivals are not kept waiting. What it leaves
 // over is due at once, also for an owner that only sleeps until the next deadline.
 TEST(Transfer, WhatATurnLeavesOverIsDueAtOnce) {
-  constexpr uint32_t kRecords = 64;
+  constexpr uint32_t kRecords = 128;
   tcp::Config config;
   config.initial_window_segments = kRecords;
   Pair p(config, config);
