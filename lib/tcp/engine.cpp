@@ -223,6 +223,7 @@ void Engine::serve_round(base::Now now) {
     if (text_goes_) look_ahead();
     using Served = Connection::Served;
     const Served served = connection->serve(quantum_of(connection->emss()), now);
+    shared_.ahead.finish();
     const uint64_t sent_by_now = octets_sent() - sent_before;
     text_goes_ = sent_by_now != sent;
     sent = sent_by_now;
@@ -231,7 +232,6 @@ void Engine::serve_round(base::Now now) {
     if (connection->over()) continue;  // it has left the round
     if (served == Served::PortFull) break;
     connection->turn_over(served, now);
-    shared_.ahead.finish();
     if (served == Served::Starved && first_starved == nullptr) first_starved = connection;
   }
   if (!shared_.closed.empty()) {
