@@ -62,8 +62,7 @@ class LinkFloor::Rig {
       rte_prefetch0(rte_pktmbuf_mtod(burst[i], uint8_t*) + FloorFrames::kLowerHeaders);
     }
     for (uint16_t i = 0; i < n; ++i) frames_.place(burst[i]);
-    for (uint16_t i = 0; i < n; ++i) hand_over(burst[i]);
-    rte_pktmbuf_free_bulk(burst, n);
+    free_mbufs(burst, n);
     received_ += n;
     progress_.received.store(received_, std::memory_order_release);
   }
@@ -109,7 +108,7 @@ class LinkFloor::Rig {
       taken += transmit_burst(burst + taken, count - taken);
     }
     sent_ += taken;
-    if (taken != count) rte_pktmbuf_free_bulk(burst + taken, count - taken);
+    if (taken != count) free_mbufs(burst + taken, count - taken);
   }
 
   uint16_t receive_burst(rte_mbuf** burst) {

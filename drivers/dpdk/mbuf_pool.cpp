@@ -24,8 +24,9 @@ std::string unique_name(char kind) {
 
 namespace {
 
-/// What rte_pktmbuf_reset() does to the first line of an mbuf. The second one, with the chain and
-/// the lengths for offloads, is not touched: in a pool it has no chain, and who asks for an offload
+/// What rte_pktmbuf_reset() does to the first line of an mbuf, but for what is right in a pool
+/// anyhow: it is one segment, and nobody else has it. The second line, with the chain and the
+/// lengths for offloads, is not touched: in a pool there is no chain, and who asks for an offload
 /// sets its lengths.
 void begin(rte_mbuf& mbuf) {
   mbuf.data_off = RTE_PKTMBUF_HEADROOM;
@@ -35,6 +36,7 @@ void begin(rte_mbuf& mbuf) {
   mbuf.pkt_len = 0;
   mbuf.data_len = 0;
   mbuf.vlan_tci = 0;
+  mbuf.vlan_tci_outer = 0;
 }
 
 /// It goes back into its pool as it is: nobody else holds it, and it is no chain.
@@ -112,7 +114,7 @@ Result<MbufPool> make_pool(uint32_t count, uint32_t frame_octets, bool rings_kee
   // A thread's cache may hold one and a half times its size; the pool must not drain into caches.
   // What is moved at once between a cache and the pool keeps a frame waiting meanwhile; but where
   // a cache does not hold what a turn sends, each turn moves some of it.
-  const uint32_t cache = std::min<uint32_t>(192, count / 8);
+  const uint32_t cache = std::min<uint32_t>(128, count / 8);
   rte_mempool* pool = rte_pktmbuf_pool_create(unique_name('p').c_str(), count, cache, 0,
                                               static_cast<uint16_t>(room), SOCKET_ID_ANY);
   if (pool == nullptr) {

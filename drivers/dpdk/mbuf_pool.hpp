@@ -31,7 +31,7 @@ using MbufPool = std::unique_ptr<rte_mempool, PoolDeleter>;
 /// (hand_over.hpp). \return all of them, or none
 [[nodiscard]] bool allocate_mbufs(rte_mempool* pool, rte_mbuf** mbufs, unsigned count);
 
-/// rte_pktmbuf_free_bulk() of at least one mbuf.
+/// rte_pktmbuf_free_bulk() of at least one mbuf, which hands them over, too.
 void free_mbufs(rte_mbuf** mbufs, unsigned count);
 
 /// A text such as "180 MB are left of the 256 MB that DPDK has (eal.memory_mb)".

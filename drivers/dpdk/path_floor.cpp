@@ -114,8 +114,7 @@ class PathFloor::Rig {
       rte_prefetch0(rte_pktmbuf_mtod(burst[i], uint8_t*) + FloorFrames::kLowerHeaders);
     }
     for (unsigned i = 0; i < n; ++i) frames_.place(burst[i]);
-    for (unsigned i = 0; i < n; ++i) hand_over(burst[i]);
-    if (n != 0) rte_pktmbuf_free_bulk(burst, n);
+    if (n != 0) free_mbufs(burst, n);
     return n;
   }
 

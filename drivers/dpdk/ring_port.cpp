@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "dpdk/hand_over.hpp"
+#include "dpdk/mbuf_pool.hpp"
 
 namespace rnic::dpdk {
 
@@ -44,10 +45,9 @@ uint32_t RingPort::rx_burst(std::span<port::Packet> out, base::Now) {
 }
 
 bool RingPort::send(const port::Packet& packet) {
-  rte_mbuf* const mbuf = to_mbuf(packet.buffer);
+  rte_mbuf* mbuf = to_mbuf(packet.buffer);
   if (end_.to_peer->carry(packet)) {
-    hand_over(mbuf);
-    rte_pktmbuf_free(mbuf);
+    free_mbufs(&mbuf, 1);
     return true;
   }
   set_octets(mbuf, packet);

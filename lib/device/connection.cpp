@@ -161,6 +161,7 @@ void Connection::bind(QueuePair& qp, base::Now now) {
 
 void Connection::unbind() {
   set_trace(nullptr);  // it belongs to the queue pair, and the stream may outlive that
+  if (stream_ != nullptr) stream_->set_working_set({});
   session_->unbind();
   session_->share_hold(nullptr);
   qp_ = nullptr;

@@ -68,7 +68,7 @@ class alignas(64) Session final : public framing::SessionBase<FpduLocator> {
     return role_ == framing::Role::Initiator || is_sending(state_);
   }
 
-  /// The memory that it works with: what only arrivals need stands behind all else.
+  /// The memory that it works with. The locator, which arrivals alone need, stands last in it.
   [[nodiscard]] llp::WorkingSet::Part working_part() const {
     const auto* const arrivals = reinterpret_cast<const uint8_t*>(&locator_);
     const auto sending = arrivals - reinterpret_cast<const uint8_t*>(this);

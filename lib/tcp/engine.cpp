@@ -193,7 +193,8 @@ bool Engine::only_puts_off(base::Now now) {
 }
 
 /// Those behind the connection whose turn it is come nearer in two steps, as what a user works with
-/// stands in its connection.
+/// stands in its connection. Where nothing but ACKs goes out there is no need to look ahead: each
+/// connection has just had the segments that it acknowledges.
 inline void Engine::look_ahead() {
   const Connection* const next = shared_.round.second();
   if (next == nullptr) return;

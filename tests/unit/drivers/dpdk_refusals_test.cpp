@@ -109,6 +109,65 @@ TEST(MbufPools, BuffersThatAreStillOutAreToldOf) {
   EXPECT_EQ(said.find("1 buffers"), std::string::npos) << "a ring was known to keep them";
 }
 
+// Those that are plain go back with one call; each other one as DPDK says.
+TEST(MbufPools, EachBufferGoesBackWhereItCameFrom) {
+  auto first = make_pool(128, 576);
+  auto second = make_pool(128, 576);
+  ASSERT_TRUE(first && second);
+  const auto out = [&] {
+    return rte_mempool_in_use_count(first->get()) + rte_mempool_in_use_count(second->get());
+  };
+  std::array<rte_mbuf*, 4> mbufs{};
+  ASSERT_TRUE(allocate_mbufs(first->get(), mbufs.data(), 4));
+  EXPECT_EQ(out(), 4u);
+  free_mbufs(mbufs.data(), 4);
+  EXPECT_EQ(out(), 0u) << "plain ones of one pool";
+
+  ASSERT_TRUE(allocate_mbufs(first->get(), mbufs.data(), 2));
+  ASSERT_TRUE(allocate_mbufs(second->get(), &mbufs[2], 2));
+  free_mbufs(mbufs.data(), 4);
+  EXPECT_EQ(rte_mempool_in_use_count(first->get()), 0u) << "of two pools";
+  EXPECT_EQ(rte_mempool_in_use_count(second->get()), 0u);
+
+  ASSERT_TRUE(allocate_mbufs(first->get(), mbufs.data(), 1));
+  rte_mbuf_refcnt_update(mbufs[0], 1);
+  free_mbufs(mbufs.data(), 1);
+  EXPECT_EQ(out(), 1u) << "somebody else has it";
+  free_mbufs(mbufs.data(), 1);
+  EXPECT_EQ(out(), 0u);
+
+  ASSERT_TRUE(allocate_mbufs(first->get(), mbufs.data(), 2));
+  for (rte_mbuf* const mbuf : std::span(mbufs).first(2)) {
+    ASSERT_NE(rte_pktmbuf_append(mbuf, 100), nullptr);
+  }
+  ASSERT_EQ(rte_pktmbuf_chain(mbufs[0], mbufs[1]), 0);
+  free_mbufs(mbufs.data(), 1);
+  EXPECT_EQ(out(), 0u) << "both of the chain";
+}
+
+// What allocate_mbufs() leaves as it is has to be right in a pool.
+TEST(MbufPools, ABufferThatComesBackIsAsNew) {
+  auto pool = make_pool(128, 576);
+  ASSERT_TRUE(pool);
+  std::array<rte_mbuf*, 2> mbufs{};
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_TRUE(allocate_mbufs(pool->get(), mbufs.data(), 2));
+    for (rte_mbuf* const mbuf : mbufs) {
+      const char* reason = nullptr;
+      EXPECT_EQ(rte_mbuf_check(mbuf, 1, &reason), 0) << reason;
+      EXPECT_EQ(mbuf->next, nullptr);
+      EXPECT_EQ(rte_mbuf_refcnt_read(mbuf), 1);
+      EXPECT_EQ(mbuf->pkt_len, 0u);
+      EXPECT_EQ(mbuf->ol_flags, 0u);
+      EXPECT_EQ(rte_pktmbuf_headroom(mbuf), RTE_PKTMBUF_HEADROOM);
+      mbuf->ol_flags = RTE_MBUF_F_TX_TCP_CKSUM;
+      ASSERT_NE(rte_pktmbuf_append(mbuf, 100), nullptr);
+    }
+    ASSERT_EQ(rte_pktmbuf_chain(mbufs[0], mbufs[1]), 0);
+    rte_pktmbuf_free(mbufs[0]);
+  }
+}
+
 TEST(StartDevice, SaysWhatTheDeviceRefuses) {
   const auto echo = open_echo();
   ASSERT_NE(echo, nullptr);
