@@ -481,12 +481,17 @@ void Connection::end(StreamEnd how, bool rst) {
   if (over()) return;
   how_ended_ = how;
   tell_end_ = core_.binding_.user != nullptr;
+  // The ACK that text still waits for goes before the RST, whose ACK field the peer does not take
+  // (RFC 9293 s.3.10.7.4): what the user has been given counts as received at the sender, too.
+  if (rst && receiver_.ack().unacknowledged() != 0) {
+    if (Reply* const ack = queue_reply(flag::kAck)) ack->window = receiver_.advertise();
+  }
   if (rst) static_cast<void>(queue_rst());
   core_.shared.half_open.leave(seat_);
   core_.end();
 }
 
-Reply* Connection::queue_rst() {
+Reply* Connection::queue_reply(uint8_t flags) {
   Reply* reply = core_.shared.replies.push();
   if (reply == nullptr) return nullptr;  // the peer's next segment will draw a RST
   const Tcb& tcb = core_.tcb;
@@ -494,7 +499,7 @@ Reply* Connection::queue_rst() {
   reply->remote = core_.binding_.remote;
   reply->seq = tcb.snd_seq(tcb.snd_nxt);
   reply->ack = tcb.ack_seq();
-  reply->flags = static_cast<uint8_t>(flag::kRst | flag::kAck);
+  reply->flags = flags;
   reply->stamped = tcb.ts_ok;
   reply->ts_offset = tcb.ts_offset;
   reply->ts_recent = tcb.ts_recent;

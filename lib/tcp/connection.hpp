@@ -191,8 +191,9 @@ class Connection final : public llp::Stream {
   void process_ack(const Segment& segment, base::Now now);
   void challenge_ack(base::Now now);
   void end_in_time_wait(base::Now now);
-  /// nullptr: no room for another reply.
-  Reply* queue_rst();
+  /// \return nullptr: no room for another reply
+  Reply* queue_reply(uint8_t flags);
+  Reply* queue_rst() { return queue_reply(wire::tcp_flag::kRst | wire::tcp_flag::kAck); }
 
   // Timers.
   void life_over(base::Now now);

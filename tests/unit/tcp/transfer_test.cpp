@@ -119,6 +119,22 @@ TEST(Transfer, AFullPortIsAWaitNotALoss) {
   EXPECT_TRUE(p.b.clean());
 }
 
+// A peer that has what it wanted may end at once. What it has taken was not sent in vain: it is
+// acknowledged before the RST, though the ACK was to wait.
+TEST(Transfer, WhatWasTakenIsAcknowledgedBeforeARst) {
+  Pair p;
+  ASSERT_TRUE(p.open());
+  const uint64_t begin = p.a.released_to;
+  p.a.queue(1000);
+  const auto taken = [&] { return p.b.ordered_to == 1000; };
+  ASSERT_TRUE(p.link.run_until(taken, std::chrono::seconds(1)));
+  ASSERT_EQ(p.a.released_to, begin) << "its ACK waits";
+  p.b.stream->abort();
+  ASSERT_TRUE(p.link.run_until([&] { return p.a.how_ended.has_value(); }, std::chrono::seconds(1)));
+  EXPECT_EQ(*p.a.how_ended, StreamEnd::PeerReset);
+  EXPECT_EQ(p.a.released_to, begin + 1000);
+}
+
 TEST(Transfer, SequenceNumbersWrap_TCP_9293_3_4_01) {
   Pair p;
   p.link.a.force_isn(0xffffffff - 5000);
