@@ -41,7 +41,7 @@ void begin(rte_mbuf& mbuf) {
 
 /// It goes back into its pool as it is: nobody else holds it, and it is no chain.
 bool is_plain(const rte_mbuf& mbuf) {
-  return mbuf.refcnt == 1 && mbuf.nb_segs == 1 && RTE_MBUF_DIRECT(&mbuf);
+  return rte_mbuf_refcnt_read(&mbuf) == 1 && mbuf.nb_segs == 1 && RTE_MBUF_DIRECT(&mbuf);
 }
 
 }  // namespace
