@@ -7,6 +7,7 @@ header of the tree that it includes.
 """
 
 import concurrent.futures
+import functools
 import hashlib
 import json
 import os
@@ -100,7 +101,8 @@ ALSO = {"string_view": ["string"], "initializer_list": ["vector", "string", "map
         "end": ["array", "vector", "string", "span", "map", "deque"],
         "data": ["array", "vector", "string", "span"],
         "exception": ["stdexcept", "new"], "bad_alloc": [], "nano": ["ratio"],
-        "istreambuf_iterator": ["fstream"], "transform": [], "get": ["array", "tuple", "variant"]}
+        "istreambuf_iterator": ["fstream"], "transform": [], "get": ["array", "tuple", "variant"],
+        "tuple_size_v": ["array", "tuple", "utility"]}
 # Without namespace.
 INTEGERS = re.compile(r"\bu?int(?:8|16|32|64|ptr|max)_t\b")
 SIZES = re.compile(r"(?<!ss)\bsize_t\b|\bptrdiff_t\b")
@@ -114,6 +116,21 @@ for _name, _headers in ALSO.items():
     NEEDED.setdefault(_name, []).extend(_headers)
 
 
+@functools.cache
+def included_by(path):
+    """The headers of the tree that `path` includes itself, and those of others."""
+    ours, others = [], set()
+    for _, name, _ in cxx_source.includes(cxx_source.read(path)):
+        found = [os.path.normpath(os.path.join(base, name))
+                 for base in (os.path.dirname(path), *PATHS)]
+        found = [p for p in found if os.path.isfile(os.path.join(cxx_source.ROOT, p))]
+        if found:
+            ours.append(found[0])
+        else:
+            others.add(name)
+    return ours, others
+
+
 def led_to(path):
     """The headers of the tree that `path` leads to, itself among them, and those of others that
     they include."""
@@ -123,20 +140,15 @@ def led_to(path):
         if current in seen:
             continue
         seen.add(current)
-        for _, name, _ in cxx_source.includes(cxx_source.read(current)):
-            found = [os.path.normpath(os.path.join(base, name))
-                     for base in (os.path.dirname(current), *PATHS)]
-            found = [p for p in found if os.path.isfile(os.path.join(cxx_source.ROOT, p))]
-            if found:
-                waiting.append(found[0])
-            else:
-                others.add(name)
+        ours, foreign = included_by(current)
+        waiting += ours
+        others |= foreign
     return seen, others
 
 
-def missing_includes(text, others):
-    """(line, words) of each name whose header is not among `others`."""
-    found = []
+def missing_includes(path):
+    """(line, words) of each name whose header is not among those that `path` leads to."""
+    text, others, found = cxx_source.read(path), led_to(path)[1], []
     for number, line in enumerate(cxx_source.without_comments(text).splitlines(), 1):
         if INTEGERS.search(line) and not others & {"cstdint", "stdint.h"}:
             found.append((number, "needs <cstdint>"))
@@ -204,8 +216,8 @@ def check(cache_path):
                                   capture_output=True, text=True)
             faults = [] if said.returncode == 0 else [
                 f"{path}:1: does not compile alone", *said.stderr.splitlines()[:6]]
-            missing = missing_includes(cxx_source.read(path), led_to(path)[1])
-            return path, faults + [f"{path}:{line}: {text}" for line, text in missing]
+            return path, faults + [f"{path}:{line}: {text}"
+                                   for line, text in missing_includes(path)]
 
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             for path, faults in pool.map(compile_one, todo):
