@@ -180,11 +180,18 @@ Adapter* Adapter::open() {
   if (!wishes.wire.empty()) tell_of_wire(wishes, adapter->device_);
   adapter->has_capture_ = adapter->device_.counter("capture", "frames").has_value();
   if (adapter->takes_leave() || adapter->has_capture_) {
-    std::atexit([] {
-      if (one && *one != nullptr) (*one)->finish();
-    });
+    std::atexit(at_exit);
   }
   return adapter;
+}
+
+/// A second thread may call exit() while one is in it (rping's does), and so may the handler of a
+/// signal. The library then goes on with what is registered behind this, and ends the process. So
+/// whoever comes finds this there again, until all is finished.
+void Adapter::at_exit() {
+  if (!one || *one == nullptr || (*one)->finished_) return;
+  std::atexit(at_exit);
+  (*one)->finish();
 }
 
 /// The system finishes its own connections; nobody else would finish these.
@@ -195,18 +202,30 @@ bool Adapter::takes_leave() const { return device_.port() != "socket"; }
 /// rest, and this one waits only for as long as that may take.
 void Adapter::finish() {
   using std::chrono::steady_clock;
-  using std::this_thread::sleep_for;
   const bool on_wire = takes_leave();
-  leaving = on_wire;
-  static std::atomic<bool> over{false};
   const auto end = steady_clock::now() + (on_wire ? kFarewell : std::chrono::seconds(0));
+  const auto latest = has_capture_ ? end + kCaptureKept : end;
+  steady_clock::rep known = 0;
+  if (!finished_by_.compare_exchange_strong(known, latest.time_since_epoch().count())) {
+    return wait_for_finish();
+  }
+  leaving = on_wire;
   const bool begun = start_quiet_thread([this, on_wire, end] {
     if (on_wire) take_leave(end);
     if (has_capture_) keep_capture();
-    over = true;
+    finished_ = true;
   });
-  const auto latest = has_capture_ ? end + kCaptureKept : end;
-  while (begun && !over && steady_clock::now() < latest) sleep_for(std::chrono::milliseconds(1));
+  if (!begun) finished_ = true;
+  wait_for_finish();
+}
+
+void Adapter::wait_for_finish() {
+  using std::chrono::steady_clock;
+  const steady_clock::time_point latest{steady_clock::duration(finished_by_)};
+  while (!finished_ && steady_clock::now() < latest) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  finished_ = true;  // or it is given up, by whoever comes next, too
 }
 
 /// Whoever reads the counters of a capture finds in the file what they count. The last frames leave

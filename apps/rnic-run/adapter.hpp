@@ -48,7 +48,10 @@ class Adapter final : private Watched {
   [[nodiscard]] bool takes_leave() const;
   /// The program ends: resets what is in operation, lets what is being closed come to an end, and
   /// has what was recorded written to its file.
+  /// \pre the process' exit() has been called; by several threads, or once more by one, perhaps
   void finish();
+  void wait_for_finish();
+  static void at_exit();
   /// The farewells themselves, which end when all connections have, or at `end`.
   void take_leave(std::chrono::steady_clock::time_point end);
   void keep_capture();
@@ -58,6 +61,9 @@ class Adapter final : private Watched {
   Watch watch_;
   int events_fd_ = -1;
   bool has_capture_ = false;  // whoever configured it
+  // When finish() waits no more, by the steady clock; 0: it has not begun.
+  std::atomic<std::chrono::steady_clock::rep> finished_by_{0};
+  std::atomic<bool> finished_{false};
   static inline void (*taker)(const Event&) = nullptr;
   static inline std::atomic<bool> leaving{false};
   static inline std::optional<Adapter*> one;  // guarded by `opening`; nothing: not tried yet

@@ -61,7 +61,8 @@ class Completions {
   /// Wakes who waits, once.
   void tell();
   [[nodiscard]] CompletionQueue& queue() { return queue_; }
-  /// There are completions that the program has not polled.
+  /// There are completions that the program has not polled. A poll that is under way is waited for,
+  /// and is counted by emptied() then.
   [[nodiscard]] bool has_unread();
   /// How often a poll has found the queue empty, or has emptied it; wraps.
   [[nodiscard]] uint32_t emptied() const { return emptied_; }

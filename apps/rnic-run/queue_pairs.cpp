@@ -415,8 +415,9 @@ int QueuePairs::destroy(ibv_qp* shown) {
 }
 
 bool QueuePairs::has_unread() const {
-  return Completions::of(made_with_.send_cq).has_unread() ||
-         Completions::of(made_with_.recv_cq).has_unread();
+  const bool of_sends = Completions::of(made_with_.send_cq).has_unread();
+  const bool of_receives = Completions::of(made_with_.recv_cq).has_unread();
+  return of_sends || of_receives;
 }
 
 uint32_t QueuePairs::emptied() const {

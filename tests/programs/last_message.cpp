@@ -1,10 +1,14 @@
 // A program of libibverbs and librdmacm whose server sends one message on each connection and ends
 // it at once. The client looks for completions and for events in turn, and has to come upon the
 // message before the end. Prints what is wrong and returns 1, or prints "ok".
+//
+// The end is held back for 20 ms at most where nobody looks for completions. A client that the
+// machine gives no processor for so long, between its looks, says nothing of that connection.
 
 #include <fcntl.h>
 #include <poll.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
@@ -65,8 +69,10 @@ void serve(rdma_cm_id* listener) {
   need(rdma_disconnect(end.id), "rdma_disconnect");
 }
 
-/// \return whether the message came first
-bool call(const sockaddr_in& here) {
+enum class First { Message, End, Unknown };
+
+/// \return what the client came upon first
+First call(const sockaddr_in& here) {
   End end(resolved(here));
   ibv_sge piece = end.memory.piece();
   for (int receives = 0; receives < 2; ++receives) {
@@ -80,6 +86,7 @@ bool call(const sockaddr_in& here) {
   need(rdma_connect(end.id, &param), "rdma_connect");
   for (bool come = false;;) {
     ibv_wc done{};
+    const auto looked = std::chrono::steady_clock::now();
     while (ibv_poll_cq(end.cq, 1, &done) != 0) come = come || done.status == IBV_WC_SUCCESS;
     pollfd events{end.id->channel->fd, POLLIN, 0};
     if (poll(&events, 1, 0) == 0) continue;
@@ -87,7 +94,9 @@ bool call(const sockaddr_in& here) {
     need(rdma_get_cm_event(end.id->channel, &event), "rdma_get_cm_event");
     need(0, event->event == RDMA_CM_EVENT_DISCONNECTED, "another event than the end");
     need(rdma_ack_cm_event(event), "rdma_ack_cm_event");
-    return come;
+    if (come) return First::Message;
+    const auto between_looks = std::chrono::steady_clock::now() - looked;
+    return between_looks < std::chrono::milliseconds(15) ? First::End : First::Unknown;
   }
 }
 
@@ -97,13 +106,18 @@ int main() {
   sockaddr_in here;
   rdma_cm_id* const listener = listen_here(here, 1);
   int early = 0;
+  int unknown = 0;
   for (int i = 0; i < kConnections; ++i) {
     std::thread serving([listener] { serve(listener); });
-    early += call(here) ? 0 : 1;
+    const First first = call(here);
+    early += first == First::End ? 1 : 0;
+    unknown += first == First::Unknown ? 1 : 0;
     serving.join();
   }
   need(rdma_destroy_id(listener), "rdma_destroy_id");
   if (early != 0) std::printf("%d of %d ends were told before the message\n", early, kConnections);
-  if (early == 0) std::puts("ok");
-  return early == 0 ? 0 : 1;
+  if (unknown > kConnections / 2) std::printf("%d connections say nothing\n", unknown);
+  const bool good = early == 0 && unknown <= kConnections / 2;
+  if (good) std::puts("ok");
+  return good ? 0 : 1;
 }

@@ -32,6 +32,7 @@ VERBS_RULES = os.path.join(os.path.dirname(ASYNC_EVENTS), "verbs_rules")
 DESCRIPTORS = os.path.join(os.path.dirname(ASYNC_EVENTS), "descriptors")
 EVENT_CHANNELS = os.path.join(os.path.dirname(ASYNC_EVENTS), "event_channels")
 EXIT_IN_HANDLER = os.path.join(os.path.dirname(ASYNC_EVENTS), "exit_in_handler")
+EXIT_IN_TWO_THREADS = os.path.join(os.path.dirname(ASYNC_EVENTS), "exit_in_two_threads")
 FOLDER = os.path.dirname(RUN)
 HERE = os.path.dirname(os.path.abspath(__file__))
 NOBODY = pwd.getpwnam("nobody").pw_uid
@@ -916,6 +917,16 @@ class Wire(OnWire):
             self.new_wire()
             process = self.start(program, self.ADDRESS, options=("--wire", self.wire))
             self.assertRegex(self.end(process), r"(?m)^ok$")
+
+    def test_exit_in_two_threads(self):
+        # What the first one has begun, the capture's end here, the second one does not cut short.
+        program = shutil.copy(EXIT_IN_TWO_THREADS, self.folder)
+        for _ in range(5):
+            self.new_wire()
+            process = self.start(program, "10.77.0.99",
+                                 options=("--wire", self.wire, "--capture", "twice.pcapng"))
+            self.assertRegex(self.end(process), r"(?m)^ok$")
+            self.assertNotEqual(self.frames("twice.pcapng", "arp.dst.proto_ipv4 == 10.77.0.99"), [])
 
     def test_a_killed_peer_is_missed(self):
         # Nobody says farewell for it; the next segment to it is answered by the wire.
