@@ -13,6 +13,20 @@ std::string code(const Fault& fault) {
          std::to_string(fault.code);
 }
 
+/// What the device knows of connections on which nothing happens any more.
+std::string standing_of(const Device& device) {
+  std::string text;
+  if (const auto connections = device.connections()) {
+    for (const ConnectionSummary& each : *connections) {
+      text += "; the peer was heard " + std::to_string(each.idle.count() / 1'000'000) + " ms ago";
+    }
+  }
+  for (const Counter& each : device.counters()) {
+    if (each.value != 0) text += ", " + each.layer + "." + each.name + " " + std::to_string(each.value);
+  }
+  return text;
+}
+
 }  // namespace
 
 Status Conversation::open() {
@@ -127,7 +141,7 @@ void Conversation::step() {
   }
   if (established_ && !failed()) advance();
   const bool late = !disconnected_ && context_.now().count() > deadline_ns_;
-  if (late) fail(established_ ? "nothing happens any more" : "no connection");
+  if (late) fail((established_ ? "nothing happens any more" : "no connection") + standing_of(device_));
   finished_ = disconnected_ || late || (failed() && !rejected_);
 }
 
