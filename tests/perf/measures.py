@@ -60,15 +60,23 @@ def conditions(run):
     return ", ".join(parts)
 
 
+def on_core(core, command):
+    return ["taskset", "-c", str(core), *command]
+
+
 class Perf:
     """rnic-perf of a build. A run that compared nothing gives no figure."""
 
     def __init__(self, build_dir):
         self.build_dir = build_dir
+        self.core = None  # that one-core runs are kept on; None: wherever the system puts them
         self.program = os.path.join(build_dir, "apps/rnic-perf/rnic-perf")
 
     def loopback(self, *arguments, seconds=0.6):
-        run = json_of([self.program, "loopback", "--json", "--seconds", str(seconds), *arguments])
+        command = [self.program, "loopback", "--json", "--seconds", str(seconds), *arguments]
+        if self.core is not None and not {"--cores", "--processes"} & set(arguments):
+            command = on_core(self.core, command)
+        run = json_of(command)
         if run["verified"] is not True:
             raise NotMeasured("the run was not verified")
         return run

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-from measures import WHOLE, conditions
+from measures import WHOLE, conditions, on_core
 from rounds import NotMeasured, Rounds, json_of, output_of
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -34,7 +34,7 @@ LWIP_MTU = 1500  # Debian's has that segment size built in
 
 
 def within(namespace, core, *command):
-    return ["ip", "netns", "exec", namespace, "taskset", "-c", str(core), *command]
+    return ["ip", "netns", "exec", namespace, *on_core(core, command)]
 
 
 def wait_for_listener(namespace, port, seconds=5):
@@ -107,9 +107,9 @@ def ucx(pair, test, size, count):
             "msgs_per_s": float(rows[-1][7])}
 
 
-def lwip(program, seconds):
+def lwip(program, core, seconds):
     """One stream, both ends on one core, every octet compared."""
-    said = json_of(["taskset", "-c", "0", program, str(max(WHOLE, seconds))])
+    said = json_of(on_core(core or 0, [program, str(max(WHOLE, seconds))]))
     if said["verified"] is not True:
         raise NotMeasured("the run was not verified")
     return said
@@ -122,7 +122,7 @@ def variants(pair, perf, mtu, seconds):
     have |= {"lwIP"} if os.path.exists(own) else set()
     table = {"ours": lambda: perf.whole("--mtu", str(mtu), "--no-floor", seconds=seconds)}
     if "lwIP" in have and mtu == LWIP_MTU:
-        table["lwIP, TCP checksums in software"] = lambda: lwip(own, seconds)
+        table["lwIP, TCP checksums in software"] = lambda: lwip(own, perf.core, seconds)
     if "iperf3" in have:
         table["kernel"] = lambda: kernel_tcp(pair, seconds, True)
         table["kernel, no offloads"] = lambda: kernel_tcp(pair, seconds, False)

@@ -16,6 +16,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, HERE)
+import cores  # noqa: E402
 import goals  # noqa: E402
 import measures  # noqa: E402
 import peers  # noqa: E402
@@ -77,6 +78,7 @@ class Run:
             self.figures, self.options.counted_dir, whole=not self.options.quick)
         measures.from_crc(self.figures, self.options.build_dir)
         measures.from_queue_pairs(self.figures, self.options.build_dir)
+        self.told |= cores.choose(self.perf)
         rounds = 7 if self.options.quick else 11
         deadline = self.begun + self.options.limit if self.options.quick else None
         done = measures.rounds_of_all(self.perf, rounds, 0.6, deadline,

@@ -12,6 +12,7 @@ import xml.etree.ElementTree
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
+import cores  # noqa: E402
 import goals  # noqa: E402
 import measures  # noqa: E402
 import peers  # noqa: E402
@@ -150,6 +151,48 @@ class OfRounds(unittest.TestCase):
             os.chmod(perf.program, 0o755)
             with self.assertRaisesRegex(NotMeasured, "not verified"):
                 perf.loopback()
+
+
+class OfCores(unittest.TestCase):
+    """One-core runs are kept on the core that carries most."""
+
+    def setUp(self):
+        self.commands = []
+        self.perf = measures.Perf("/nowhere")
+
+    def choose(self, rates, allowed):
+        """rates: by core; nothing: a run there fails."""
+        def json_of(command, *_):
+            self.commands.append(command)
+            if "taskset" not in command:
+                return {"verified": True}
+            core = int(command[command.index("-c") + 1])
+            if core not in rates:
+                raise NotMeasured("FAILED (1): octet 7")
+            return {"verified": True, "goodput_gbps": rates[core]}
+        with unittest.mock.patch.object(measures, "json_of", side_effect=json_of):
+            found = cores.choose(self.perf, allowed)
+            self.perf.loopback("--no-floor")
+            self.perf.loopback("--cores", "2")
+        return found
+
+    def test_that_carries_most(self):
+        found = self.choose({0: 70.0, 3: 76.5}, {3, 0})
+        self.assertEqual(found, {"core": 3, "probes": {"0": 70.0, "3": 76.5}})
+        one, two = self.commands[-2:]
+        self.assertEqual(one[:3], ["taskset", "-c", "3"])
+        self.assertNotIn("taskset", two)
+        said = table.text([goal()], {**told(), **found}, None)
+        self.assertIn("kept on core 3; probes of each before: 70.0 Gb/s on 0, 76.5 Gb/s on 3", said)
+
+    def test_a_probe_that_fails(self):
+        self.assertEqual(self.choose({0: 70.0}, {0, 1}), {})
+        self.assertNotIn("taskset", self.commands[-2])
+        self.assertNotIn("kept on core", table.text([goal()], told(), None))
+
+    def test_a_few_of_many(self):
+        self.assertEqual(cores.tried(range(1, 65)), [1, 22, 43, 64])
+        self.assertEqual(cores.tried({5, 2}), [2, 5])
 
 
 def write(floor=60, **more):

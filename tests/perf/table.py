@@ -2,6 +2,7 @@
 
 import os
 
+import cores
 import goals
 import measures
 
@@ -58,9 +59,10 @@ def is_overloaded(told):
 
 def load_of_machine(told):
     """-> lines that say whether the machine was free for this"""
-    cores = told.get("cores", os.cpu_count())
+    count = told.get("cores", os.cpu_count())
     lines = [f"load {told['load_before']:.1f} before, {told['load_after']:.1f} after, on "
-             f"{cores} cores; {told['rounds']} rounds, {told['disturbed_rounds']} of them disturbed"]
+             f"{count} cores; {told['rounds']} rounds, {told['disturbed_rounds']} of them disturbed",
+             *cores.text(told)]
     share = told.get("core_share", 1)
     if is_overloaded(told):
         lines.append(f"THE MACHINE IS OVERLOADED: rnic-perf got {share:.0%} of its core. Best "
