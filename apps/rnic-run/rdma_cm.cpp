@@ -385,8 +385,8 @@ void RdmaCm::tell_of_start(const event::Established& event) {
 void RdmaCm::tell_of_end(const event::Disconnected& event) {
   CmId* id = of_queue_pair(event.qp);
   if (id == nullptr || id->told == CmTold::End) return;
-  // A poll that is under way has found the queue empty before, perhaps, and counts that late: behind
-  // has_unread(), which waits for it.
+  // A poll that is under way has found the queue empty before, perhaps, and counts that late. So
+  // has_unread(), which waits for it, comes first.
   const bool has_unread = id->qp->has_unread();
   if (!has_unread || !ends_.hold(id->handle, id->qp->emptied())) {
     return tell_of(event, {.kind = CmEventKind::Disconnected});

@@ -22,7 +22,8 @@ std::string standing_of(const Device& device) {
     }
   }
   for (const Counter& each : device.counters()) {
-    if (each.value != 0) text += ", " + each.layer + "." + each.name + " " + std::to_string(each.value);
+    if (each.value == 0) continue;
+    text += ", " + each.layer + "." + each.name + " " + std::to_string(each.value);
   }
   return text;
 }
@@ -141,7 +142,8 @@ void Conversation::step() {
   }
   if (established_ && !failed()) advance();
   const bool late = !disconnected_ && context_.now().count() > deadline_ns_;
-  if (late) fail((established_ ? "nothing happens any more" : "no connection") + standing_of(device_));
+  const char* const kind = established_ ? "nothing happens any more" : "no connection";
+  if (late) fail(kind + standing_of(device_));
   finished_ = disconnected_ || late || (failed() && !rejected_);
 }
 
