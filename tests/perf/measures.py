@@ -184,11 +184,13 @@ def from_rounds(figures, rounds):
     def tail():
         runs, (_, p99), how = trips()
         floor = statistics.median(run["message_floor_p99_of_p50"] for run in runs)
+        as_long = statistics.median(run["messages_as_long_p99_of_p50"] for run in runs)
         of_p50, = percentiles_of(runs, (0.99,), "spectrum_of_p50")
         figure = spread([run["p99_of_p50"] for run in runs], conditions=how,
                         **rounds.disturbed("ping-pong"),
-                        beside=f"p99 {p99:.2f} us; p99 / p50 of the message floor {floor:.2f}")
-        if min(floor, of_p50) > LONGEST_FLOOR_TAIL and of_p50 <= LIKE_THE_FLOORS * floor:
+                        beside=f"p99 {p99:.2f} us; p99 / p50 of the message floor {floor:.2f}, "
+                               f"of as many messages as take as long {as_long:.2f}")
+        if min(as_long, of_p50) > LONGEST_FLOOR_TAIL and of_p50 <= LIKE_THE_FLOORS * as_long:
             figure["disturbed_run"] = "no longer than the floor's"
         return {**figure, "value": of_p50}
 

@@ -213,7 +213,7 @@ def ping_pong(trips, p99=8000, **more):
             "spectrum_ns": spectrum(trips, 4000, p99),
             "spectrum_of_p50": spectrum(trips, 1000, p99 // 4), "p99_of_p50": p99 / 4000,
             "p50_us": 4, "p99_us": p99 / 1000, "message_floor_ns": 1000, "line_ns": 100,
-            "message_floor_p99_of_p50": 1.3,
+            "message_floor_p99_of_p50": 1.3, "messages_as_long_p99_of_p50": 1.3,
             "cpu_s": 2, "measured_s": 1, **more}
 
 
@@ -243,14 +243,15 @@ class Ruled(unittest.TestCase):
         self.assertEqual(told["ping-pong-tail"]["value"], 1.1)
 
     def tail(self, ours, floor):
+        """floor: of messages that take as long together as a round trip of ours."""
         return figures_of(**{"write-1500": [write()] * 2, "ping-pong": [
-            ping_pong(60_000, p99=int(ours * 4000), message_floor_p99_of_p50=floor)] * 2})
+            ping_pong(60_000, p99=int(ours * 4000), messages_as_long_p99_of_p50=floor)] * 2})
 
     def test_a_tail_is_not_judged_where_the_floor_has_the_same(self):
         told = self.tail(ours=2.25, floor=1.9)
         self.assertIn("disturbed", table.cells(goal(measure="ping-pong-tail"), {"figures": told},
                                                None))
-        self.assertRegex(told["ping-pong-tail"]["beside"], "p99 / p50 of the message floor 1.90")
+        self.assertRegex(told["ping-pong-tail"]["beside"], "message floor 1.30, of as many messages as take as long 1.90")
         self.assertNotIn("disturbed_run", told["ping-pong"])
 
     def test_a_tail_is_judged_that_is_its_own_or_short(self):
