@@ -258,8 +258,8 @@ void PingPongTrial::report_floor(nlohmann::ordered_json& result,
   result["line_ns"] = median(lines);
   result["message_floor_ns"] = median(messages);
   result["message_floor_p99_of_p50"] = percentile_us(shares, 0.99);  // of thousandths
-  // Who takes longer loses more to a machine that takes its CPUs away: as many messages, one after
-  // the other, as take as long as a round trip of ours.
+  // A machine that takes its CPUs away does so within more of the longer round trips: these are as
+  // many messages, one after the other, as take as long as one of ours.
   result["messages_as_long_p99_of_p50"] = percentile_us(shares_as_long, 0.99);
   result["ratio_to_floor"] = median(ratios);
   result["ratio_min"] = *std::min_element(ratios.begin(), ratios.end());
