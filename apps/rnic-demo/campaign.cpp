@@ -124,7 +124,8 @@ void WireCampaign::note_facts() {
       {"MPA", "CRC32C on, markers on in both directions, silent drop on"},
       {"TCP",
        "SACK, timestamps, CUBIC; tcp.rto_min 5 ms, tcp.delayed_ack 1 ms; on the hostile wire no "
-       "search for the path's MTU"},
+       "search for the path's MTU, which would take four losses in a row for a smaller one and "
+       "cut FPDUs: a damaged one that has come in pieces ends the connection"},
       {"Hostile wire",
        "each direction: drops 1 %, reorders 2 % (held back by 1 to 32 frames), duplicates 0.5 %, "
        "corrupts 0.1 % of the frames, half of these with the TCP checksum repaired"},

@@ -18,6 +18,7 @@ namespace {
 constexpr uint32_t kTrips = 10'000;       // of a round
 constexpr uint32_t kFloorTrips = 5'000;   // the same, of a line and of a message
 constexpr uint32_t kEnough = 100'000;     // round trips under percentiles
+constexpr size_t kFewestSpans = 1'000;    // of messages as long as a round trip, under the same
 constexpr double kSlowFloor = 1.25;       // a round whose floor is so much above the least one
 constexpr double kSharedCore = 1.25;      // work that takes so much longer beside the other thread
 
@@ -260,7 +261,9 @@ void PingPongTrial::report_floor(nlohmann::ordered_json& result,
   result["message_floor_p99_of_p50"] = percentile_us(shares, 0.99);  // of thousandths
   // A machine that takes its CPUs away does so within more of the longer round trips: these are as
   // many messages, one after the other, as take as long as one of ours.
-  result["messages_as_long_p99_of_p50"] = percentile_us(shares_as_long, 0.99);
+  if (shares_as_long.size() >= kFewestSpans) {
+    result["messages_as_long_p99_of_p50"] = percentile_us(shares_as_long, 0.99);
+  }
   result["ratio_to_floor"] = median(ratios);
   result["ratio_min"] = *std::min_element(ratios.begin(), ratios.end());
   result["ratio_max"] = *std::max_element(ratios.begin(), ratios.end());

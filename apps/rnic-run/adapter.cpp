@@ -28,6 +28,10 @@ constexpr std::chrono::seconds kFarewell{1};
 // Where it takes longer, the device is held by a call that the program's end has interrupted, or
 // the machine gives it no processor for so long.
 constexpr std::chrono::seconds kCaptureKept{5};
+constexpr int kExitsAtOnce = 4;  // by several threads, or by handlers of signals within one
+// The first of several threads that exit ends the process, and its status counts. Another one goes
+// on after this, as the first may wait for it.
+constexpr std::chrono::seconds kExitOfTheFirst{1};
 
 /// Joins the wire at the first address that nobody has.
 Result<Context> open_on_wire(const Config& config) {
@@ -180,18 +184,16 @@ Adapter* Adapter::open() {
   if (!wishes.wire.empty()) tell_of_wire(wishes, adapter->device_);
   adapter->has_capture_ = adapter->device_.counter("capture", "frames").has_value();
   if (adapter->takes_leave() || adapter->has_capture_) {
-    std::atexit(at_exit);
+    for (int spare = 0; spare < kExitsAtOnce; ++spare) std::atexit(at_exit);
   }
   return adapter;
 }
 
 /// A second thread may call exit() while one is in it (rping's does), and so may the handler of a
-/// signal. The library then goes on with what is registered behind this, and ends the process. So
-/// whoever comes finds this there again, until all is finished.
+/// signal. The library then goes on with what is registered behind, and ends the process with the
+/// second one's status. So this is registered several times: each call finds one of them.
 void Adapter::at_exit() {
-  if (!one || *one == nullptr || (*one)->finished_) return;
-  std::atexit(at_exit);
-  (*one)->finish();
+  if (one && *one != nullptr) (*one)->finish();
 }
 
 /// The system finishes its own connections; nobody else would finish these.
@@ -207,8 +209,12 @@ void Adapter::finish() {
   const auto latest = has_capture_ ? end + kCaptureKept : end;
   steady_clock::rep known = 0;
   if (!finished_by_.compare_exchange_strong(known, latest.time_since_epoch().count())) {
-    return wait_for_finish();
+    const bool again = pthread_equal(pthread_self(), finisher_) != 0;
+    wait_for_finish();
+    if (!again) std::this_thread::sleep_for(kExitOfTheFirst);
+    return;
   }
+  finisher_ = pthread_self();
   leaving = on_wire;
   const bool begun = start_quiet_thread([this, on_wire, end] {
     if (on_wire) take_leave(end);

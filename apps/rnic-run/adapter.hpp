@@ -64,6 +64,7 @@ class Adapter final : private Watched {
   // When finish() waits no more, by the steady clock; 0: it has not begun.
   std::atomic<std::chrono::steady_clock::rep> finished_by_{0};
   std::atomic<bool> finished_{false};
+  std::atomic<pthread_t> finisher_{};  // the thread that has begun it
   static inline void (*taker)(const Event&) = nullptr;
   static inline std::atomic<bool> leaving{false};
   static inline std::optional<Adapter*> one;  // guarded by `opening`; nothing: not tried yet

@@ -307,9 +307,10 @@ void Completions::forget(std::span<const uint32_t> numbers, uint32_t shown) {
   if (is_empty) gone_.clear();
 }
 
-bool Completions::has_unread() {
+std::optional<uint32_t> Completions::emptied_if_unread() {
   const std::lock_guard turn(turn_);
-  return is_waiting();
+  if (!is_waiting()) return std::nullopt;
+  return emptied();
 }
 
 bool Completions::is_waiting() const {

@@ -7,6 +7,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -61,9 +62,9 @@ class Completions {
   /// Wakes who waits, once.
   void tell();
   [[nodiscard]] CompletionQueue& queue() { return queue_; }
-  /// There are completions that the program has not polled. A poll that is under way is waited for,
-  /// and is counted by emptied() then.
-  [[nodiscard]] bool has_unread();
+  /// emptied(), where there are completions that the program has not polled. A poll that is under
+  /// way, and has found the queue empty before they came, perhaps, is waited for and counted.
+  [[nodiscard]] std::optional<uint32_t> emptied_if_unread();
   /// How often a poll has found the queue empty, or has emptied it; wraps.
   [[nodiscard]] uint32_t emptied() const { return emptied_; }
 

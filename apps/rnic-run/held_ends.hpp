@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "rnic-run/timer.hpp"
+#include "rnic-run/unread.hpp"
 
 namespace rnic::run {
 
@@ -31,14 +32,14 @@ class HeldEnds {
 
   /// As Timer::prepare().
   void prepare() { timer_.prepare(); }
-  /// Holds the end of an id's connection until its queues were found empty once more.
-  /// \param emptied how often they were until now
+  /// Holds the end of an id's connection until each of its queues that has something unread was
+  /// found empty.
   /// \return false: there is no timer
-  [[nodiscard]] bool hold(uint32_t id, uint32_t emptied);
+  [[nodiscard]] bool hold(uint32_t id, const Unread& unread);
   /// Takes out each id whose end may be told now.
-  /// \param emptied tells how often an id's queues were found empty; nothing: they are gone
+  /// \param was_read whether that has come about, or the queues are gone
   /// \param told gets the id
-  void release(const std::function<std::optional<uint32_t>(uint32_t)>& emptied,
+  void release(const std::function<bool(uint32_t, const Unread&)>& was_read,
                const std::function<void(uint32_t)>& told);
 
  private:
@@ -46,7 +47,7 @@ class HeldEnds {
 
   struct Held {
     uint32_t id;
-    uint32_t emptied;
+    Unread unread;
     Clock::time_point until;
   };
 

@@ -414,15 +414,17 @@ int QueuePairs::destroy(ibv_qp* shown) {
   return 0;
 }
 
-bool QueuePairs::has_unread() const {
-  const bool of_sends = Completions::of(made_with_.send_cq).has_unread();
-  const bool of_receives = Completions::of(made_with_.recv_cq).has_unread();
-  return of_sends || of_receives;
+Unread QueuePairs::unread() const {
+  const auto of = [](ibv_cq* cq) { return Completions::of(cq).emptied_if_unread(); };
+  return {.of_sends = of(made_with_.send_cq), .of_receives = of(made_with_.recv_cq)};
 }
 
-uint32_t QueuePairs::emptied() const {
-  return Completions::of(made_with_.send_cq).emptied() +
-         Completions::of(made_with_.recv_cq).emptied();
+bool QueuePairs::has_read(const Unread& unread) const {
+  const auto read = [](ibv_cq* cq, const std::optional<uint32_t>& before) {
+    return !before || Completions::of(cq).emptied() != *before;
+  };
+  return read(made_with_.send_cq, unread.of_sends) &&
+         read(made_with_.recv_cq, unread.of_receives);
 }
 
 void QueuePairs::wake() {

@@ -13,6 +13,7 @@
 #include "rnic-run/adapter.hpp"
 #include "rnic-run/meeting.hpp"
 #include "rnic-run/send_batch.hpp"
+#include "rnic-run/unread.hpp"
 #include "rnic-run/verbs_states.hpp"
 
 namespace rnic::run {
@@ -65,10 +66,10 @@ class QueuePairs {
   /// Precondition: it was made for batches (IBV_QP_INIT_ATTR_SEND_OPS_FLAGS).
   [[nodiscard]] SendBatch& batch() { return *batch_; }
   [[nodiscard]] uint32_t shown_number() const { return shown_.qp.qp_num; }
-  /// Its completion queues have completions that the program has not polled.
-  [[nodiscard]] bool has_unread() const;
-  /// How often they were found empty, both together; wraps.
-  [[nodiscard]] uint32_t emptied() const;
+  /// Which of its completion queues have completions that the program has not polled.
+  [[nodiscard]] Unread unread() const;
+  /// Each of those queues was found empty since.
+  [[nodiscard]] bool has_read(const Unread& unread) const;
   /// Wakes who waits for completions: there may be some that were held back, or something else to
   /// look at.
   void wake();

@@ -385,10 +385,8 @@ void RdmaCm::tell_of_start(const event::Established& event) {
 void RdmaCm::tell_of_end(const event::Disconnected& event) {
   CmId* id = of_queue_pair(event.qp);
   if (id == nullptr || id->told == CmTold::End) return;
-  // A poll that is under way has found the queue empty before, perhaps, and counts that late. So
-  // has_unread(), which waits for it, comes first.
-  const bool has_unread = id->qp->has_unread();
-  if (!has_unread || !ends_.hold(id->handle, id->qp->emptied())) {
+  const Unread unread = id->qp->unread();
+  if (!unread.any() || !ends_.hold(id->handle, unread)) {
     return tell_of(event, {.kind = CmEventKind::Disconnected});
   }
   id->told = CmTold::End;
@@ -399,10 +397,9 @@ void RdmaCm::tell_of_end(const event::Disconnected& event) {
 void RdmaCm::look_at_held_ends() {
   const std::lock_guard lock(mutex_);
   ends_.release(
-      [this](uint32_t handle) -> std::optional<uint32_t> {
+      [this](uint32_t handle, const Unread& unread) {
         const CmId* id = find(handle);
-        if (id == nullptr || id->qp == nullptr) return std::nullopt;
-        return id->qp->emptied();
+        return id == nullptr || id->qp == nullptr || id->qp->has_read(unread);
       },
       [this](uint32_t handle) { tell({.kind = CmEventKind::Disconnected, .id = handle}); });
 }

@@ -5,7 +5,7 @@ another has some of both."""
 import os
 import statistics
 
-from rounds import NotMeasured
+from rounds import NotMeasured, read
 
 MOST = 4  # cores that are tried
 ROUNDS = 5
@@ -22,17 +22,18 @@ def tried(allowed):
 
 def choose(perf, allowed=None):
     """Keeps one-core runs of `perf` on the core that carries most Writes; where a probe fails, wherever
-    the system puts them. -> what is told of it: "core", and "probes", Gb/s by core"""
+    the system puts them. -> what is told of it: "core", and "probes", Gb/s by core; or "no_core", why"""
     cores = tried(allowed or os.sched_getaffinity(0))
     probes = {core: [] for core in cores}
     try:
         for _ in range(ROUNDS):
             for core in cores:
                 perf.core = core
-                probes[core].append(perf.loopback("--no-floor", seconds=SECONDS)["goodput_gbps"])
-    except NotMeasured:
+                probes[core].append(read(
+                    lambda: float(perf.loopback("--no-floor", seconds=SECONDS)["goodput_gbps"])))
+    except NotMeasured as reason:
         perf.core = None
-        return {}
+        return {"no_core": str(reason)}
     medians = {core: statistics.median(rates) for core, rates in probes.items()}
     perf.core = max(cores, key=medians.get)
     return {"core": perf.core, "probes": {str(core): rate for core, rate in medians.items()}}
@@ -40,6 +41,8 @@ def choose(perf, allowed=None):
 
 def text(told):
     """-> lines about what choose() has told"""
+    if "no_core" in told:
+        return [f"one-core runs are on no core of their own: {told['no_core']}"]
     if "core" not in told:
         return []
     rates = ", ".join(f"{rate:.1f} Gb/s on {core}" for core, rate in told["probes"].items())

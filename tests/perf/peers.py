@@ -70,11 +70,11 @@ def offloads(pair, on):
                     "gro", state], namespace)
 
 
-def kernel_tcp(pair, seconds, on):
+def kernel_tcp(pair, core, seconds, on):
     """One stream, both ends on one core. The processor time is that of both ends."""
     offloads(pair, on)
-    with server(within(pair.far, 0, "iperf3", "-s", "-1", "--forceflush", "-p", PORT), "listening"):
-        said = json.loads(output_of(within(pair.near, 0, "iperf3", "-c", FAR, "-p", PORT, "-t",
+    with server(within(pair.far, core, "iperf3", "-s", "-1", "--forceflush", "-p", PORT), "listening"):
+        said = json.loads(output_of(within(pair.near, core, "iperf3", "-c", FAR, "-p", PORT, "-t",
                                            str(max(WHOLE, round(seconds))), "-J")))
     end = said["end"]
     received = end["sum_received"]
@@ -109,7 +109,7 @@ def ucx(pair, test, size, count):
 
 def lwip(program, core, seconds):
     """One stream, both ends on one core, every octet compared."""
-    said = json_of(on_core(core or 0, [program, str(max(WHOLE, seconds))]))
+    said = json_of(on_core(core, [program, str(max(WHOLE, seconds))]))
     if said["verified"] is not True:
         raise NotMeasured("the run was not verified")
     return said
@@ -118,14 +118,15 @@ def lwip(program, core, seconds):
 def variants(pair, perf, mtu, seconds):
     """-> what is measured, and the names of the programs that are missing"""
     own = os.path.join(perf.build_dir, "tests/perf/lwip_cost")
+    core = perf.core or 0  # the same for all who have both ends on one
     have = {name for name in PACKAGES if shutil.which(name)}
     have |= {"lwIP"} if os.path.exists(own) else set()
     table = {"ours": lambda: perf.whole("--mtu", str(mtu), "--no-floor", seconds=seconds)}
     if "lwIP" in have and mtu == LWIP_MTU:
-        table["lwIP, TCP checksums in software"] = lambda: lwip(own, perf.core, seconds)
+        table["lwIP, TCP checksums in software"] = lambda: lwip(own, core, seconds)
     if "iperf3" in have:
-        table["kernel"] = lambda: kernel_tcp(pair, seconds, True)
-        table["kernel, no offloads"] = lambda: kernel_tcp(pair, seconds, False)
+        table["kernel"] = lambda: kernel_tcp(pair, core, seconds, True)
+        table["kernel, no offloads"] = lambda: kernel_tcp(pair, core, seconds, False)
     if "fi_pingpong" in have:
         table["libfabric tcp, 1 MB"] = lambda: libfabric(pair, 1 << 20, 1000)
         table["libfabric tcp, 64 octets"] = lambda: libfabric(pair, 64, 10000)

@@ -34,24 +34,26 @@ uint64_t resident_octets() {
 
 void hold(uint32_t pairs, uint32_t depth) {
   World world(pairs);
-  const auto begin = std::chrono::steady_clock::now();
   // The first ones bring what all have together: the pages of the program, and what DPDK keeps.
   const uint32_t first = std::min(kAtOnce, pairs / 2);
   world.connect(first, depth);
   world.talk_at_once(depth);
-  const uint64_t before = resident_octets();
+  const auto begin = std::chrono::steady_clock::now();
+  const auto before = static_cast<int64_t>(resident_octets());
   for (size_t total = first + kAtOnce; total < pairs; total += kAtOnce) world.connect(total, depth);
   world.connect(pairs, depth);
   const double took = seconds_since(begin);
   const auto each = [&] {
-    return static_cast<unsigned long long>((resident_octets() - before) / (2ull * (pairs - first)));
+    const int64_t grown = static_cast<int64_t>(resident_octets()) - before;
+    return static_cast<long long>(std::max<int64_t>(grown, 0) / (2 * int64_t{pairs - first}));
   };
   world.talk(depth);
-  const unsigned long long one_by_one = each();
+  const long long one_by_one = each();
   world.talk_at_once(depth);
-  std::printf("%u connected queue pairs on each of two devices, depth %u/%u, in %.2f s\n", pairs,
-              depth, depth, took);
-  std::printf("resident memory of each: %llu octets, and %llu once its queues were full\n",
+  std::printf("%u connected queue pairs on each of two devices, depth %u/%u, in %.2f s behind "
+              "the first %u\n",
+              pairs, depth, depth, took, first);
+  std::printf("resident memory of each: %lld octets, and %lld once its queues were full\n",
               one_by_one, each());
   world.end_all();
   if (!world.quiescent()) fail("something is left", 1);

@@ -143,8 +143,8 @@ def main():
         print(line)
     if not options.quick:
         print(f"written to {os.path.relpath(REPORT)} and {os.path.relpath(RESULTS)}")
-    failed = [name for name, figure in told["figures"].items()
-              if figure.get("missing", "").startswith("FAILED")]
+    reasons = [figure.get("missing", "") for figure in told["figures"].values()]
+    failed = any(reason.startswith("FAILED") for reason in (*reasons, told.get("no_core", "")))
     return 1 if failed else 0
 
 

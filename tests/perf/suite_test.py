@@ -173,22 +173,28 @@ class OfCores(unittest.TestCase):
         with unittest.mock.patch.object(measures, "json_of", side_effect=json_of):
             found = cores.choose(self.perf, allowed)
             self.perf.loopback("--no-floor")
+            self.perf.loopback("--cores", "1")
             self.perf.loopback("--cores", "2")
         return found
 
     def test_that_carries_most(self):
         found = self.choose({0: 70.0, 3: 76.5}, {3, 0})
         self.assertEqual(found, {"core": 3, "probes": {"0": 70.0, "3": 76.5}})
-        one, two = self.commands[-2:]
-        self.assertEqual(one[:3], ["taskset", "-c", "3"])
+        *one, two = self.commands[-3:]
+        self.assertEqual([command[:3] for command in one], [["taskset", "-c", "3"]] * 2)
         self.assertNotIn("taskset", two)
         said = table.text([goal()], {**told(), **found}, None)
         self.assertIn("kept on core 3; probes of each before: 70.0 Gb/s on 0, 76.5 Gb/s on 3", said)
 
     def test_a_probe_that_fails(self):
-        self.assertEqual(self.choose({0: 70.0}, {0, 1}), {})
-        self.assertNotIn("taskset", self.commands[-2])
-        self.assertNotIn("kept on core", table.text([goal()], told(), None))
+        found = self.choose({0: 70.0}, {0, 1})
+        self.assertEqual(found, {"no_core": "FAILED (1): octet 7"})
+        self.assertNotIn("taskset", self.commands[-3])
+        said = table.text([goal()], {**told(), **found}, None)
+        self.assertIn("on no core of their own: FAILED (1): octet 7", said)
+
+    def test_a_probe_that_nobody_understands(self):
+        self.assertRegex(self.choose({0: "much"}, {0})["no_core"], "^FAILED: what was said")
 
     def test_a_few_of_many(self):
         self.assertEqual(cores.tried(range(1, 65)), [1, 22, 43, 64])

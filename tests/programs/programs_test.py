@@ -919,14 +919,19 @@ class Wire(OnWire):
             self.assertRegex(self.end(process), r"(?m)^ok$")
 
     def test_exit_in_two_threads(self):
-        # What the first one has begun, the capture's end here, the second one does not cut short.
+        # What the first one has begun the second one does not cut short, nor is its status told.
         program = shutil.copy(EXIT_IN_TWO_THREADS, self.folder)
         for _ in range(5):
             self.new_wire()
-            process = self.start(program, "10.77.0.99",
+            serving = self.start("rping", "-s", "-a", self.ADDRESS, options=("--wire", self.wire))
+            self.wait_for(serving, self.member(self.ADDRESS))
+            process = self.start(program, self.ADDRESS,
                                  options=("--wire", self.wire, "--capture", "twice.pcapng"))
-            self.assertRegex(self.end(process), r"(?m)^ok$")
-            self.assertNotEqual(self.frames("twice.pcapng", "arp.dst.proto_ipv4 == 10.77.0.99"), [])
+            said = self.end(process)
+            self.assertRegex(said, r"(?m)^ok$")
+            self.assertIn("the second thread exits", said)
+            self.assertNotEqual(self.frames("twice.pcapng", "tcp.flags.reset == 1"), [])
+            self.said_by(serving)
 
     def test_a_killed_peer_is_missed(self):
         # Nobody says farewell for it; the next segment to it is answered by the wire.
