@@ -29,8 +29,8 @@ constexpr std::chrono::seconds kFarewell{1};
 // the machine gives it no processor for so long.
 constexpr std::chrono::seconds kCaptureKept{5};
 constexpr int kExitsAtOnce = 4;  // by several threads, or by handlers of signals within one
-// The first of several threads that exit ends the process, and its status counts. Another one goes
-// on after this, as the first may wait for it.
+// The first of several threads that exit shall end the process, as its status counts. Another one
+// that comes meanwhile goes on after this, as the first may wait for it.
 constexpr std::chrono::seconds kExitOfTheFirst{1};
 
 /// Joins the wire at the first address that nobody has.

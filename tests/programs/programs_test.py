@@ -919,19 +919,25 @@ class Wire(OnWire):
             self.assertRegex(self.end(process), r"(?m)^ok$")
 
     def test_exit_in_two_threads(self):
-        # What the first one has begun the second one does not cut short, nor is its status told.
+        # What the first one has begun the second one does not cut short, wherever it comes.
         program = shutil.copy(EXIT_IN_TWO_THREADS, self.folder)
-        for _ in range(5):
+        overlaps = 0
+        for _ in range(20):
             self.new_wire()
             serving = self.start("rping", "-s", "-a", self.ADDRESS, options=("--wire", self.wire))
             self.wait_for(serving, self.member(self.ADDRESS))
             process = self.start(program, self.ADDRESS,
                                  options=("--wire", self.wire, "--capture", "twice.pcapng"))
-            said = self.end(process)
+            said = self.said_by(process)
             self.assertRegex(said, r"(?m)^ok$")
-            self.assertIn("the second thread exits", said)
-            self.assertNotEqual(self.frames("twice.pcapng", "tcp.flags.reset == 1"), [])
+            # A second one that comes when the first is through with it all may overtake it.
+            self.assertIn(process.returncode, (0, 3), said)
+            self.assertNotEqual(self.frames("twice.pcapng", "tcp.flags.reset == 1"), [], said)
             self.said_by(serving)
+            overlaps += "the second thread exits" in said
+            if overlaps == 3:
+                return
+        self.fail(f"both have exited at once in {overlaps} of 20 processes")
 
     def test_a_killed_peer_is_missed(self):
         # Nobody says farewell for it; the next segment to it is answered by the wire.
