@@ -77,8 +77,9 @@ Status WireCampaign::open() {
   config.set("tcp.rto_initial=20ms");
   config.set("tcp.delayed_ack=1ms");  // below the time-out it must not provoke
   if (wire_ == Wire::Hostile) {
-    // A frame that is lost four times in a row does not mean that the path swallows large ones. Who
-    // takes it for that cuts FPDUs, and one that has come in pieces cannot be dropped silently.
+    // Three time-outs of a segment in a row do not mean here that the path swallows large ones. A
+    // sender that takes them for that cuts FPDUs, and one that has come in pieces cannot be dropped
+    // silently.
     config.set("tcp.mtu_probing=false");
     config.set("device.*.impair.seed=" + std::to_string(seed_));
     config.set("device.*.impair.drop=0.01");
@@ -124,7 +125,7 @@ void WireCampaign::note_facts() {
       {"MPA", "CRC32C on, markers on in both directions, silent drop on"},
       {"TCP",
        "SACK, timestamps, CUBIC; tcp.rto_min 5 ms, tcp.delayed_ack 1 ms; on the hostile wire no "
-       "search for the path's MTU, which would take four losses in a row for a smaller one and "
+       "search for the path's MTU, which would take three time-outs in a row for a smaller one and "
        "cut FPDUs: a damaged one that has come in pieces ends the connection"},
       {"Hostile wire",
        "each direction: drops 1 %, reorders 2 % (held back by 1 to 32 frames), duplicates 0.5 %, "

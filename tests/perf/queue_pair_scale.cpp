@@ -32,8 +32,15 @@ uint64_t resident_octets() {
   return resident * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
+/// What each of so many pairs has taken at both ends since `before`.
+long long octets_of_each(int64_t before, uint32_t pairs) {
+  const int64_t grown = static_cast<int64_t>(resident_octets()) - before;
+  return std::max<int64_t>(grown, 0) / (2 * int64_t{pairs});
+}
+
 void hold(uint32_t pairs, uint32_t depth) {
   World world(pairs);
+  const auto empty = static_cast<int64_t>(resident_octets());
   // The first ones bring what all have together: the pages of the program, and what DPDK keeps.
   const uint32_t first = std::min(kAtOnce, pairs / 2);
   world.connect(first, depth);
@@ -44,8 +51,7 @@ void hold(uint32_t pairs, uint32_t depth) {
   world.connect(pairs, depth);
   const double took = seconds_since(begin);
   const auto each = [&] {
-    const int64_t grown = static_cast<int64_t>(resident_octets()) - before;
-    return static_cast<long long>(std::max<int64_t>(grown, 0) / (2 * int64_t{pairs - first}));
+    return octets_of_each(before, pairs - first);
   };
   world.talk(depth);
   const long long one_by_one = each();
@@ -53,8 +59,9 @@ void hold(uint32_t pairs, uint32_t depth) {
   std::printf("%u connected queue pairs on each of two devices, depth %u/%u, in %.2f s behind "
               "the first %u\n",
               pairs, depth, depth, took, first);
-  std::printf("resident memory of each: %lld octets, and %lld once its queues were full\n",
-              one_by_one, each());
+  std::printf("resident memory of each: %lld octets, and %lld once its queues were full; %lld with "
+              "what the first ones bring\n",
+              one_by_one, each(), octets_of_each(empty, pairs));
   world.end_all();
   if (!world.quiescent()) fail("something is left", 1);
   std::printf("all ended: everything returned\n");
