@@ -381,7 +381,7 @@ void report(const Row& row, const World& good, const World& bad) {
   const double share = bad.gbps() / std::min(good.gbps(), bound(row));
   const double resent = static_cast<double>(bad.counted(&C::retransmitted_segments)) /
                         static_cast<double>(bad.counted(&C::data_segments_out));
-  std::printf("%-15.*s  %4.2f  %4.2f  %-6s  %6.2f  %6.2f ", static_cast<int>(row.name.size()),
+  std::printf("%-15.*s %5.3f  %4.2f  %-6s  %6.2f  %6.2f ", static_cast<int>(row.name.size()),
               row.name.data(), share, row.must, share >= row.must ? "met" : "MISSED", bad.gbps(),
               good.gbps());
   std::isinf(bound(row)) ? std::printf("      -") : std::printf(" %6.2f", bound(row));

@@ -96,7 +96,7 @@ class Run:
         done = measures.connection_rounds(self.perf, 3, self.options.seconds, None)
         measures.from_connections(self.figures, done)
         self.told["connections"] = measures.points_of_connections(done)
-        done = measures.loss_rounds(self.options.build_dir, 3, self.options.seconds)
+        done = measures.loss_rounds(self.options.build_dir, 5, self.options.seconds)
         measures.from_loss(self.figures, done, self.options.seconds)
         self.told["peers"] = peers.measure(self.figures, self.perf, self.options.seconds)
         self.told["sweeps"] = sweeps.measure(self.perf)
