@@ -38,7 +38,7 @@ bool FpduReader::find(const framing::HeldOctets& held, uint64_t begin, base::Ran
     }
     length = length << 8 | octet;
   }
-  span = fpdu_span(grid_, begin, length);
+  find_fpdu(grid_, begin, length, span);
   return true;
 }
 

@@ -69,16 +69,18 @@ void TxQueue::hand_over(base::Now now) {
 // Another core has read and freed the buffers that come from the port now. Their first lines come
 // to this core while nobody waits for them, as the frames of a burst have just left. Those that are
 // used next have been here for a while; few come at once, as the next burst may be due soon.
-void TxQueue::replace() {
+[[gnu::noinline]] void TxQueue::replace() {
   owes_buffers_ = false;
   if (spare_count_ + kFew > kept_) return;
-  std::array<port::Packet, kFew> more;
+  // They come to where they stay: a copy would wait for the port's writes, which are narrower.
+  const uint32_t place = (first_spare_ + spare_count_) % kBurst;
+  const auto more = std::span(spare_).subspan(place, std::min(kFew, kBurst - place));
   if (!port_.alloc(more)) return;
+  spare_count_ += static_cast<uint32_t>(more.size());
   for (const port::Packet& packet : more) {
     for (uint32_t i = 0; i < kFirstLines; ++i) {
       base::prefetch_for_write(packet.data + i * kLine);
     }
-    keep_spare(packet);
   }
 }
 

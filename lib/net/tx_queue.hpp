@@ -86,7 +86,15 @@ class TxQueue {
   static constexpr uint32_t kKeptOctets = 64 * 1024;
 
   void append(const port::Packet& packet, base::Now now) {
-    unsent_[unsent_count_++] = packet;
+    // Each member by itself: a copy of all would wait for those that have just been written.
+    const auto& [data, length, room, buffer, ip_checksum, l4_checksum] = packet;
+    port::Packet& place = unsent_[unsent_count_++];
+    place.data = data;
+    place.length = length;
+    place.room = room;
+    place.buffer = buffer;
+    place.ip_checksum = ip_checksum;
+    place.l4_checksum = l4_checksum;
     ++counters_.frames_out;
     if (unsent_count_ == kBurst) flush(now);
   }

@@ -282,14 +282,11 @@ llp::PulledUlpdu Outbound::pull_segments(uint32_t max, bool whole_only, llp::Ulp
     uint8_t* const at = memory_.find(current_.source, cut);
     if (at == nullptr) return pull_found(cut, max, whole_only, out, now);
     const base::ByteSpan piece{at, cut.length};
-    const llp::PulledUlpdu pulled = put(cut, {&piece, 1}, out);
+    llp::PulledUlpdu pulled = put(cut, {&piece, 1}, out);
     if (cut.last) return pulled;
-    llp::UlpduRoom room = out.next(pulled);
+    const llp::UlpduRoom room = out.next(pulled);
     if (room.max == 0) return pulled;
-    if (room.lasts) {
-      const llp::PulledUlpdu full = pull_full(room, at + cut.length, out);
-      if (full.length != 0) return full;
-    }
+    if (room.lasts && pull_full(room, at + cut.length, pulled, out)) return pulled;
     max = room.max;
     whole_only = room.whole_only;
   }
@@ -297,9 +294,11 @@ llp::PulledUlpdu Outbound::pull_segments(uint32_t max, bool whole_only, llp::Ulp
 
 /// Pulls further segments of a message whose memory is known, each of which fills its room: they
 /// have the same header but for TO or MO. The last one is not of them, since it has L. \param room
-/// that of each of them; none: the call is over \param at the octets of the next one \return the
-/// last ULPDU, behind which there is no room; none: the last segment of the message is next
-llp::PulledUlpdu Outbound::pull_full(llp::UlpduRoom& room, uint8_t* at, llp::UlpduWriter& out) {
+/// that of each of them \param at the octets of the next one \param pulled the ULPDU before; set to
+/// the last one \return there is no room behind it: the call is over; false: the next segment, the
+/// last one of the message perhaps, has the same room
+bool Outbound::pull_full(const llp::UlpduRoom& room, uint8_t* at, llp::PulledUlpdu& pulled,
+                         llp::UlpduWriter& out) {
   const ddp::Cut first{.offset = current_.offset,
                        .length = room.max - current_.message.header_size()};
   const llp::RecordTag tag =
@@ -307,16 +306,14 @@ llp::PulledUlpdu Outbound::pull_full(llp::UlpduRoom& room, uint8_t* at, llp::Ulp
   llp::UlpduSeries series =
       ddp::series_of(current_.message, first, at, tag, uint64_t{first.length} << kOffsetShift);
   RNIC_CHECK(first.length != 0);  // the segment before had the same room, and payload
-  llp::PulledUlpdu pulled;
   const uint32_t left = current_.message.length - current_.offset;
   const uint32_t count = out.append_series(pulled, series, (left - 1) / first.length);
-  if (count == 0) return {};
+  if (count == 0) return false;
   const uint32_t octets = count * first.length;
   current_.offset += octets;
   counters_.segments_out += count;
   if (current_.counted) counters_.octets_out += octets;
-  const llp::UlpduRoom behind = out.next(pulled);
-  return behind.max == 0 ? pulled : llp::PulledUlpdu{};
+  return out.next(pulled).max == 0;
 }
 
 /// Pulls a segment whose payload has to be found first.

@@ -134,7 +134,8 @@ class Outbound {
                                 base::Now now);
   llp::PulledUlpdu pull_segments(uint32_t max, bool whole_only, llp::UlpduWriter& out,
                                  base::Now now);
-  llp::PulledUlpdu pull_full(llp::UlpduRoom& room, uint8_t* at, llp::UlpduWriter& out);
+  bool pull_full(const llp::UlpduRoom& room, uint8_t* at, llp::PulledUlpdu& pulled,
+                 llp::UlpduWriter& out);
   llp::PulledUlpdu pull_found(const ddp::Cut& cut, uint32_t max, bool whole_only,
                               llp::UlpduWriter& out, base::Now now);
   llp::PulledUlpdu put(const ddp::Cut& cut, std::span<const base::ByteSpan> payload,

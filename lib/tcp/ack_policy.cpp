@@ -161,14 +161,16 @@ void AckPolicy::sent_alone(base::Now now) {
   // RFC 5681 s.4.2 has an ACK for each segment behind a hole. One for all of them is enough, and
   // another one where the path may have lost it.
   const bool repeat = beyond_ > 1 && config_.loss_acks != 0;
-  sent();
-  rode_ = false;
   // Without SACK each out-of-order segment is owed an ACK of its own. An ACK that also covers text
   // received in order before is no duplicate (RFC 5681 s.2) and does not count as one. D-SACKs and
   // new ranges that one ACK cannot name need further ACKs: the peer would retransmit octets whose
   // arrival it is not told of.
   if (duplicates_ != 0 && !moved) --duplicates_;
   alone_ = duplicates_ != 0 || dsack_count_ != 0 || fresh_ != 0 || repeat;
+  // Behind the question, which GCC 12 asks of all these octets at once: it would wait for one of
+  // them that has just been written.
+  sent();
+  rode_ = false;
   if (alone_) {
     due_ = Due::Now;
   } else if (of_burst && moved && committed_.empty() && may_repeat()) [[unlikely]] {

@@ -31,7 +31,7 @@ inline bool stamps_good(uint32_t header_octets, const Receiver& receiver, const 
 
 [[gnu::noinline]] bool checksum_right(const ConnectionCore& core, base::ByteView tcp) {
   const Binding& binding = core.binding();
-  return checksum_good({binding.remote.address, binding.local.address, tcp});
+  return checksum_good(binding.remote.address, binding.local.address, tcp);
 }
 
 /// TSecr, where timestamps are on.
@@ -127,10 +127,7 @@ Taken take_ack(ConnectionCore& core, Sender& sender, Receiver& receiver, KeepAli
   uint32_t stamp = 0;
   const uint32_t length = core.prediction.header_octets();
   if (acked == 0 || !stamps_good(length, receiver, header, stamp)) return Taken::No;
-  if (!in.checksum_verified &&
-      !checksum_good({in.source, in.destination, in.tcp, in.checksum_verified, in.ecn})) {
-    return Taken::No;
-  }
+  if (!in.checksum_verified && !checksum_right(core, in.tcp)) return Taken::No;
   if (!window_stays_open(core, sender, header)) return Taken::No;
   const uint32_t echo = echo_of(core, header);
   keep_alive.heard(now);

@@ -7,10 +7,10 @@
 
 namespace rnic::tcp {
 
-bool checksum_good(SegmentIn in) {
-  const uint32_t sum = llp::pseudo_header_sum(in.source, in.destination, wire::kProtocolTcp,
-                                              static_cast<uint32_t>(in.tcp.size()));
-  return wire::checksum_fold(wire::checksum_add(sum, in.tcp)) == 0;
+bool checksum_good(const IpAddress& source, const IpAddress& destination, base::ByteView tcp) {
+  const uint32_t sum = llp::pseudo_header_sum(source, destination, wire::kProtocolTcp,
+                                              static_cast<uint32_t>(tcp.size()));
+  return wire::checksum_fold(wire::checksum_add(sum, tcp)) == 0;
 }
 
 FormError parse(const SegmentIn& in, Segment& segment) {
@@ -18,7 +18,9 @@ FormError parse(const SegmentIn& in, Segment& segment) {
   if (!view || in.tcp.size() > 0xffff || !in.source.is_unicast() || !in.destination.is_unicast()) {
     return FormError::Malformed;
   }
-  if (!in.checksum_verified && !checksum_good(in)) return FormError::Checksum;
+  if (!in.checksum_verified && !checksum_good(in.source, in.destination, in.tcp)) {
+    return FormError::Checksum;
+  }
   if (!segment.options.parse(view->options()) || view->source_port() == 0)
     return FormError::Malformed;
   segment.local = {in.destination, view->destination_port()};

@@ -40,7 +40,9 @@ enum class FormError : uint8_t { None, Malformed, Checksum };
 
 /// Parses a segment. \param segment is complete only if the result is None
 [[nodiscard]] FormError parse(const SegmentIn& in, Segment& segment);
-[[nodiscard]] bool checksum_good(SegmentIn in);
+/// \param tcp header and payload, from `source` to `destination`
+[[nodiscard]] bool checksum_good(const IpAddress& source, const IpAddress& destination,
+                                 base::ByteView tcp);
 
 /// A part of the segment is in the receive window (RFC 9293 s.3.10.7.4, first step). \param begin
 /// SEG.SEQ - RCV.NXT. \param length SEG.LEN. \param window RCV.WND

@@ -150,12 +150,10 @@ TEST(SegmentOut, TheChecksumIsOursWhereThePortLeavesItOpen) {
   EXPECT_TRUE(out.send(o.replies, o.now));
   EXPECT_EQ(port.begun, o.now);
   ASSERT_EQ(port.length, 20u);
-  const tcp::SegmentIn back{.source = o.local.address,
-                            .destination = o.remote.address,
-                            .tcp = base::ByteView(port.octets).first(port.length)};
-  EXPECT_TRUE(tcp::checksum_good(back));
+  const base::ByteView back = base::ByteView(port.octets).first(port.length);
+  EXPECT_TRUE(tcp::checksum_good(o.local.address, o.remote.address, back));
   ++port.octets[7];
-  EXPECT_FALSE(tcp::checksum_good(back));
+  EXPECT_FALSE(tcp::checksum_good(o.local.address, o.remote.address, back));
 }
 
 TEST(SegmentOut, ADoubtIsCountedAndPassedOn) {
