@@ -16,6 +16,7 @@ RUNS = (
       for _, function, scenario, *_ in instructions.SEGMENT_FIGURES),
     *(("pair_cost", scenario, "2") for scenario, *_ in instructions.PAIR_FIGURES),
     ("loss_cost", "--seconds", "0.05", "loss-1", "reorder-20us"),
+    ("loss_cost", "--seconds", "0.05", "--pristine", "loss-0.1"),
     ("connection_scale", "1000", "0.1", "8"),
     ("crc_cost", "2"),
     ("queue_pair_scale", "16", "8", "1"),
