@@ -129,8 +129,9 @@ void HoldStore::free_page(uint32_t index) {
   while (*link != index + 1) link = &pages_[*link - 1].next;
   *link = page.next;
   --(page.reserve ? reserve_used_ : general_used_);
-  page.next = free_;
-  free_ = index + 1;
+  page.next = 0;
+  (free_ == 0 ? free_ : pages_[free_last_ - 1].next) = index + 1;
+  free_last_ = index + 1;
 }
 
 void HoldStore::validate() const {
@@ -292,9 +293,12 @@ void HeldOctets::copy(base::Range range, uint8_t* dst) const {
 }
 
 const uint8_t* HeldOctets::contiguous(base::Range range) {
-  if (range.begin / kPage == (range.end - 1) / kPage) {
-    return store_.find(id_, range.begin / kPage) + range.begin % kPage;
-  }
+  const uint64_t first = range.begin / kPage;
+  const uint64_t behind = (range.end - 1) / kPage + 1;
+  const uint8_t* pages = store_.find(id_, first);
+  uint64_t window = first + 1;
+  while (window < behind && store_.find(id_, window) == pages + (window - first) * kPage) ++window;
+  if (window == behind) return pages + range.begin % kPage;
   RNIC_CHECK(range.size() <= kPduSizeMax);
   copy(range, store_.scratch());
   return store_.scratch();

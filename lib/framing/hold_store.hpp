@@ -136,8 +136,11 @@ class HoldStore {
   uint32_t reserve_used_ = 0;
   uint32_t reserve_session_ = 0;
   uint32_t next_session_ = 1;
-  uint32_t free_ = 0;   // link to the first of the pages that came back
-  uint32_t fresh_ = 0;  // the lowest page that was never taken
+  // Links to the first and the last of the pages that came back, which are taken in that order: a
+  // session gives its windows back in a row, and the pages that the next row gets are one, too.
+  uint32_t free_ = 0;
+  uint32_t free_last_ = 0;  // means something while free_ is not 0
+  uint32_t fresh_ = 0;      // the lowest page that was never taken
   uint32_t bucket_mask_;
   uint64_t octets_ = 0;
   uint64_t octets_peak_ = 0;
