@@ -203,7 +203,7 @@ class HeldOctets {
   [[nodiscard]] uint8_t octet(uint64_t offset) const;
   /// Copies held octets.
   void copy(base::Range range, uint8_t* dst) const;
-  /// Held octets in one piece, at most kPduSizeMax: in their page if one page has all of them,
+  /// Held octets in one piece, at most kPduSizeMax: where they are if their pages lie in a row,
   /// otherwise copied to the store's scratch.
   [[nodiscard]] const uint8_t* contiguous(base::Range range);
 

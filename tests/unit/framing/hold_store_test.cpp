@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -40,6 +41,41 @@ TEST(HoldStore, PagesMergePiecesAndCountOctets) {
   held.clear();
   EXPECT_EQ(store.octets(), 0u);
   EXPECT_EQ(store.general_free(), 64u);
+}
+
+// Octets of several windows are read where they are when their pages lie in a row, as those of
+// windows that came in a row do, also when the pages have been in use before; else they are copied.
+TEST(HeldOctets, WindowsInARowAreReadWhereTheyAre) {
+  constexpr uint64_t kPage = HoldStore::kPageSize;
+  HoldStore store(64 * kPage);
+  HeldOctets held(store, 1u << 20);
+  const Octets data = numbered_ulpdu(1, 4 * kPage);
+  const auto hold = [&](uint64_t from, uint64_t to) {
+    held.add({from, to}, base::ByteView(data).subspan(from, to - from), false, kUnlocated);
+  };
+  for (int time = 0; time < 3; ++time) {
+    SCOPED_TRACE(time);
+    hold(100, 1500);
+    for (uint64_t at = 1500; at < 4 * kPage - 100; at += 700) {
+      hold(at, std::min<uint64_t>(at + 700, 4 * kPage - 100));
+    }
+    const uint8_t* whole = held.contiguous({200, 3 * kPage + 10});
+    EXPECT_NE(whole, store.scratch());
+    EXPECT_TRUE(std::equal(whole, whole + 3 * kPage + 10 - 200, data.begin() + 200));
+    for (uint64_t at = 100; at < 4 * kPage - 100; at += 1000) {  // as they are placed
+      held.erase(held.containing(at), {at, std::min<uint64_t>(at + 1000, 4 * kPage - 100)}, at);
+    }
+    EXPECT_EQ(store.general_free(), 64u);
+  }
+  hold(kPage, 2 * kPage);
+  hold(0, kPage);
+  hold(2 * kPage, 3 * kPage);
+  const uint8_t* whole = held.contiguous({10, 3 * kPage});
+  EXPECT_EQ(whole, store.scratch());
+  EXPECT_TRUE(std::equal(whole, whole + 3 * kPage - 10, data.begin() + 10));
+  const uint8_t* last = held.contiguous({2 * kPage, 2 * kPage + 1});
+  EXPECT_NE(last, store.scratch());
+  EXPECT_EQ(*last, data[2 * kPage]);
 }
 
 // One descriptor of a placed FPDU for 256 octets of hold space, within bounds, beside the reserve;
