@@ -204,8 +204,7 @@ constexpr Key kKeys[] = {
      "came so late before; 0: after one round trip (RFC 8985 section 6.2)"},
     {"tcp", "loss_acks", Conformance, in_tcp<&Tcp::loss_acks>, "", {0, 2},
      "behind two holes within 384 KB: ACKs that go before the one of a burst, so that one lost ACK "
-     "stops nobody; 0: nor is that ACK repeated where nothing follows it, up to 4 MB behind a "
-     "hole"},
+     "stops nobody; 0: nor is an ACK repeated where nothing follows it, up to 4 MB behind a hole"},
     {"tcp", "pacing", Conformance, in_tcp<&Tcp::pacing>, "", kNone,
      "spread each window over the round-trip time"},
     {"tcp", "pacing_slow_start_percent", Conformance, in_tcp<&Tcp::pacing_slow_start_percent>, "%",

@@ -27,6 +27,7 @@ void AckPolicy::note_hole() {
   if (config_.loss_acks == 0 || lossy_until_ == tcb_.rcv_nxt + kLossy) return;  // it is known
   if (tcb_.rcv_nxt + kLossy < lossy_until_ + kNear) parts_until_ = tcb_.rcv_nxt + kNear;
   lossy_until_ = tcb_.rcv_nxt + kLossy;
+  said_again_ = 0;
 }
 
 [[gnu::noinline, gnu::cold]] void AckPolicy::note_part(uint32_t behind) {
@@ -152,12 +153,15 @@ void AckPolicy::sent() {
   parts_count_ = 0;
   beyond_ = 0;
   timers_.clear(Timer::DelayedAck);
+  if (moves()) said_again_ = 0;
   last_ack_sent_ = tcb_.ack_offset();
 }
 
 void AckPolicy::sent_alone(base::Now now) {
   const bool moved = moves();
-  const bool of_burst = octets_ >= 2 * rcv_mss_;
+  // With a hole, it may have been all that tells of it.
+  const bool worth_repeating =
+      !committed_.empty() || (moved ? octets_ >= 2 * rcv_mss_ : said_again_ != 0);
   // RFC 5681 s.4.2 has an ACK for each segment behind a hole. One for all of them is enough, and
   // another one where the path may have lost it.
   const bool repeat = beyond_ > 1 && config_.loss_acks != 0;
@@ -173,15 +177,15 @@ void AckPolicy::sent_alone(base::Now now) {
   rode_ = false;
   if (alone_) {
     due_ = Due::Now;
-  } else if (of_burst && moved && committed_.empty() && may_repeat()) [[unlikely]] {
-    timers_.set(Timer::DelayedAck, now + kRepeatAfter);
+  } else if (worth_repeating && may_repeat()) [[unlikely]] {
+    timers_.set(Timer::DelayedAck, now + kRepeatAfter * (1 << said_again_));
   }
 }
 
 void AckPolicy::validate() const {
   RNIC_CHECK(last_ack_sent_ <= tcb_.ack_offset());
   RNIC_CHECK(dsack_count_ <= kMaxDsacks && fresh_ <= recent_count_ && recent_count_ <= kMaxRecent);
-  RNIC_CHECK(parts_count_ <= most_parts() && beyond_ <= 2);
+  RNIC_CHECK(parts_count_ <= most_parts() && beyond_ <= 2 && said_again_ <= kRepeats);
   RNIC_CHECK(octets_ != 0 || (parts_count_ == 0 && beyond_ == 0));
   RNIC_CHECK(tcb_.sack_ok ? duplicates_ == 0 : dsack_count_ == 0);
   // Received text is always acknowledged: an ACK is due, or the delayed-ACK timer runs (RFC 9293

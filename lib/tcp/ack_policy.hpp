@@ -68,6 +68,7 @@ class AckPolicy {
   void delay_over() {
     timers_.clear(Timer::DelayedAck);
     due_ = Due::Now;
+    if (octets_ == 0) ++said_again_;
   }
   /// The owed ACK waits for the next turn, and no longer.
   void put_off() { due_ = Due::Now; }
@@ -125,8 +126,12 @@ class AckPolicy {
   // Octets behind the second of two holes, with no more between them, in which it counts as one
   // that loses many: with one loss in a hundred, all holes but a few have another one so near.
   static constexpr uint64_t kNear = 384u << 10;
-  // Longer than a burst lets wait for itself in a round trip of 20 us.
+  // Longer than a burst lets wait for itself in a round trip of 20 us; twice as long the next time.
   static constexpr base::Duration kRepeatAfter = std::chrono::microseconds(40);
+  // Behind them the peer's one probe (RFC 8985 s.7.3) comes, and then only its time-out.
+  static constexpr uint8_t kRepeats = 2;
+  // Fewer, for a peer that takes each ACK with a hole for a segment which has left the path.
+  static constexpr uint8_t kHoleRepeats = 1;
 
   /// The next ACK covers more than the last one did.
   [[nodiscard]] bool moves() const { return last_ack_sent_ != tcb_.ack_offset(); }
@@ -141,7 +146,10 @@ class AckPolicy {
   }
   /// An ACK that is said again says something to the peer if the first one was lost, and nothing
   /// otherwise: without SACK it could be taken for the sign of a loss (RFC 5681 s.2).
-  [[nodiscard]] bool may_repeat() const { return tcb_.sack_ok && tcb_.rcv_nxt < lossy_until_; }
+  [[nodiscard]] bool may_repeat() const {
+    const uint8_t most = committed_.empty() ? kRepeats : kHoleRepeats;
+    return tcb_.sack_ok && tcb_.rcv_nxt < lossy_until_ && said_again_ < most;
+  }
   [[nodiscard]] uint32_t most_parts() const {
     return std::min<uint32_t>(config_.loss_acks, kMaxParts);
   }
@@ -166,10 +174,10 @@ class AckPolicy {
   uint32_t short_size_ = 0;  // size of the last segments below rcv_mss_
   uint64_t last_ack_sent_ = 0;
   // Segments that arrive between two turns are answered together. While the path loses segments,
-  // until RCV.NXT reaches lossy_until_, an answer to two segments or more is repeated once if
-  // nothing follows it; while it loses many, until parts_until_, ACKs of the first parts go before
-  // the answer: RCV.NXT just below 4 KB, 8 KB, 16 KB, ... of it, of which the latest are kept,
-  // oldest first.
+  // until RCV.NXT reaches lossy_until_, an answer to two segments or more is repeated twice, and
+  // one that tells of a hole once, if nothing follows it; while it loses many, until parts_until_,
+  // ACKs of the first parts go before the answer: RCV.NXT just below 4 KB, 8 KB, 16 KB, ... of it,
+  // of which the latest are kept, oldest first.
   uint64_t lossy_until_ = 0;  // kLossy behind the latest hole; 0: there was none
   uint64_t parts_until_ = 0;
   std::array<base::Seq32, kMaxParts> parts_{};
@@ -178,7 +186,8 @@ class AckPolicy {
   uint8_t dsack_count_ = 0;
   uint8_t recent_count_ = 0;
   uint8_t fresh_ = 0;
-  bool rode_ = false;  // the latest ACK went out with text, or with a FIN or a probe
+  uint8_t said_again_ = 0;  // repeated ACKs of this RCV.NXT and hole, at most kRepeats
+  bool rode_ = false;       // the latest ACK went out with text, or with a FIN or a probe
   std::array<wire::SackBlock, kMaxDsacks> dsacks_{};
   // Sequence numbers inside the most recently touched ranges, newest first. No SACK block has named
   // the first `fresh_` of them yet: a burst that touched more ranges than one ACK can name is

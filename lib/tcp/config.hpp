@@ -46,8 +46,8 @@ struct Config {
   Duration rto_max = ms(60000);        ///< >= 60 s (RFC 6298)
   Duration delayed_ack = ms(40);       ///< < 500 ms (RFC 9293 s.3.8.6.3)
   /// ACKs of the first parts of a burst that go before the ACK of all of it, where two holes lie
-  /// near each other, 0..2. Otherwise that ACK is repeated where nothing follows it, behind a hole
-  /// and unless this is 0 (AckPolicy).
+  /// near each other, 0..2. An ACK is repeated where nothing follows it, for 4 MB behind a hole and
+  /// unless this is 0 (AckPolicy).
   uint32_t loss_acks = 2;
   /// The longest that RACK waits for a segment which others have overtaken, where it has seen some
   /// come so late; 0: one SRTT, as in RFC 8985 s.6.2.

@@ -32,7 +32,7 @@ void IdleAcks::asked(Question question, bool sack, uint32_t end) {
 bool IdleAcks::idle(SaidBySegment says, bool pure, bool sack) {
   if (!spoken_ || says.ack != said_.ack) {
     news_ = 0;
-    repeatable_ = spoken_ && hole_seen_;
+    repeatable_ = spoken_ && hole_seen_ ? 2 : 0;
     if (!sack) {
       refused_ = 0;
       // Of what it covers a further one tells nothing. What lies beyond is owed its own, even if
@@ -49,12 +49,12 @@ bool IdleAcks::idle(SaidBySegment says, bool pure, bool sack) {
     behind_hole_.pop_front();
     return false;
   }
-  for (uint32_t* open : {&refused_, &news_}) {
+  for (uint32_t* open : {&refused_, &news_, &repeatable_}) {
     if (*open == 0) continue;
     --*open;
     return false;
   }
-  return !std::exchange(repeatable_, false);
+  return true;
 }
 
 }  // namespace rnic::simulation

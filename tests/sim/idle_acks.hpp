@@ -50,7 +50,7 @@ class IdleAcks {
   uint32_t news_ = 0;
   std::deque<uint32_t> behind_hole_;  // their ends
   bool hole_seen_ = false;            // with SACK: the path may have lost an ACK, too, and ...
-  bool repeatable_ = false;           // ... one that moves may be said again (AckPolicy)
+  uint32_t repeatable_ = 0;           // ... one that moves may be said so often again (AckPolicy)
   uint32_t refused_ = 0;
 };
 

@@ -30,6 +30,17 @@ struct Acks {
                              .whole = {begin, end}},
                             now);
   }
+  /// At RCV.NXT, up to `end`, with text beyond it.
+  bool fill(uint64_t end) {
+    const base::Range whole{tcb.rcv_nxt, end};
+    tcb.rcv_nxt = end;
+    return policy.note_text({.size = static_cast<uint32_t>(whole.size()),
+                             .fresh = true,
+                             .advanced = true,
+                             .had_holes = true,
+                             .whole = whole},
+                            now);
+  }
   /// \return the blocks of the ACK that goes out, as offsets
   std::vector<base::Range> send() {
     AckPolicy::SackBlocks blocks;
@@ -40,6 +51,20 @@ struct Acks {
     }
     policy.sent_alone(now);
     return named;
+  }
+
+  /// The ACK that went out is said again after these times, and then no more.
+  void repeats(std::initializer_list<std::chrono::microseconds> times) {
+    for (const auto after : times) {
+      ASSERT_EQ(timers.at(Timer::DelayedAck), now + after);
+      now += after;
+      policy.delay_over();
+      EXPECT_TRUE(policy.due());
+      policy.validate();
+      send();
+      EXPECT_FALSE(policy.due());
+    }
+    EXPECT_FALSE(timers.runs(Timer::DelayedAck));
   }
 
   base::Now now = base::Now{} + std::chrono::seconds(1);
@@ -232,7 +257,7 @@ TEST(AckPolicy, PartsEnd384KilobytesBehindTheHole) {
   EXPECT_FALSE(a.policy.owes_parts());
 }
 
-TEST(AckPolicy, BehindAHoleAnAckThatNothingFollowsIsRepeatedOnce) {
+TEST(AckPolicy, BehindAHoleAnAckThatNothingFollowsIsRepeatedTwice) {
   Acks a(true);
   burst(a);
   a.send();
@@ -247,25 +272,47 @@ TEST(AckPolicy, BehindAHoleAnAckThatNothingFollowsIsRepeatedOnce) {
   a.now += std::chrono::microseconds(30);
   a.send();
   ASSERT_EQ(a.timers.at(Timer::DelayedAck), a.now + std::chrono::microseconds(40)) << "put off";
-  a.policy.delay_over();
-  EXPECT_TRUE(a.policy.due());
+  a.repeats({std::chrono::microseconds(40), std::chrono::microseconds(80)});
+  burst(a);
   a.send();
-  EXPECT_FALSE(a.policy.due());
-  EXPECT_FALSE(a.timers.runs(Timer::DelayedAck)) << "once";
+  EXPECT_TRUE(a.timers.runs(Timer::DelayedAck)) << "the next one";
 }
 
-TEST(AckPolicy, NoAckIsRepeatedThatAnswersOneSegmentOrTellsOfAHole) {
+TEST(AckPolicy, NoAckIsRepeatedThatAnswersOneSegment) {
   Acks a(true);
   hole(a);
   a.policy.delay_over();
   a.send();
   a.in_order(Acks::kSegment, true);
   a.send();
-  EXPECT_FALSE(a.timers.runs(Timer::DelayedAck)) << "of one segment";
-  burst(a);
-  a.beyond(a.tcb.rcv_nxt + 1000, a.tcb.rcv_nxt + 2000);
-  a.send();
-  EXPECT_FALSE(a.timers.runs(Timer::DelayedAck)) << "the hole's segment will come, and have one";
+  EXPECT_FALSE(a.timers.runs(Timer::DelayedAck));
+}
+
+// Of one segment and of several, of which the second ACK goes out at once.
+TEST(AckPolicy, AHoleIsToldOfOnceMoreIfNothingFollows) {
+  for (const uint32_t segments : {1u, 3u}) {
+    SCOPED_TRACE(segments);
+    Acks a(true);
+    burst(a);
+    for (uint32_t i = 1; i <= segments; ++i) {
+      a.beyond(a.tcb.rcv_nxt + i * 1000, a.tcb.rcv_nxt + (i + 1) * 1000);
+    }
+    a.send();
+    if (segments > 1) {
+      EXPECT_FALSE(a.timers.runs(Timer::DelayedAck)) << "the second is due";
+      a.send();
+    }
+    EXPECT_FALSE(a.policy.due());
+    a.repeats({std::chrono::microseconds(40)});
+    const uint64_t hole = a.tcb.rcv_nxt;
+    a.beyond(hole + 9000, hole + 10000);
+    a.send();
+    EXPECT_FALSE(a.timers.runs(Timer::DelayedAck)) << "enough for a hole";
+    a.fill(hole + 1000);
+    a.beyond(hole + 10000, hole + 11000);
+    a.send();
+    EXPECT_TRUE(a.timers.runs(Timer::DelayedAck)) << "this is another one";
+  }
 }
 
 TEST(AckPolicy, RepeatingEndsFourMegabytesBehindTheHole) {
@@ -300,6 +347,7 @@ TEST(AckPolicy, WithoutLossAcksABurstHasOne) {
   a.beyond(21'000, 22'000);
   a.send();
   EXPECT_FALSE(a.policy.due());
+  EXPECT_FALSE(a.timers.runs(Timer::DelayedAck)) << "with a hole neither";
   a.committed.clear();
   a.config.loss_acks = 1;
   burst_behind_holes(a);
