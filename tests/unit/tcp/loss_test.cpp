@@ -111,8 +111,8 @@ TEST(Loss, BehindAHoleTheAckThatStandsForAWindowIsSaidAgain) {
   }
 }
 
-// The last segment but one is lost, and with it the ACK that tells of it. Otherwise the peer's probe
-// comes 200 us later, and where its answer is lost, too, the time-out.
+// The last segment but one is lost, and with it the ACK that tells of it. If it is not said again,
+// the peer's probe comes 200 us later, and where its answer is lost, too, the time-out.
 TEST(Loss, TheOnlyAckThatTellsOfAHoleIsSaidAgain) {
   for (const bool acks_lost : {false, true}) {
     Pair p;
