@@ -26,8 +26,9 @@ void AckPolicy::note_other_size(uint32_t size, bool push) {
 void AckPolicy::note_hole() {
   if (config_.loss_acks == 0 || lossy_until_ == tcb_.rcv_nxt + kLossy) return;  // it is known
   if (tcb_.rcv_nxt + kLossy < lossy_until_ + kNear) parts_until_ = tcb_.rcv_nxt + kNear;
+  // The first hole for long is told of as usual.
+  said_again_ = tcb_.rcv_nxt < lossy_until_ ? 0 : kHoleRepeats;
   lossy_until_ = tcb_.rcv_nxt + kLossy;
-  said_again_ = 0;
 }
 
 [[gnu::noinline, gnu::cold]] void AckPolicy::note_part(uint32_t behind) {
@@ -153,13 +154,13 @@ void AckPolicy::sent() {
   parts_count_ = 0;
   beyond_ = 0;
   timers_.clear(Timer::DelayedAck);
-  if (moves()) said_again_ = 0;
+  if (moves() && committed_.empty()) said_again_ = 0;
   last_ack_sent_ = tcb_.ack_offset();
 }
 
 void AckPolicy::sent_alone(base::Now now) {
   const bool moved = moves();
-  // With a hole, it may have been all that tells of it.
+  // With a hole it may have been all that tells of it.
   const bool worth_repeating =
       !committed_.empty() || (moved ? octets_ >= 2 * rcv_mss_ : said_again_ != 0);
   // RFC 5681 s.4.2 has an ACK for each segment behind a hole. One for all of them is enough, and

@@ -288,11 +288,21 @@ TEST(AckPolicy, NoAckIsRepeatedThatAnswersOneSegment) {
   EXPECT_FALSE(a.timers.runs(Timer::DelayedAck));
 }
 
+TEST(AckPolicy, TheFirstHoleIsToldOfAsUsual) {
+  Acks a(true);
+  burst(a);
+  a.beyond(a.tcb.rcv_nxt + 1000, a.tcb.rcv_nxt + 2000);
+  a.send();
+  EXPECT_FALSE(a.policy.due());
+  EXPECT_FALSE(a.timers.runs(Timer::DelayedAck));
+}
+
 // Of one segment and of several, of which the second ACK goes out at once.
 TEST(AckPolicy, AHoleIsToldOfOnceMoreIfNothingFollows) {
   for (const uint32_t segments : {1u, 3u}) {
     SCOPED_TRACE(segments);
     Acks a(true);
+    hole(a);
     burst(a);
     for (uint32_t i = 1; i <= segments; ++i) {
       a.beyond(a.tcb.rcv_nxt + i * 1000, a.tcb.rcv_nxt + (i + 1) * 1000);
