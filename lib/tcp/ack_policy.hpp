@@ -175,9 +175,9 @@ class AckPolicy {
   uint64_t last_ack_sent_ = 0;
   // Segments that arrive between two turns are answered together. While the path loses segments,
   // until RCV.NXT reaches lossy_until_, an answer to two segments or more is repeated twice, and
-  // one that tells of a further hole once, if nothing follows it; while it loses many, until parts_until_,
-  // ACKs of the first parts go before the answer: RCV.NXT just below 4 KB, 8 KB, 16 KB, ... of it,
-  // of which the latest are kept, oldest first.
+  // one that tells of a further hole once, if nothing follows it; while it loses many, until
+  // parts_until_, ACKs of the first parts go before the answer: RCV.NXT just below 4 KB, 8 KB, 16
+  // KB, ... of it, of which the latest are kept, oldest first.
   uint64_t lossy_until_ = 0;  // kLossy behind the latest hole; 0: there was none
   uint64_t parts_until_ = 0;
   std::array<base::Seq32, kMaxParts> parts_{};
